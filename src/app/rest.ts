@@ -69,7 +69,7 @@ export async function createRestDeps(
     reports,
     clock,
     logger,
-    onTold: reports.onTold,
+    onReport: reports.onReport,
     onFact: (listener) => core.agentFacts.onFact(({ fact }) => listener(fact.data.node_id)),
     onBatch: core.committed.onBatch,
   });

@@ -1,11 +1,9 @@
-/**
- * How far a node is with a generation: the one rule behind a node's `apply` and the states of a deployment. Pure.
- * Implements `docs/contract/rest.md#l4-chains`.
+/** How far a node is with a generation: the rule behind a node's `apply` and the states of a deployment. Pure. Implements `docs/contract/rest.md#l4-chains`.
  */
 import type { ApplyError } from '../domain/agents/facts.js';
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 
-/** A snapshot that was sent completely, by this instance or, as presence says, by another one. */
+/** A snapshot that was sent completely, by this or another instance. */
 export interface PushFacts {
   readonly generation: number;
   /** RFC 3339. */
@@ -28,7 +26,7 @@ export interface DeploymentNodeState {
   readonly errors: readonly ApplyError[];
 }
 
-/** The state of a node that is to run the generation; null when it has none. */
+/** The state of a node that should run the generation. @param generation null: it has none */
 export function applyState(
   generation: number | null,
   facts: Pick<NodeAgentFacts, 'applied' | 'rejected'>,
@@ -48,7 +46,7 @@ export function applyState(
   return { state: 'none', generation: null, at: null, errors: [] };
 }
 
-/** The state of a node in a deployment that gave it the generation. */
+/** The state of a node in the deployment that gave it this generation. */
 export function deploymentState(
   generation: number,
   facts: NodeAgentFacts | undefined,
@@ -62,7 +60,7 @@ export function deploymentState(
   return { state: push !== undefined && push.generation >= generation ? 'pushed' : 'pending', errors: [] };
 }
 
-/** The newer of the last push by this instance and the last push that presence records. */
+/** The newer of two pushes: by this instance, and as recorded with the node's presence. */
 export function newestPush(local: PushFacts | undefined, presence: PushFacts | undefined): PushFacts | undefined {
   if (local === undefined || presence === undefined) return local ?? presence;
   return local.generation >= presence.generation ? local : presence;

@@ -1,14 +1,14 @@
 /**
- * The time that certificates have left, in the steps in which the event feed tells it. It changes without anybody's doing, so
- * it is looked at when the next step of one is due, and when a credential was edited. Implements
+ * The remaining validity of certificates, in the steps that the event feed reports. Checked when the next step is due, and
+ * after an edit of a credential. Implements
  * `docs/contract/automation.md#event-feed`, `status`.
  */
 import type { StatusChange } from './counts.js';
-import type { Told } from './status.js';
+import type { StatusDeps } from './status.js';
 
 const dayMs = 24 * 3600 * 1000;
 
-/** What is told of the time left, and up to how many milliseconds. */
+/** The reported steps, each with its upper bound in milliseconds. */
 const steps = [
   ['ended', 0],
   ['1_day', dayMs],
@@ -19,20 +19,20 @@ type Left = (typeof steps)[number][0] | 'valid';
 
 const leftOf = (ms: number): Left => steps.find(([, upTo]) => ms <= upTo)?.[0] ?? 'valid';
 
-/** After how many milliseconds something else is told. */
+/** Milliseconds until the next step. */
 function untilNext(ms: number): number {
   const next = steps.findLast(([, upTo]) => ms > upTo);
   return next === undefined ? Number.POSITIVE_INFINITY : ms - next[1];
 }
 
 export interface CertificateTimes {
-  /** What time alone has changed since the last call. */
+  /** Changes since the last call that time alone caused. */
   changes(): readonly StatusChange[];
   /** A credential was changed. */
   edited(): void;
 }
 
-export function createCertificateTimes({ fleet, clock }: Pick<Told, 'fleet' | 'clock'>): CertificateTimes {
+export function createCertificateTimes({ fleet, clock }: Pick<StatusDeps, 'fleet' | 'clock'>): CertificateTimes {
   const known = new Map<string, { readonly left: Left; readonly version: number }>();
   /** Milliseconds since the epoch. */
   let nextAt = 0;
@@ -46,7 +46,7 @@ export function createCertificateTimes({ fleet, clock }: Pick<Told, 'fleet' | 'c
       const [left, before] = [leftOf(ms), known.get(id)];
       nextAt = Math.min(nextAt, now + untilNext(ms));
       known.set(id, { left, version });
-      // A new one's own entry tells of it.
+      // An edit has an entry of its own.
       if (before === undefined || before.left === left || before.version !== version) continue;
       changes.push({ resource: { type: 'credential', id, name }, was: before.left, status: left });
     }

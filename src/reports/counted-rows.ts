@@ -1,6 +1,6 @@
 /**
- * The counters of the rows of a table, packed: a table of numbers, since nearly every heartbeat counts the same rows on. What
- * they add up to over the processes of an agent is in `process-totals.ts`. Pure.
+ * The counters of a table's rows as one array of numbers, because nearly every heartbeat has the same rows. Totals over the
+ * processes of an agent are in `process-totals.ts`. Pure.
  */
 import type { Counters, ProcessTotals, Rows } from './process-totals.js';
 import { growthOfRows, withReport } from './process-totals.js';
@@ -13,29 +13,25 @@ export const linkCounters = ['bytes_in', 'bytes_out'] as const;
 export interface CountedRows {
   /** Distinct. */
   readonly keys: readonly string[];
-  /** As many for each key as there are names, and perhaps more behind them; NaN where the agent did not report one. */
+  /** One for each name of each key, perhaps followed by others; NaN for one that the agent did not report. */
   readonly values: readonly number[];
 }
 
 export const noRows: CountedRows = { keys: [], values: [] };
 
-/** A row as it came: its counters in the order of their names. */
+/** A row with its counters in the order of their names. */
 export type CounterRow = readonly [key: string, values: readonly number[]];
 
-/** @param last the report before it, whose keys are kept where they are the same */
+/** @param last the previous report, whose array of keys is shared if it is the same */
 export function packRows(columns: number, rows: readonly CounterRow[], last: CountedRows): CountedRows {
   const isAsBefore = rows.length === last.keys.length && rows.every(([key], row) => key === last.keys[row]);
   const values = rows.flatMap(([, counters]) => counters);
-  return isAsBefore
-    ? { keys: last.keys, values }
-    : addUp(
-        columns,
-        rows.map(([key]) => key),
-        values,
-      );
+  if (isAsBefore) return { keys: last.keys, values };
+  const keys = rows.map(([key]) => key);
+  return addUp(columns, keys, values);
 }
 
-/** An agent may report two rows with one key: they are added up. */
+/** Adds up rows that an agent has reported with the same key. */
 export function addUp(columns: number, keys: readonly string[], values: readonly number[]): CountedRows {
   const distinct = [...new Set(keys)];
   if (distinct.length === keys.length) return { keys, values };
@@ -45,17 +41,17 @@ export function addUp(columns: number, keys: readonly string[], values: readonly
     const to = (rowOf.get(key) ?? 0) * columns;
     for (let column = 0; column < columns; column += 1) {
       const [sum = Number.NaN, value = Number.NaN] = [sums[to + column], values[row * columns + column]];
-      if (!Number.isNaN(value)) sums[to + column] = Number.isNaN(sum) ? value : Math.min(sum + value, mostCounted);
+      if (!Number.isNaN(value)) sums[to + column] = Number.isNaN(sum) ? value : Math.min(sum + value, maxCounter);
     }
   }
   return { keys: distinct, values: sums };
 }
 
-const mostCounted = Number.MAX_SAFE_INTEGER;
+const maxCounter = Number.MAX_SAFE_INTEGER;
 
-/** A 64-bit counter as a number that JSON and JavaScript keep exactly, or the largest of those. */
+/** A 64-bit counter, capped at the largest number that JSON and JavaScript keep exactly. */
 export function wholeNumber(value: bigint): number {
-  return Math.min(Number(value), mostCounted);
+  return Math.min(Number(value), maxCounter);
 }
 
 /** The counters of a row by name. */
@@ -71,11 +67,8 @@ export function countersAt(names: readonly string[], values: readonly number[], 
 const unpackRows = (names: readonly string[], { keys, values }: CountedRows): Rows =>
   new Map(keys.map((key, row) => [key, countersAt(names, values, row)]));
 
-/**
- * The totals of a node with one more report, and by how much its rows have grown, 0 for a counter that has not.
- * @param last the counters of the report before it
- */
-export function countOn(
+/** A node's totals after one more report, and the growth of its rows. @param last the counters of the previous report */
+export function addReport(
   names: readonly string[],
   totals: ProcessTotals,
   last: CountedRows,
@@ -83,7 +76,7 @@ export function countOn(
   rows: CountedRows,
 ): { readonly totals: ProcessTotals; readonly growth: CountedRows } {
   const { keys } = rows;
-  const grown = processId === totals.processId ? growthWhereItGoesOn(names, last, rows) : undefined;
+  const grown = processId === totals.processId ? growthSince(names, last, rows) : undefined;
   if (grown !== undefined) return { totals, growth: { keys, values: grown } };
   const [before, now] = [unpackRows(names, last), unpackRows(names, rows)];
   const values = [...growthOfRows(totals, before, processId, now)].flatMap(([, growth]) =>
@@ -92,14 +85,10 @@ export function countOn(
   return { totals: withReport(totals, before, processId, now), growth: { keys, values } };
 }
 
-/** Undefined unless a report has the rows and counters of the one before it, and none that has fallen: then the totals stay. */
-function growthWhereItGoesOn(
-  names: readonly string[],
-  last: CountedRows,
-  rows: CountedRows,
-): readonly number[] | undefined {
+/** Undefined if the rows differ or a counter has fallen or is new, which changes the totals. */
+function growthSince(names: readonly string[], last: CountedRows, rows: CountedRows): readonly number[] | undefined {
   if (last.keys !== rows.keys) return undefined;
-  // A copy is made in one go; an array that grows, or is made from a length, takes thirty times as long.
+  // Copied at once, because filling a new array takes thirty times as long.
   const growth = rows.values.slice(0, rows.keys.length * names.length);
   for (let at = 0; at < growth.length; at += 1) {
     const value = growth[at] ?? Number.NaN;
@@ -110,15 +99,11 @@ function growthWhereItGoesOn(
   return growth;
 }
 
-/** No link carries more in one direction: 1 Tbit a second. */
-const mostBytesPerSecond = 1e12 / 8;
+/** More than any link carries in one direction: 1 Tbit/s. */
+const maxBytesPerSecond = 1e12 / 8;
 
-/**
- * Whether the bytes of both directions, which are the first two columns, can have been carried.
- * @param growth over all rows of a node
- * @param sinceMs the time in which they have grown
- */
-export function canHaveCarried(columns: number, { values }: CountedRows, sinceMs: number): boolean {
+/** Whether links can have carried the growth of all rows in this time. The first two columns are bytes in and out. */
+export function isPlausible(columns: number, { values }: CountedRows, sinceMs: number): boolean {
   let [bytesIn, bytesOut] = [0, 0];
   for (let at = 0; at < values.length; at += columns) {
     bytesIn += values[at] || 0;
@@ -127,11 +112,10 @@ export function canHaveCarried(columns: number, { values }: CountedRows, sinceMs
   return couldCarry(Math.max(bytesIn, bytesOut), sinceMs);
 }
 
-/** The same of one counter of bytes. */
 export const couldCarry = (bytes: number, sinceMs: number): boolean =>
-  bytes <= mostBytesPerSecond * Math.max(1, sinceMs / 1_000);
+  bytes <= maxBytesPerSecond * Math.max(1, sinceMs / 1_000);
 
-/** The counters that a row had, by its key. */
+/** Looks up the counters of a row by its key. */
 export function countersIn(
   { keys, values }: CountedRows,
   columns: number,
@@ -143,7 +127,7 @@ export function countersIn(
   };
 }
 
-/** The sums of each counter over the rows. @param before what is added to each row */
+/** The sum of each counter over the rows. @param before added to each row */
 export function sumOfRows<N extends string>(
   names: readonly N[],
   { keys, values }: CountedRows,
@@ -154,7 +138,7 @@ export function sumOfRows<N extends string>(
     let sum = 0;
     for (let row = 0; row < keys.length; row += 1) sum += values[row * names.length + column] || 0;
     if (before !== undefined && before.size > 0) for (const key of keys) sum += before.get(key)?.[name] ?? 0;
-    sums[name] = Math.min(sum, mostCounted);
+    sums[name] = Math.min(sum, maxCounter);
   }
   return sums;
 }

@@ -1,7 +1,6 @@
 /**
- * How the whole fleet is, kept as it changes: what every node, chain and upstream adds to the counts, judged anew when what is
- * told of it, or what it should do, has changed. Whoever asks gets sums over what is kept; whoever listens is told each change
- * of status. Judging is done in slices. Implements `docs/contract/rest.md#dashboard` and
+ * The state of the whole fleet, kept current: what each node, chain and upstream adds to the counts is judged again when its
+ * reports or its configuration change. Listeners get each change of status. Implements `docs/contract/rest.md#dashboard` and
  * `docs/contract/automation.md#event-feed`, `status`.
  */
 import type { ChainHealth } from '../domain/chain/health.js';
@@ -16,7 +15,7 @@ import type { FoldBatch } from '../projections/fleet/fold-batch.js';
 import { createCertificateTimes } from './certificates.js';
 import { countChain, countNode, trafficOf } from './node-count.js';
 import type { ChainCount, NodeCount } from './node-count.js';
-import type { Told } from './status.js';
+import type { StatusDeps } from './status.js';
 import { sumUp } from './sums.js';
 import type { FleetCounts } from './sums.js';
 import { tuning } from './tuning.js';
@@ -30,11 +29,11 @@ export interface StatusChange {
 export type StatusType = 'node' | 'l4_chain' | 'l4_upstream' | 'credential';
 
 export interface Counts {
-  /** Counts that hold all that was told, and committed, before the call. */
+  /** Counts that include everything reported and committed before the call. */
   now(): Promise<FleetCounts>;
-  /** As judged so far; undefined before all was judged once. For a scrape of metrics. */
+  /** The counts as last judged, for a scrape of metrics; undefined until everything has been judged once. */
   soFar(): FleetCounts | undefined;
-  /** As judged last; null of a chain that is not deployed or not enabled. */
+  /** As last judged; null for a chain that is not deployed or not enabled. */
   chainHealth(chainId: string): ChainHealth['state'] | null;
   upstreamStatus(upstreamId: string): UpstreamStatus;
   /** Calls back with changes of status. @returns how to stop */
@@ -42,9 +41,9 @@ export interface Counts {
   close(): Promise<void>;
 }
 
-export interface CountsDeps extends Told {
-  /** Calls back with each node that has told something, or is there no longer. @returns how to stop, as the next two */
-  onTold(listener: (nodeId: string) => void): () => void;
+export interface CountsDeps extends StatusDeps {
+  /** Calls back with each node that has reported, or was deleted. @returns how to stop, as the next two */
+  onReport(listener: (nodeId: string) => void): () => void;
   onFact(listener: (nodeId: string) => void): () => void;
   onBatch(listener: (batch: Pick<FoldBatch, 'touched' | 'changed'>) => void): () => void;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
@@ -53,7 +52,7 @@ export interface CountsDeps extends Told {
 
 interface KeptNode {
   readonly count: NodeCount;
-  /** What its count, but for the traffic, and the health of its chains depend on, compared one by one. */
+  /** See `signOf`. */
   readonly sign: readonly unknown[];
 }
 
@@ -62,34 +61,24 @@ interface KeptUpstream {
   readonly version: number;
 }
 
-export function keepCounts(deps: CountsDeps): Counts {
-  const { fleet, logger } = deps;
-  const nodes = new Map<string, KeptNode>();
-  const chains = new Map<string, ChainCount>();
-  const upstreams = new Map<string, KeptUpstream>();
-  const certificates = createCertificateTimes(deps);
-  /** What is to be judged. */
+/** Collects the resources to judge again. @returns how to stop, among others */
+function trackDirty(deps: CountsDeps, onCredential: () => void) {
+  const { fleet } = deps;
+  const everything = () => ({
+    nodes: new Set(fleet.nodeIds()),
+    chains: new Set(Array.from(fleet.chains(), ({ id }) => id)),
+    upstreams: new Set(Array.from(fleet.upstreams(), ({ id }) => id)),
+  });
   let dirty = everything();
-  let isComplete = false;
-  const statusListeners = createListeners<readonly StatusChange[]>((error) =>
-    logger.error({ error: errorText(error) }, 'a listener for changes of status failed'),
-  );
-
-  function everything() {
-    return {
-      nodes: new Set(fleet.nodeIds()),
-      chains: new Set(Array.from(fleet.chains(), ({ id }) => id)),
-      upstreams: new Set(Array.from(fleet.upstreams(), ({ id }) => id)),
-    };
-  }
   const addChainsOf = (type: string, id: string): void => {
     for (const user of fleet.referrers(type, id)) if (user.type === 'l4_chain') dirty.chains.add(user.id);
   };
+  const addNode = (id: string): void => void dirty.nodes.add(id);
 
-  function onChanged(type: string, id: string): void {
+  function edited(type: string, id: string): void {
     switch (type) {
       case 'node':
-        dirty.nodes.add(id);
+        addNode(id);
         return addChainsOf(type, id);
       case 'l4_chain':
         dirty.chains.add(id);
@@ -99,151 +88,175 @@ export function keepCounts(deps: CountsDeps): Counts {
         for (const chain of fleet.chainsWith(id)) dirty.chains.add(chain.id);
         return;
       case 'credential':
-        certificates.edited();
+        onCredential();
         return addChainsOf(type, id);
       case 'connectivity':
         dirty = everything();
         return;
       default:
-        // What else there is says nothing of a chain; the nodes that it touches are named.
+        // Other resources do not affect chains; the nodes that they touch are in the batch.
         return;
     }
   }
 
   const stops = [
-    deps.onTold((nodeId) => dirty.nodes.add(nodeId)),
-    deps.onFact((nodeId) => dirty.nodes.add(nodeId)),
+    deps.onReport(addNode),
+    deps.onFact(addNode),
     deps.onBatch(({ touched, changed }) => {
-      for (const nodeId of touched) dirty.nodes.add(nodeId);
+      for (const nodeId of touched) addNode(nodeId);
       for (const resource of changed) {
         const slash = resource.indexOf('/');
-        onChanged(resource.slice(0, slash), resource.slice(slash + 1));
+        edited(resource.slice(0, slash), resource.slice(slash + 1));
       }
     }),
   ];
+  return {
+    add: (kind: keyof typeof dirty, id: string): void => void dirty[kind].add(id),
+    addChainsOf,
+    /** Removes and returns all of a kind. */
+    take(kind: keyof typeof dirty): ReadonlySet<string> {
+      const ids = dirty[kind];
+      dirty = { ...dirty, [kind]: new Set<string>() };
+      return ids;
+    },
+    stop(): void {
+      for (const stop of stops) stop();
+    },
+  };
+}
+
+/** Judges resources, and keeps the results. */
+function createJudges(deps: CountsDeps, dirty: Pick<ReturnType<typeof trackDirty>, 'add' | 'addChainsOf'>) {
+  const { fleet } = deps;
+  const kept = {
+    nodes: new Map<string, KeptNode>(),
+    chains: new Map<string, ChainCount>(),
+    upstreams: new Map<string, KeptUpstream>(),
+  };
 
   function judgeNode(id: string, changes: StatusChange[]): void {
-    const [node, before] = [fleet.node(id), nodes.get(id)];
+    const [node, before] = [fleet.node(id), kept.nodes.get(id)];
     if (node === undefined) {
-      nodes.delete(id);
+      kept.nodes.delete(id);
       return;
     }
     const sign = signOf(deps, id);
     if (before !== undefined && sign.every((value, index) => value === before.sign[index])) {
-      // As with nearly every heartbeat, it has carried something, and that is all.
-      nodes.set(id, { count: { ...before.count, traffic: trafficOf(deps, id) }, sign: before.sign });
+      // Like nearly every heartbeat, it has changed nothing but the traffic.
+      kept.nodes.set(id, { count: { ...before.count, traffic: trafficOf(deps, id) }, sign: before.sign });
       return;
     }
     const count = countNode(deps, id);
-    nodes.set(id, { count, sign });
-    addChainsOf('node', id);
+    kept.nodes.set(id, { count, sign });
+    dirty.addChainsOf('node', id);
     if (before === undefined || before.count.status === count.status) return;
-    const resource = { type: 'node', id, name: node.name } as const;
-    changes.push({ resource, was: before.count.status, status: count.status });
+    changes.push({ resource: { type: 'node', id, name: node.name }, was: before.count.status, status: count.status });
   }
 
   function judgeChain(id: string, changes: StatusChange[]): void {
-    const [chain, before] = [fleet.chain(id), chains.get(id)];
+    const [chain, before] = [fleet.chain(id), kept.chains.get(id)];
     const count = chain === undefined ? undefined : countChain(deps, chain);
     if (before?.upstream !== count?.upstream || before?.seen !== count?.seen) {
       for (const upstream of [before?.upstream, count?.upstream]) {
-        if (upstream !== undefined) dirty.upstreams.add(upstream);
+        if (upstream !== undefined) dirty.add('upstreams', upstream);
       }
     }
     if (chain === undefined || count === undefined) {
-      chains.delete(id);
+      kept.chains.delete(id);
       return;
     }
-    chains.set(id, count);
-    const resource = { type: 'l4_chain', id, name: chain.name } as const;
-    noteChange(
-      changes,
-      resource,
-      before?.health ?? unknown,
-      count.health ?? unknown,
-      before?.version !== count.version,
-    );
+    kept.chains.set(id, count);
+    const change = { was: before?.health ?? unknown, status: count.health ?? unknown };
+    if (isStatusChange(change, before?.version !== count.version)) {
+      changes.push({ resource: { type: 'l4_chain', id, name: chain.name }, ...change });
+    }
   }
 
   function judgeUpstream(id: string, changes: StatusChange[]): void {
-    const [upstream, before] = [fleet.upstream(id), upstreams.get(id)];
+    const [upstream, before] = [fleet.upstream(id), kept.upstreams.get(id)];
     if (upstream === undefined) {
-      upstreams.delete(id);
+      kept.upstreams.delete(id);
       return;
     }
     const { name, version } = upstream;
-    const seen = fleet.chainsWith(id).map((chain) => chains.get(chain.id));
+    const seen = fleet.chainsWith(id).map((chain) => kept.chains.get(chain.id));
     const status = upstreamStatus(seen.flatMap((chain) => (chain?.upstream === id ? (chain.seen ?? []) : [])));
-    upstreams.set(id, { status, version });
-    const resource = { type: 'l4_upstream', id, name } as const;
-    noteChange(changes, resource, before?.status ?? unknown, status, before?.version !== version);
+    kept.upstreams.set(id, { status, version });
+    const change = { was: before?.status ?? unknown, status };
+    if (isStatusChange(change, before?.version !== version)) {
+      changes.push({ resource: { type: 'l4_upstream', id, name }, ...change });
+    }
   }
 
-  /** Judges what is dirty now, nodes before the chains and these before the upstreams that they make dirty. */
+  return { kept, judgeNode, judgeChain, judgeUpstream };
+}
+
+/** Every chain is also judged from time to time, because time alone can change its health. @returns adds the next few */
+function createRechecks(fleet: CountsDeps['fleet'], add: (chainId: string) => void): (chains: number) => void {
+  let waiting: string[] = [];
+  return (chains) => {
+    if (waiting.length === 0) waiting = Array.from(fleet.chains(), ({ id }) => id);
+    const perTurn = Math.ceil((chains * tuning.judgeEveryMs) / tuning.judgeAgainMs);
+    waiting.splice(0, perTurn).forEach(add);
+  };
+}
+
+export function keepCounts(deps: CountsDeps): Counts {
+  const { fleet, logger } = deps;
+  const certificates = createCertificateTimes(deps);
+  const dirty = trackDirty(deps, certificates.edited);
+  const { kept, judgeNode, judgeChain, judgeUpstream } = createJudges(deps, dirty);
+  const recheck = createRechecks(fleet, (id) => dirty.add('chains', id));
+  let isComplete = false;
+  const statusListeners = createListeners<readonly StatusChange[]>((error) =>
+    logger.error({ error: errorText(error) }, 'a listener for changes of status failed'),
+  );
+
+  /** Judges everything dirty: nodes first, because they make chains dirty, and chains before upstreams for the same reason. */
   async function judge(): Promise<void> {
     const changes: StatusChange[] = [];
-    const inSlices = async (kind: keyof typeof dirty, one: (id: string, changes: StatusChange[]) => void) => {
-      const ids = dirty[kind];
-      dirty = { ...dirty, [kind]: new Set<string>() };
+    for (const [kind, judgeOne] of [
+      ['nodes', judgeNode],
+      ['chains', judgeChain],
+      ['upstreams', judgeUpstream],
+    ] as const) {
       let judged = 0;
-      for (const id of ids) {
-        one(id, changes);
+      for (const id of dirty.take(kind)) {
+        judgeOne(id, changes);
         if ((judged += 1) % tuning.judgedPerTurn === 0) await yieldToEventLoop();
       }
-    };
-    await inSlices('nodes', judgeNode);
-    await inSlices('chains', judgeChain);
-    await inSlices('upstreams', judgeUpstream);
+    }
     changes.push(...certificates.changes());
     if (isComplete && changes.length > 0) statusListeners.tell(changes);
     isComplete = true;
   }
   let judging: Promise<void> = Promise.resolve();
-  /** Holds all that was dirty at the call once it resolves. */
+  /** Resolves once everything that was dirty at the call is judged. */
   const settled = (): Promise<void> => {
     const turn = judging.then(judge);
     judging = turn.catch(() => undefined);
     return turn;
   };
-
-  /** Chains are also judged anew by and by: time alone can change their health. */
-  let again: Iterator<string> = [][Symbol.iterator]();
-  function* allChainIds(): Generator<string> {
-    yield* Array.from(fleet.chains(), ({ id }) => id);
-  }
-  const judgeAgain = (): void => {
-    const perTurn = Math.ceil((chains.size * tuning.judgeEveryMs) / tuning.judgeAgainMs);
-    for (let count = 0; count < perTurn; count += 1) {
-      const next = again.next();
-      if (next.done === true) {
-        again = allChainIds();
-        return;
-      }
-      dirty.chains.add(next.value);
-    }
-  };
   const loop = startLoop(
     tuning.judgeEveryMs,
     async () => {
-      judgeAgain();
+      recheck(kept.chains.size);
       await settled();
     },
     (error) => logger.warn({ error: errorText(error) }, 'the fleet could not be counted'),
   );
 
-  const sums = (): FleetCounts => sumUp(deps, { nodes, chains, upstreams });
-
   return {
     async now() {
       await settled();
-      return sums();
+      return sumUp(deps, kept);
     },
-    soFar: () => (isComplete ? sums() : undefined),
-    chainHealth: (id) => chains.get(id)?.health ?? null,
-    upstreamStatus: (id) => upstreams.get(id)?.status ?? 'unknown',
+    soFar: () => (isComplete ? sumUp(deps, kept) : undefined),
+    chainHealth: (id) => kept.chains.get(id)?.health ?? null,
+    upstreamStatus: (id) => kept.upstreams.get(id)?.status ?? 'unknown',
     onStatus: statusListeners.add,
     async close() {
-      for (const stop of stops) stop();
+      dirty.stop();
       await loop.close();
     },
   };
@@ -251,22 +264,12 @@ export function keepCounts(deps: CountsDeps): Counts {
 
 const unknown = 'unknown';
 
-/**
- * A command may change a status as well: a chain that is disabled is unknown. Its own entry tells of that, so it is no change
- * here.
- */
-function noteChange(
-  changes: StatusChange[],
-  resource: StatusChange['resource'],
-  was: string,
-  status: string,
-  isEdited: boolean,
-): void {
-  if (was !== status && !(isEdited && status === unknown)) changes.push({ resource, was, status });
-}
+/** A change that a command made, such as disabling a chain, does not count: the command has an entry of its own. */
+const isStatusChange = ({ was, status }: Pick<StatusChange, 'was' | 'status'>, isEdited: boolean): boolean =>
+  was !== status && !(isEdited && status === unknown);
 
-/** What the count of a node, but for the traffic, and the health of its chains depend on, beside the fleet. */
-function signOf({ fleet, agentFacts, reports }: Told, nodeId: string): readonly unknown[] {
+/** Everything outside the fleet that a node's count, except its traffic, and the health of its chains depend on. */
+function signOf({ fleet, agentFacts, reports }: StatusDeps, nodeId: string): readonly unknown[] {
   const facts = agentFacts.of(nodeId);
   const [listeners, metrics] = [reports.listenerStates(nodeId), reports.reportedMetrics(nodeId)];
   const sessionAt = facts.session?.at ?? '';

@@ -1,14 +1,14 @@
 /**
- * What one node told last, and how a heartbeat or a metrics report changes it. The table of links is kept as it came, and what
- * is worked out of it beside it; that of listeners is larger, see `listener-table.ts`. Pure: `table.ts` holds the entries of
- * all nodes. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * The last reports of one node, and how a heartbeat or a metrics report changes them. Links are kept as wire bytes with a
+ * summary; listeners, which are larger, are in `listener-table.ts`. Pure: `table.ts` holds the entries of all nodes. Implements
+ * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import type { LinkMetric } from '../gen/svc/control/v1/heartbeat.js';
 import { timestamp } from '../kernel/clock.js';
 import {
-  canHaveCarried,
+  isPlausible,
   couldCarry,
-  countOn,
+  addReport,
   linkCounters,
   listenerCounters,
   noRows,
@@ -22,30 +22,30 @@ import { growthOf, noTotals } from './process-totals.js';
 import type { ProcessTotals } from './process-totals.js';
 import { isLossy, linkRow, linksOf, linksWithCountersOf, roundTrips } from './reported.js';
 
-/** Who is in charge of a node's session. */
+/** The live session of a node. */
 export interface Presence {
   readonly facts: PresenceFacts;
-  /** Monotonic milliseconds until which it counts without another sign of life; this instance ends its own sessions itself. */
+  /** When it ends without another sign of life, in monotonic milliseconds; infinite for sessions of this instance. */
   readonly until: number;
 }
 
 /** The listeners of the last heartbeat. */
-export interface ToldListeners {
+export interface LastListeners {
   readonly table: ListenerTable;
   readonly totals: ProcessTotals;
 }
 
 /** The links of the last heartbeat. */
-export interface ToldLinks {
-  /** As they came, see `ReportedTable`. */
+export interface LastLinks {
+  /** See `ReportedTable`. */
   readonly wire: Uint8Array;
   readonly totals: ProcessTotals;
-  /** Undefined of a table that was read from the store, until somebody asks. */
-  out: WorkedOutLinks | undefined;
+  /** Undefined after a read from the store, until it is needed. */
+  summary: LinkSummary | undefined;
 }
-interface WorkedOutLinks {
+interface LinkSummary {
   readonly counted: CountedRows;
-  /** Whether a link of a chain loses more than is tolerable. */
+  /** See `isLossy`. */
   readonly isLossy: boolean;
   readonly roundTrips: ReturnType<typeof roundTrips>;
 }
@@ -59,63 +59,50 @@ export interface Beat {
   readonly uptime: number;
 }
 
-export interface ToldMetrics extends ReportingProcess {
+export interface LastMetrics extends ReportingProcess {
   readonly at: number;
   readonly report: MetricsFacts;
-  readonly healthSince: { readonly [cluster: string]: string };
+  readonly health_since: { readonly [cluster: string]: string };
 }
 
-/** What a node tells beside its signs of life; each has a document of its own in the read store. */
-export type Part = 'listeners' | 'links' | 'metrics';
-export const partsOf: readonly Part[] = ['listeners', 'links', 'metrics'];
+/** The parts of an entry that have a document of their own in the read store. */
+export const partsOf = ['listeners', 'links', 'metrics'] as const;
+export type Part = (typeof partsOf)[number];
 
 const notWritten = { listeners: '', links: '', metrics: '' } as const;
 
-/** What one node told last. */
-export interface Entry {
-  presence: Presence | undefined;
-  /** For how long a sign of life counts, in milliseconds. */
-  offlineAfterMs: number;
-  /** When the last sign of life came, milliseconds since the epoch; 0 before one. */
-  seenAt: number;
-  /** Whether a heartbeat came in the session that it has. */
-  hasReported: boolean;
-  beat: Beat | undefined;
-  listeners: ToldListeners | undefined;
-  links: ToldLinks | undefined;
-  metrics: ToldMetrics | undefined;
-  /** Which instance wrote each part to the read store last, and at which place, see `store.ts`. */
-  written: { readonly [P in Part]: string };
-}
-
-/** A class, because there is one for each node: see `src/channel/noise/cipher-state.ts`. */
-export class EmptyEntry implements Entry {
+/** The last reports of one node. A class, because there is one for each node: see `src/channel/noise/cipher-state.ts`. */
+export class Entry {
   presence: Presence | undefined = undefined;
+  /** How long a sign of life counts, in milliseconds. */
   offlineAfterMs = 0;
+  /** When the last sign of life arrived, milliseconds since the epoch; 0 before one. */
   seenAt = 0;
+  /** Whether a heartbeat has arrived in the current session. */
   hasReported = false;
   beat: Beat | undefined = undefined;
-  listeners: ToldListeners | undefined = undefined;
-  links: ToldLinks | undefined = undefined;
-  metrics: ToldMetrics | undefined = undefined;
-  written: Entry['written'] = notWritten;
+  listeners: LastListeners | undefined = undefined;
+  links: LastLinks | undefined = undefined;
+  metrics: LastMetrics | undefined = undefined;
+  /** Which instance last wrote each part to the read store, and at which place, see `store.ts`. */
+  written: { readonly [P in Part]: string } = notWritten;
 }
 
-/** What of an entry one heartbeat has changed. */
-export interface TakenHeartbeat {
-  /** By how much listeners and links have grown; undefined where the table came unchanged. */
+/** The growth of the tables in one heartbeat. */
+export interface HeartbeatGrowth {
+  /** Undefined for a table that has not changed. */
   readonly listeners: CountedRows | undefined;
   readonly links: CountedRows | undefined;
-  /** It counted more bytes than any link carries: its counters are left as they were, and all else counts. */
+  /** It counted more bytes than any link carries: its counters stay as they were, and everything else counts. */
   readonly refused: boolean;
 }
 
 /** Enters a heartbeat. @param at milliseconds since the epoch */
-export function takeHeartbeat(entry: Entry, facts: HeartbeatFacts, at: number): TakenHeartbeat {
+export function applyHeartbeat(entry: Entry, facts: HeartbeatFacts, at: number): HeartbeatGrowth {
   const { process_id, runtime_listeners, link_metrics, uptime_seconds } = facts;
   const { beat, listeners } = entry;
-  const isGoingOn = beat !== undefined && listeners?.totals.processId === process_id;
-  const sinceMs = isGoingOn ? at - beat.at : uptime_seconds * 1_000;
+  const isSameProcess = beat !== undefined && listeners?.totals.processId === process_id;
+  const sinceMs = isSameProcess ? at - beat.at : uptime_seconds * 1_000;
   entry.beat = {
     at,
     runs: facts.runs_generation,
@@ -124,74 +111,74 @@ export function takeHeartbeat(entry: Entry, facts: HeartbeatFacts, at: number): 
     uptime: uptime_seconds,
   };
   let refused = false;
-  const possible = (columns: number, growth: CountedRows): boolean => {
-    if (canHaveCarried(columns, growth, sinceMs)) return true;
-    refused = true;
-    return false;
+  const accept = (columns: number, growth: CountedRows): boolean => {
+    const isAccepted = isPlausible(columns, growth, sinceMs);
+    refused ||= !isAccepted;
+    return isAccepted;
   };
   return {
-    listeners: takeListeners(entry, runtime_listeners, process_id, possible),
-    links: takeLinks(entry, link_metrics, process_id, possible),
+    listeners: applyListeners(entry, runtime_listeners, process_id, accept),
+    links: applyLinks(entry, link_metrics, process_id, accept),
     refused,
   };
 }
 
-type Possible = (columns: number, growth: CountedRows) => boolean;
+/** Whether the counters of a table can be true. */
+type Accept = (columns: number, growth: CountedRows) => boolean;
 
-function takeListeners(
+function applyListeners(
   entry: Entry,
   table: ListenerTable,
   processId: string,
-  possible: Possible = () => true,
+  accept: Accept = () => true,
 ): CountedRows | undefined {
   const before = entry.listeners;
-  const isGoingOn = before?.totals.processId === processId;
-  if (isGoingOn && isSameTable(before.table, table)) return undefined;
+  const isSameProcess = before?.totals.processId === processId;
+  if (isSameProcess && isSameTable(before.table, table)) return undefined;
   const last = before === undefined ? noRows : countedOf(before.table);
-  const { totals, growth } = countOn(listenerCounters, before?.totals ?? noTotals, last, processId, countedOf(table));
-  if (!possible(listenerCounters.length, growth)) {
-    return takeListeners(entry, withCountersOf(isGoingOn ? last : noRows, table), processId);
+  const { totals, growth } = addReport(listenerCounters, before?.totals ?? noTotals, last, processId, countedOf(table));
+  if (!accept(listenerCounters.length, growth)) {
+    return applyListeners(entry, withCountersOf(isSameProcess ? last : noRows, table), processId);
   }
   entry.listeners = { table, totals };
   return growth;
 }
 
-function takeLinks(
+function applyLinks(
   entry: Entry,
   { bytes, rows }: HeartbeatFacts['link_metrics'],
   processId: string,
-  possible: Possible = () => true,
+  accept: Accept = () => true,
 ): CountedRows | undefined {
   const before = entry.links;
-  const isGoingOn = before?.totals.processId === processId;
-  if (isGoingOn && Buffer.compare(before.wire, bytes) === 0) return undefined;
-  const last = before === undefined ? noRows : outOfLinks(before).counted;
-  const out = workOutLinks(rows(), last);
-  const { totals, growth } = countOn(linkCounters, before?.totals ?? noTotals, last, processId, out.counted);
-  if (!possible(linkCounters.length, growth)) {
-    return takeLinks(entry, linksWithCountersOf(isGoingOn ? last : noRows, rows()), processId);
+  const isSameProcess = before?.totals.processId === processId;
+  if (isSameProcess && Buffer.compare(before.wire, bytes) === 0) return undefined;
+  const last = before === undefined ? noRows : linkSummary(before).counted;
+  const summary = summarizeLinks(rows(), last);
+  const { totals, growth } = addReport(linkCounters, before?.totals ?? noTotals, last, processId, summary.counted);
+  if (!accept(linkCounters.length, growth)) {
+    return applyLinks(entry, linksWithCountersOf(isSameProcess ? last : noRows, rows()), processId);
   }
-  entry.links = { wire: bytes, totals, out };
+  entry.links = { wire: bytes, totals, summary };
   return growth;
 }
 
-export function outOfLinks(told: ToldLinks): WorkedOutLinks {
-  return (told.out ??= workOutLinks(linksOf(told.wire), noRows));
-}
+export const linkSummary = (links: LastLinks): LinkSummary =>
+  (links.summary ??= summarizeLinks(linksOf(links.wire), noRows));
 
-const workOutLinks = (links: readonly LinkMetric[], last: CountedRows): WorkedOutLinks => ({
+const summarizeLinks = (links: readonly LinkMetric[], last: CountedRows): LinkSummary => ({
   counted: packRows(linkCounters.length, links.map(linkRow), last),
   isLossy: links.some(isLossy),
   roundTrips: roundTrips(links),
 });
 
-/** Of a node that has not told it, as long as a counter could have grown that is not larger than its type. */
+/** For a node without a heartbeat: so long that no counter within its type is refused. */
 const uptimeMs = (beat: Beat | undefined): number => (beat === undefined ? 72_000_000 : beat.uptime * 1_000);
 
-/** The report, with the bandwidth of the one before it where no link can have carried so much. @param last of the same process */
-export function possibleMetrics(
+/** The report, with its predecessor's bandwidth where no link can have carried so much. @param last of the same process */
+export function plausibleMetrics(
   report: MetricsFacts,
-  last: ToldMetrics | undefined,
+  last: LastMetrics | undefined,
   at: number,
   { beat }: Entry,
 ): MetricsFacts {
@@ -202,15 +189,15 @@ export function possibleMetrics(
   return couldCarry(grown, sinceMs) ? report : { ...report, bandwidth: before ?? null };
 }
 
-/** Enters a report. @param at milliseconds since the epoch @returns the report before it of the same process, or of none that is named */
-export function takeMetrics(
+/** Enters a report. @param at milliseconds since the epoch @returns the previous report of the same process */
+export function applyMetrics(
   entry: Entry,
   report: MetricsFacts,
   process: ReportingProcess,
   at: number,
 ): MetricsFacts | undefined {
   const before = entry.metrics;
-  entry.metrics = { ...process, at, report, healthSince: healthSince(report, timestamp(at), before) };
+  entry.metrics = { ...process, at, report, health_since: healthSince(report, timestamp(at), before) };
   return before?.process_id === process.process_id ? before.report : undefined;
 }
 
@@ -218,15 +205,15 @@ export function takeMetrics(
 function healthSince(
   { gateway }: MetricsFacts,
   reportedAt: string,
-  before: ToldMetrics | undefined,
-): ToldMetrics['healthSince'] {
+  before: LastMetrics | undefined,
+): LastMetrics['health_since'] {
   const earlier = new Map(before?.report.gateway?.upstreams.map(({ cluster, healthy }) => [cluster, healthy]));
   const since = (gateway?.upstreams ?? []).map(({ cluster, healthy }): [string, string] => {
-    const unchanged = earlier.get(cluster) === healthy ? before?.healthSince[cluster] : undefined;
+    const unchanged = earlier.get(cluster) === healthy ? before?.health_since[cluster] : undefined;
     return [cluster, unchanged ?? reportedAt];
   });
-  const known = before?.healthSince ?? {};
-  // The same object as long as nothing has changed: whoever judges health compares it.
+  const known = before?.health_since ?? {};
+  // The same object while nothing changes, because `counts.ts` compares it.
   const isSame = since.length === Object.keys(known).length && since.every(([cluster, at]) => known[cluster] === at);
   return isSame && before !== undefined ? known : Object.fromEntries(since);
 }

@@ -1,6 +1,6 @@
 /**
- * What agents did, as the log has it: of each node the fold of the facts of `svc-agents-*`, in memory, from a checkpoint on.
- * It follows the fleet too, since a node that is deleted or restored starts without facts. Holds no telemetry. Implements
+ * What agents did according to the log: for each node the fold of its facts in `svc-agents-*`, in memory, with a checkpoint. It
+ * also follows the fleet, because a deleted or restored node starts without facts. Holds no telemetry. Implements
  * `docs/contract/rest.md#nodes` (`apply`, `duplicate_agent`, `version_conflict_at`) and
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  */
@@ -21,20 +21,20 @@ import type { EventStore } from '../storage/event-store.js';
 import { openCheckpoint, storeCheckpoint } from '../storage/sealed-checkpoint.js';
 import type { Sealing } from '../storage/sealed-checkpoint.js';
 
-/** A fact that was folded, with the time when it happened, RFC 3339. */
-export interface ToldFact {
+/** A folded fact, and when it happened, RFC 3339. */
+export interface RecordedFact {
   readonly fact: AgentEvent;
   readonly at: string;
 }
 
 export interface AgentFacts {
-  /** The facts of a node; those of one that has never connected where there is no such node. */
+  /** The facts of a node; an unknown one counts as never connected. */
   of(nodeId: string): NodeAgentFacts;
-  /** Calls back with each fact that the log brings, once it is folded. @returns how to stop */
-  onFact(listener: (told: ToldFact) => void): () => void;
+  /** Calls back with each fact once it is folded. @returns how to stop */
+  onFact(listener: (recorded: RecordedFact) => void): () => void;
   /** True once an event of a stream of facts is folded, false after `timeoutMs`. */
   holds(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
-  /** Type of an event that this release does not know, at which the fold has stopped; undefined otherwise. */
+  /** Why the fold has stopped; undefined while it runs. */
   failure(): string | undefined;
   /** True once the end of the log was reached. */
   caughtUp(): boolean;
@@ -63,7 +63,7 @@ export interface AgentFactsDeps {
 const kind = { name: 'svc-agents', foldVersion: 1 } as const;
 const linesPerSlice = 500;
 
-/** The first line of a checkpoint. Every other one is a node that exists, with its facts, or null before any. */
+/** The first line of a checkpoint. Each other line is an existing node with its facts; null: it has none yet. */
 interface Head {
   readonly position: number;
   readonly revisions: readonly (readonly [stream: string, revision: number])[];
@@ -72,14 +72,14 @@ type Line = readonly [nodeId: string, facts: NodeAgentFacts | null];
 
 /** Loads the checkpoint. @throws ServiceError `unavailable` */
 export async function openAgentFacts({ eventStore, sealing, logger }: AgentFactsDeps): Promise<AgentFactsFold> {
-  /** Of every node that exists. */
+  /** Every existing node. */
   const nodes = new Map<string, NodeAgentFacts>();
   const revisions = new Map<string, number>();
   let position = 0;
   let failure: string | undefined;
   let caughtUp = false;
   const waiters = createWaiters();
-  const listeners = createListeners<ToldFact>((error) =>
+  const listeners = createListeners<RecordedFact>((error) =>
     logger.error({ error: errorText(error) }, 'a listener for agent facts failed'),
   );
 
@@ -102,7 +102,7 @@ export async function openAgentFacts({ eventStore, sealing, logger }: AgentFacts
     }
   }
 
-  /** Takes a fact in. Those about a node that does not exist tell nothing. */
+  /** Folds a fact; one about a node that no longer exists changes nothing. */
   function takeFact(event: RecordedEvent): void {
     const fact = agentEvent(event);
     const { node_id } = fact.data;
@@ -112,7 +112,7 @@ export async function openAgentFacts({ eventStore, sealing, logger }: AgentFacts
     listeners.tell({ fact, at });
   }
 
-  /** The life of a node begins or ends. A restored node starts without facts: its agent's PSK is no longer valid. */
+  /** Folds the creation or end of a node. A restored node has no facts, because its agent's PSK is no longer valid. */
   function takeLife(event: RecordedEvent): void {
     const { type, data } = fleetEvent(event);
     if (type === 'NodeCreated' || type === 'NodeRestored') nodes.set(data.node_id, neverConnected);

@@ -1,17 +1,17 @@
 /**
- * What nodes tell while it is still read what they told before: held back, so that counters go on from there. All nodes are
- * held at the start, and one while its session begins here that may have been elsewhere. Only what a node told last is kept.
+ * Holds back reports while a node's earlier ones are still being read, so that its counters continue from there: of all nodes
+ * at the start, and of one node while its session opens, because it may come from another instance.
  */
 
-/** Of one node. */
-const mostHeld = 8;
+/** Newest reports of one node that are held. */
+const maxHeld = 8;
 
 export interface HeldBack {
-  /** Enters what a node tells: at once, or when the node is no longer held. */
+  /** Calls `enter` at once, or when the node is released. */
   enter(nodeId: string, enter: () => void): void;
   hold(nodeId: string): void;
   release(nodeId: string): void;
-  /** Every node that is not held for itself. */
+  /** Releases every node that is not held individually. */
   releaseAll(): void;
 }
 
@@ -21,7 +21,7 @@ export function createHeldBack(): HeldBack {
   let all = true;
 
   const isHeld = (nodeId: string): boolean => all || own.has(nodeId);
-  const letGo = (nodeId: string): void => {
+  const flush = (nodeId: string): void => {
     const enters = held.get(nodeId) ?? [];
     held.delete(nodeId);
     for (const enter of enters) enter();
@@ -32,16 +32,16 @@ export function createHeldBack(): HeldBack {
       const enters = held.get(nodeId) ?? [];
       held.set(nodeId, enters);
       enters.push(enter);
-      if (enters.length > mostHeld) enters.shift();
+      if (enters.length > maxHeld) enters.shift();
     },
     hold: (nodeId) => void own.add(nodeId),
     release(nodeId) {
       own.delete(nodeId);
-      if (!isHeld(nodeId)) letGo(nodeId);
+      if (!isHeld(nodeId)) flush(nodeId);
     },
     releaseAll() {
       all = false;
-      for (const nodeId of held.keys()) if (!isHeld(nodeId)) letGo(nodeId);
+      for (const nodeId of held.keys()) if (!isHeld(nodeId)) flush(nodeId);
     },
   };
 }

@@ -1,6 +1,5 @@
 /**
- * Measurements of an intended link by agents: several samples, of either end, as one measurement. Which links are
- * intended, the fleet knows. Pure. Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
+ * Combines the samples that agents report of an intended link into one measurement per end. Pure. Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
  */
 import type { IntendedLink } from '../domain/port-table/intended-links.js';
 import type { LinkSample, ReportedLinks } from './port.js';
@@ -15,7 +14,7 @@ export interface Measured {
   readonly measured_at: string | null;
 }
 
-/** The samples that a node reported last. */
+/** The last reported samples of a node. */
 export interface NodeSamples {
   readonly reportedAt: string;
   /** By `resourceKey`. */
@@ -24,7 +23,6 @@ export interface NodeSamples {
 
 const resourceKey = (type: string, id: string): string => `${type}/${id}`;
 
-/** @param reported undefined of a node that has told nothing */
 export function byResource(reported: ReportedLinks | undefined): NodeSamples | undefined {
   if (reported === undefined) return undefined;
   const { reported_at, links } = reported;
@@ -39,9 +37,8 @@ export function byResource(reported: ReportedLinks | undefined): NodeSamples | u
 }
 
 /**
- * The report of a link by the node at one end; undefined when it reports nothing. An agent that knows no nodes names
- * the endpoint that it dials. Several samples are one link: their bytes are added up, and the worst of each other value
- * counts.
+ * A link as measured by the node at one end; undefined if it reports nothing. An agent that does not know its peer's node names
+ * the endpoint that it dials. Of several samples, bytes are added up, and the worst of each other value counts.
  */
 export function measurement(
   node: NodeSamples | undefined,
@@ -60,7 +57,7 @@ export function measurement(
     rtt_ms: worstOf(samples.map(({ rtt_ms }) => rtt_ms)),
     jitter_ms: worstOf(samples.map(({ jitter_ms }) => jitter_ms)),
     loss_ratio: worstOf(samples.map(({ loss_ratio }) => loss_ratio)),
-    // One end receives what the other end sends.
+    // One end receives what the other sends.
     bytes_in: end === 'from' ? bytesIn : bytesOut,
     bytes_out: end === 'from' ? bytesOut : bytesIn,
     measured_at: node.reportedAt,

@@ -1,50 +1,49 @@
 /**
- * The listeners of a node's last heartbeat in short: how the agent says that each is. The port table, the dashboard, nodes,
- * chains and deployments compare them with the intended ones. Pure. Implements `docs/contract/rest.md#nodes`, `listeners`.
+ * The reported state of each listener in a node's last heartbeat, for comparison with the intended listeners. Pure. Implements `docs/contract/rest.md#nodes`, `listeners`.
  */
 import { tellsOfApplied } from '../domain/agents/node-agent-facts.js';
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 import { listenerKey } from '../domain/port-table/port-table.js';
 import type { RuntimeListener as WireListener } from '../gen/svc/control/v1/heartbeat.js';
 
-/** A route with a state of its own, such as `target_unreachable`. */
+/** A route with its own state, such as `target_unreachable`. */
 interface RouteState {
   readonly matchValue: string;
   readonly state: string;
 }
 
-/** By listener, as `listenerKey` names it: agents may write an address in another notation. */
-export interface ListenersInShort {
-  /** The agent's word for each; `running` where one of several with the same address runs. */
+/** By `listenerKey`, because agents may write an address in another notation. */
+export interface ListenerSummary {
+  /** As reported; `running` if one of several with the same address runs. */
   readonly states: ReadonlyMap<string, string>;
-  /** Of the few listeners that have such a route. */
+  /** Only of the few listeners that have such a route. */
   readonly routes: ReadonlyMap<string, readonly RouteState[]>;
 }
 
-export interface ListenerStates extends ListenersInShort {
+export interface ListenerStates extends ListenerSummary {
   /** RFC 3339. */
   readonly reportedAt: string;
-  /** The generation that the process ran when it reported; null when it had not told. */
+  /** See `ReportingProcess`. */
   readonly runs: number | null;
 }
 
-const noRoutes: ListenersInShort['routes'] = new Map();
+const noRoutes: ListenerSummary['routes'] = new Map();
 
 const keyOf = ({ transport, listenAddr, listenPort }: WireListener): string =>
   listenerKey({ transport, listenAddr, listenPort });
 
-export function inShort(listeners: readonly WireListener[]): ListenersInShort {
+export function summarizeListeners(listeners: readonly WireListener[]): ListenerSummary {
   const states = new Map<string, string>();
   for (const listener of listeners) {
     const key = keyOf(listener);
     if (states.get(key) === 'running') continue;
-    // Nearly all run, and share the word.
+    // Nearly all run, and share this string.
     states.set(key, listener.state === 'running' ? 'running' : listener.state);
   }
   return { states, routes: ownRoutesOf(listeners) };
 }
 
-function ownRoutesOf(listeners: readonly WireListener[]): ListenersInShort['routes'] {
+function ownRoutesOf(listeners: readonly WireListener[]): ListenerSummary['routes'] {
   let routes: Map<string, readonly RouteState[]> | undefined;
   for (const listener of listeners) {
     const own = listener.routes.flatMap(({ matchValue, state }) => (state === '' ? [] : [{ matchValue, state }]));
@@ -53,22 +52,14 @@ function ownRoutesOf(listeners: readonly WireListener[]): ListenersInShort['rout
   return routes ?? noRoutes;
 }
 
-/** Whether a report tells of what the node has applied: otherwise it says nothing about the listeners of now. */
-export function isCurrent({ runs }: Pick<ListenerStates, 'runs'>, facts: Pick<NodeAgentFacts, 'applied'>): boolean {
-  return tellsOfApplied(runs, facts);
-}
-
-/** The state of a listener that its node's last report does not have. */
+/** The state of a deployed listener that its node does not report. */
 export const missing = 'missing';
 
-/**
- * The state of a listener that is deployed, as answers show it: `missing` when the report has others only; null before a
- * report, and while it is older than what the node has applied.
- */
+/** The state of a deployed listener; null without a report, or if the report is older than the applied configuration. */
 export function stateNow(
   report: ListenerStates | undefined,
   facts: Pick<NodeAgentFacts, 'applied'>,
   key: string,
 ): string | null {
-  return report !== undefined && isCurrent(report, facts) ? (report.states.get(key) ?? missing) : null;
+  return report !== undefined && tellsOfApplied(report.runs, facts) ? (report.states.get(key) ?? missing) : null;
 }

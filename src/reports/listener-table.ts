@@ -1,7 +1,7 @@
 /**
- * The table of a node's listeners in two: its shape, all but the counters, which stays as long as the node runs the same, and
- * the counters, which nearly every heartbeat moves. A shape is known by the hash of its bytes, and kept deflated, once for all
- * nodes that have it; what is asked often of it is read once. How rows are counted on is in `counted-rows.ts`.
+ * The table of a node's listeners in two parts: the shape, which changes only with the configuration, and the counters, which
+ * change with nearly every heartbeat. A shape is identified by the hash of its bytes, and kept deflated, once for all nodes that
+ * have it, with a summary for frequent questions. `counted-rows.ts` adds up counters.
  */
 import { hash } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -9,37 +9,37 @@ import { HeartbeatRequest } from '../gen/svc/control/v1/heartbeat.js';
 import type { RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
 import { addUp, countersIn, listenerCounters, wholeNumber } from './counted-rows.js';
 import type { CountedRows } from './counted-rows.js';
-import { inShort } from './listener-states.js';
-import type { ListenersInShort } from './listener-states.js';
+import { summarizeListeners } from './listener-states.js';
+import type { ListenerSummary } from './listener-states.js';
 
 export interface ListenerShape {
-  /** Of the bytes of a `HeartbeatRequest` with listeners that have no counters. */
+  /** Hash of a `HeartbeatRequest` that holds the listeners without counters. */
   readonly id: string;
   /** The same bytes, deflated. */
   readonly packed: Uint8Array;
-  /** Undefined of one that was read from the store, until somebody asks. */
-  out: ShapeInShort | undefined;
+  /** Undefined after a read from the store, until it is needed. */
+  summary: ShapeSummary | undefined;
 }
 
-interface ShapeInShort extends ListenersInShort {
-  /** Of the rows, see `listenerKey`. */
+interface ShapeSummary extends ListenerSummary {
+  /** See `listenerKey`. */
   readonly keys: readonly string[];
-  /** Whether no two rows have one key. */
+  /** Whether no two rows have the same key. */
   readonly isDistinct: boolean;
-  /** Listeners and routes. */
+  /** Number of listeners and routes. */
   readonly entries: number;
 }
 
 export interface ListenerTable {
   readonly shape: ListenerShape;
   /**
-   * The `listenerCounters` of each row, then the active sessions of each; NaN where the agent did not report one. Not a typed
-   * array: the memory of one lies outside of the heap, which costs more than these numbers.
+   * The `listenerCounters` of each row, then the active sessions of each row; NaN if the agent did not report it. Not a typed
+   * array, whose memory outside the heap would cost more than these numbers.
    */
   readonly values: readonly number[];
 }
 
-/** Those that somebody has. */
+/** All shapes in use. */
 const shapes = new Map<string, WeakRef<ListenerShape>>();
 const unused = new FinalizationRegistry<string>((id) => {
   if (shapeOf(id) === undefined) shapes.delete(id);
@@ -47,27 +47,27 @@ const unused = new FinalizationRegistry<string>((id) => {
 
 export const shapeIdOf = (wire: Uint8Array): string => hash('sha256', wire, 'base64url');
 
-/** One that some node has; undefined if none does. */
+/** A shape in use. */
 export const shapeOf = (id: string): ListenerShape | undefined => shapes.get(id)?.deref();
 
-/** @param packed deflated bytes of that id, found valid when they came */
-export function sharedShape(id: string, packed: () => Uint8Array, out?: ShapeInShort): ListenerShape {
+/** @param packed its deflated bytes, which must be valid */
+export function sharedShape(id: string, packed: () => Uint8Array, summary?: ShapeSummary): ListenerShape {
   const known = shapeOf(id);
   if (known !== undefined) return known;
-  const shape = { id, packed: packed(), out };
+  const shape = { id, packed: packed(), summary };
   shapes.set(id, new WeakRef(shape));
   unused.register(shape, id);
   return shape;
 }
 
-/** @param wire the listeners without counters, found valid, as `HeartbeatRequest` @param listeners the same, read */
+/** @param wire a valid `HeartbeatRequest` with the listeners, without counters @param listeners the same, decoded */
 export function shapeOfWire(wire: Uint8Array, listeners: readonly RuntimeListener[]): ListenerShape {
-  // A copy: what comes deflated is a view of 16 KiB. More than the lowest level takes longer, and saves hardly anything.
+  // Copied, because the result is a view of 16 KiB. Higher levels take longer and save hardly anything.
   const packed = (): Uint8Array => new Uint8Array(deflateRawSync(wire, { level: 1 }));
-  return sharedShape(shapeIdOf(wire), packed, shapeInShort(listeners));
+  return sharedShape(shapeIdOf(wire), packed, summarizeShape(listeners));
 }
 
-/** A table from its rows, whatever their bytes were. */
+/** A table from decoded rows. */
 export function tableOfListeners(listeners: readonly RuntimeListener[]): ListenerTable {
   const bare = listeners.map((listener) => ({ ...listener, ...noCounters }));
   const wire = HeartbeatRequest.encode({ ...HeartbeatRequest.create(), runtimeListeners: bare }).finish();
@@ -91,27 +91,30 @@ const noCounters = {
 export const listenersOf = ({ packed }: ListenerShape): readonly RuntimeListener[] =>
   HeartbeatRequest.decode(new Uint8Array(inflateRawSync(packed))).runtimeListeners;
 
-export const outOf = (shape: ListenerShape): ShapeInShort => (shape.out ??= shapeInShort(listenersOf(shape)));
+export const shapeSummary = (shape: ListenerShape): ShapeSummary =>
+  (shape.summary ??= summarizeShape(listenersOf(shape)));
 
-function shapeInShort(listeners: readonly RuntimeListener[]): ShapeInShort {
+function summarizeShape(listeners: readonly RuntimeListener[]): ShapeSummary {
   const keys = listeners.map(listenerKey);
   const entries = listeners.reduce((sum, { routes }) => sum + 1 + routes.length, 0);
-  return { keys, isDistinct: new Set(keys).size === keys.length, entries, ...inShort(listeners) };
+  return { keys, isDistinct: new Set(keys).size === keys.length, entries, ...summarizeListeners(listeners) };
 }
 
-/** Joined: a template would keep its parts in memory too. */
+/** Joined, because a template string would keep its parts in memory too. */
 const listenerKey = ({ transport, listenAddr, listenPort }: RuntimeListener): string =>
   [transport, listenAddr, listenPort].join('/');
 
 export function countedOf({ shape, values }: ListenerTable): CountedRows {
-  const { keys, isDistinct } = outOf(shape);
+  const { keys, isDistinct } = shapeSummary(shape);
   return isDistinct ? { keys, values } : addUp(listenerCounters.length, keys, values);
 }
 
-/** The table with the counters that its rows had before, and none where a row is new. */
+/** The table with the previous counters of its rows; a new row has none. */
 export function withCountersOf(before: CountedRows, table: ListenerTable): ListenerTable {
   const known = countersIn(before, listenerCounters.length);
-  const counters = outOf(table.shape).keys.flatMap((key) => known(key) ?? listenerCounters.map(() => Number.NaN));
+  const counters = shapeSummary(table.shape).keys.flatMap(
+    (key) => known(key) ?? listenerCounters.map(() => Number.NaN),
+  );
   return { shape: table.shape, values: [...counters, ...activeSessions(table)] };
 }
 
@@ -124,6 +127,6 @@ export function hasValues({ values }: ListenerTable, others: readonly number[]):
   return true;
 }
 
-/** Of each row; NaN where the agent did not report them. */
+/** Of each row; NaN if the agent did not report them. */
 export const activeSessions = ({ values }: ListenerTable): readonly number[] =>
   values.slice((values.length / (listenerCounters.length + 1)) * listenerCounters.length);

@@ -1,8 +1,8 @@
 /**
- * What one node, one chain, one upstream adds to the counts of the fleet, and what is not well with it: the wanted state beside
- * what agents tell. Pure but for what it is given; `counts.ts` keeps the results. Implements
- * `docs/contract/rest.md#dashboard`.
+ * What one node or chain adds to the counts of the fleet, and what is wrong with it: compares the configuration with reports.
+ * `counts.ts` keeps the results. Implements `docs/contract/rest.md#dashboard`.
  */
+import { tellsOfApplied } from '../domain/agents/node-agent-facts.js';
 import { liveDefinition, upstreamOf } from '../domain/chain/chain.js';
 import type { ChainState } from '../domain/chain/chain.js';
 import { healthOfFaults, mainCause } from '../domain/chain/health.js';
@@ -12,23 +12,23 @@ import type { UnwellChain } from '../domain/matters/matters.js';
 import { listenerOfKey } from '../domain/port-table/port-table.js';
 import { formatHostPort } from '../kernel/host-port.js';
 import { applyState } from './apply-state.js';
-import { isCurrent, missing, stateNow } from './listener-states.js';
+import { missing, stateNow } from './listener-states.js';
 import type { Traffic } from './port.js';
 import { faultsOf, seenWhereOnline, statusOf } from './status.js';
-import type { NodeStatus, Told } from './status.js';
+import type { NodeStatus, StatusDeps } from './status.js';
 
-/** A listener, `tcp 0.0.0.0:443`, and the agent's word for it or `missing`. */
+/** A listener such as `tcp 0.0.0.0:443`, and its state as reported, or `missing`. */
 export type ListenerAndState = readonly [listener: string, state: string];
 
 export interface NodeCount {
   readonly status: NodeStatus;
-  /** Whether it has applied its newest generation and not rejected it since. */
+  /** It has applied its newest generation, and has not rejected it since. */
   readonly converged: boolean;
-  /** Why it rejected its newest generation; undefined if it did not. */
+  /** Why it rejected its newest generation, if it did. */
   readonly rejected: string | undefined;
   readonly intended: number;
   readonly running: number;
-  /** How many are missing, and which of them an online node's report tells. */
+  /** Includes listeners of nodes that are not online, which are not in `notRunning`. */
   readonly missing: number;
   readonly notRunning: readonly ListenerAndState[];
   readonly unexpected: readonly ListenerAndState[];
@@ -37,23 +37,22 @@ export interface NodeCount {
 
 const none: readonly ListenerAndState[] = [];
 
-export function countNode(told: Told, nodeId: string): NodeCount {
-  const { fleet, agentFacts } = told;
-  const [status, agent, generation] = [statusOf(told, nodeId), agentFacts.of(nodeId), fleet.generation(nodeId)];
-  // A reject does not depend on what was pushed.
+export function countNode(deps: StatusDeps, nodeId: string): NodeCount {
+  const { fleet, agentFacts } = deps;
+  const [status, agent, generation] = [statusOf(deps, nodeId), agentFacts.of(nodeId), fleet.generation(nodeId)];
   const apply = generation === undefined ? undefined : applyState(generation, agent, undefined);
   const isRejected = apply?.state === 'rejected';
   return {
     status,
     converged: generation !== undefined && !isRejected && agent.applied?.generation === generation,
     rejected: isRejected ? rejectReason(apply.errors) : undefined,
-    ...countListeners(told, nodeId, status),
-    traffic: trafficOf(told, nodeId),
+    ...countListeners(deps, nodeId, status),
+    traffic: trafficOf(deps, nodeId),
   };
 }
 
-/** Bytes of a silent node still count; its sessions have ended, or nobody knows. */
-export function trafficOf({ reports }: Told, nodeId: string): Traffic {
+/** Bytes of an offline node still count; its sessions do not. */
+export function trafficOf({ reports }: StatusDeps, nodeId: string): Traffic {
   const traffic = reports.traffic(nodeId);
   return reports.presence(nodeId) === undefined ? { ...traffic, active_sessions: 0 } : traffic;
 }
@@ -63,7 +62,7 @@ function rejectReason([first]: ReturnType<typeof applyState>['errors']): string 
 }
 
 function countListeners(
-  { fleet, agentFacts, reports }: Told,
+  { fleet, agentFacts, reports }: StatusDeps,
   nodeId: string,
   status: NodeStatus,
 ): Pick<NodeCount, 'intended' | 'running' | 'missing' | 'notRunning' | 'unexpected'> {
@@ -72,7 +71,7 @@ function countListeners(
     return { intended: intended.size, running: 0, missing: intended.size, notRunning: none, unexpected: none };
   }
   const [report, facts] = [reports.listenerStates(nodeId), agentFacts.of(nodeId)];
-  if (report === undefined || !isCurrent(report, facts)) {
+  if (report === undefined || !tellsOfApplied(report.runs, facts)) {
     return { intended: intended.size, running: 0, missing: 0, notRunning: none, unexpected: none };
   }
   const notRunning: ListenerAndState[] = [];
@@ -97,24 +96,24 @@ function wordsOf(key: string): string {
 }
 
 export interface ChainCount {
-  /** Null of one that is not deployed or not enabled. */
+  /** Null for one that is not deployed or not enabled. */
   readonly health: ChainHealth['state'] | null;
-  /** Undefined while all is well with it. */
+  /** Undefined while it is healthy. */
   readonly unwell: UnwellChain | undefined;
   readonly isModified: boolean;
-  /** The upstream that it is deployed with, and how the node that dials it sees it, while that is online. */
+  /** The upstream it is deployed with, and how the dialling node sees it while online. */
   readonly upstream: string | undefined;
   readonly seen: ReturnType<typeof seenWhereOnline>;
   readonly version: number;
 }
 
-export function countChain(told: Told, chain: ChainState): ChainCount {
+export function countChain(deps: StatusDeps, chain: ChainState): ChainCount {
   const { id, name, version } = chain;
   const [live, isModified] = [liveDefinition(chain), chainStatus(chain) === 'modified'];
   if (live === null) {
     return { health: null, unwell: undefined, isModified, upstream: undefined, seen: undefined, version };
   }
-  const faults = faultsOf(told, chain, live);
+  const faults = faultsOf(deps, chain, live);
   const { state, reasons } = healthOfFaults(faults);
   const since = Math.min(...faults.map((fault) => Date.parse(fault.since ?? '')).filter((at) => !Number.isNaN(at)));
   return {
@@ -122,7 +121,7 @@ export function countChain(told: Told, chain: ChainState): ChainCount {
     unwell: state === 'ok' ? undefined : { id, name, state, reason: reasons[0] ?? '', cause: mainCause(faults), since },
     isModified,
     upstream: upstreamOf(live),
-    seen: seenWhereOnline(told, live),
+    seen: seenWhereOnline(deps, live),
     version,
   };
 }

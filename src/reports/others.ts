@@ -1,6 +1,6 @@
 /**
- * Reads what other instances take from their nodes, at most a second after they wrote it: of each instance, what it wrote
- * behind the place that was read last. A node whose session is here is passed over: nobody knows better. Implements
+ * Reads the reports that other instances have written, at most a second later: from each instance, everything after the place
+ * that was read last. Nodes with a session here are skipped, because this instance knows them best. Implements
  * `docs/contract/agent-protocol.md#several-instances`.
  */
 import { startLoop } from '../kernel/background.js';
@@ -15,7 +15,7 @@ export interface OthersDeps {
   readonly store: Pick<ReportStore, 'writtenBy' | 'beatOf' | 'enter'>;
   readonly table: Table;
   readonly instanceId: string;
-  /** The instances that are alive. @throws ServiceError `unavailable` */
+  /** @throws ServiceError `unavailable` */
   liveInstances(): Promise<readonly string[]>;
   /** Whether the node's session is at this instance. */
   isOwn(nodeId: string): boolean;
@@ -24,25 +24,25 @@ export interface OthersDeps {
 }
 
 export interface Others {
-  /** When everything was read last, monotonic milliseconds. */
+  /** When everything was last read, monotonic milliseconds. */
   readAt(): number;
-  /** What is stored of a node; undefined too while the store is away. */
+  /** The stored beat of a node; undefined also while the store is away. */
   stored(nodeId: string): Promise<StoredBeat | undefined>;
-  /** Enters who is online by what was just read, and what else a beat says. @throws ServiceError `unavailable` */
+  /** Enters beats that were just read, with presence. @throws ServiceError `unavailable` */
   take(beats: readonly StoredBeat[]): Promise<void>;
   /** Reads once, as the loop does. @throws ServiceError `unavailable` @internal exported for tests */
   read(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What an instance that is gone wrote last is read for this long. */
+/** How long the last writes of a dead instance are still read. */
 const readOnMs = 60_000;
 
 interface Instance {
-  /** Up to where it is read, and the nodes that were read there: more may be written at that place. */
+  /** The place read last, and which nodes were read there, because more may be written at that place. */
   place: string;
   nodesThere: ReadonlySet<string>;
-  /** When it was alive last. */
+  /** When it was last alive. */
   aliveAt: number;
 }
 
@@ -55,15 +55,15 @@ export function followOthers(deps: OthersDeps): Others {
     const news = beats.filter(({ id }) => !deps.isOwn(id));
     await store.enter(news);
     for (const { id, fields } of news) {
-      // It may have come here meanwhile.
+      // Its session may have moved here meanwhile.
       if (deps.isOwn(id)) continue;
       const { presence: facts, ttl_ms } = fields;
       table.entry(id).presence = facts === null ? undefined : { facts, until: clock.monotonic() + ttl_ms };
-      table.told(id);
+      table.notify(id);
     }
   }
 
-  async function readOn(name: string, instance: Instance): Promise<void> {
+  async function readNew(name: string, instance: Instance): Promise<void> {
     for (let more = true; more;) {
       const { place, nodesThere } = instance;
       const beats = await store.writtenBy(name, place);
@@ -85,19 +85,19 @@ export function followOthers(deps: OthersDeps): Others {
       else known.aliveAt = now;
     }
     for (const [name, instance] of instances) {
-      await readOn(name, instance);
+      await readNew(name, instance);
       if (now - instance.aliveAt > readOnMs) instances.delete(name);
     }
     readAt = now;
     for (const [id, entry] of table.entries()) {
       if (entry.presence === undefined || entry.presence.until >= now) continue;
       entry.presence = undefined;
-      table.told(id);
+      table.notify(id);
     }
   }
 
   const loop = startLoop(tuning.othersEveryMs, read, (error) =>
-    deps.logger.warn({ error: errorText(error) }, 'what other instances take from their nodes could not be read'),
+    deps.logger.warn({ error: errorText(error) }, 'the reports at other instances could not be read'),
   );
   return {
     readAt: () => readAt,

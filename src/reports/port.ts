@@ -17,7 +17,7 @@ export interface RuntimeRoute {
   readonly match_kind: string;
   readonly match_value: string;
   readonly next_hop: string;
-  /** A state of its own; null for its listener's. */
+  /** The route's own state; null if it is the listener's. */
   readonly state: string | null;
 }
 
@@ -49,30 +49,30 @@ export interface LinkSample {
   readonly active_sessions: number;
 }
 
-/** A list of a heartbeat, validated and otherwise unchanged. */
+/** A list of a heartbeat, validated and otherwise as received. */
 export interface ReportedTable<Row> {
-  /** As it came: the fields of a `HeartbeatRequest` that are that list. Most tables come again unchanged. */
+  /** The fields of a `HeartbeatRequest` that hold the list. */
   readonly bytes: Uint8Array;
   rows(): readonly Row[];
 }
 
-/** What a node carries as its chains are deployed: for whom its reports are counted. */
+/** The resources that a node serves as deployed, to which its reports are credited. */
 export interface Carriers {
-  /** Ids of the chains that it has a hop of. */
+  /** Ids of the chains with a hop on it. */
   readonly chains: ReadonlySet<string>;
-  /** By the id of a chain, for whom the bytes of its links are counted: the chain where it begins, the upstream where it ends. */
+  /** By chain id: the ids that the bytes of its links are credited to, the chain where it begins and the upstream where it ends. */
   readonly ends: ReadonlyMap<string, readonly string[]>;
-  /** The chain that begins at a listener, `transport/address/port`, and has it alone. */
+  /** The chain that begins at a listener, `transport/address/port`, if no other resource uses the listener. */
   readonly chainOfListener: ReadonlyMap<string, string>;
   /** Ids of the upstreams that it dials. */
   readonly upstreams: ReadonlySet<string>;
 }
 
-/** The process of an agent that reports. */
+/** The agent process that sent a report. */
 export interface ReportingProcess {
   /** Lower-case hex; empty when the agent does not name it. */
   readonly process_id: string;
-  /** The generation that it ran when it reported, as its session has told; null before it told one. */
+  /** The generation that it ran then, as its session reported; null before that. */
   readonly runs_generation: number | null;
 }
 
@@ -84,7 +84,7 @@ export interface HeartbeatFacts extends ReportingProcess {
   readonly runtime_listeners: ListenerTable;
 }
 
-/** The part of the newest reports that the view of a node shows. */
+/** The newest vital signs of a node. */
 export interface NodeVitals {
   /** RFC 3339. */
   readonly last_seen_at: string | null;
@@ -107,7 +107,7 @@ export interface ReportedLinks {
   readonly links: readonly LinkSample[];
 }
 
-/** A `MetricsReport` by the names of the proto, a part that the agent left out as null. */
+/** A `MetricsReport` with the proto's names; a part that the agent left out is null. */
 export type MetricsFacts = {
   readonly connections: {
     readonly active: number;
@@ -161,17 +161,14 @@ export interface ReportedMetrics {
   /** As in `ReportingProcess`. */
   readonly runs_generation: number | null;
   readonly report: MetricsFacts;
-  /** When each upstream cluster was first reported to be as it is, RFC 3339. */
+  /** Since when each upstream cluster has been reported in its current state, RFC 3339. */
   readonly health_since: { readonly [cluster: string]: string };
 }
 
-/** What agents reported lately, of one instance or of several. */
+/** Recent activity of the agents of one or several instances. */
 export interface Activity {
   readonly heartbeats_per_minute: number;
-  /**
-   * By how much listeners grew in the last five minutes, from report to report of one session: before its second report
-   * nobody knows since when it has grown.
-   */
+  /** Growth of listeners in the last five minutes. A session's first report does not count: it may cover any time. */
   readonly last_5m: { readonly [name in (typeof listenerCounters)[number]]: number };
 }
 
@@ -184,46 +181,41 @@ export interface PresenceFacts {
   readonly pushed_at: string | null;
 }
 
-/** What the sessions of this instance tell. Nothing waits for the store but the opening of a session. */
+/** Takes the reports of this instance's sessions. Only opening a session waits for the store. */
 export interface Telemetry {
   /** Makes the session the node's live one, whichever instance held it before. Durable when it returns. */
   sessionOpened(nodeId: string, presence: PresenceFacts, offlineAfterMs: number): Promise<void>;
-  /**
-   * Notes a sign of life: any valid payload is one.
-   * @param heartbeat if the payload was one
-   */
+  /** Notes a sign of life, which any valid payload is. @param heartbeat if the payload was one */
   alive(nodeId: string, presence: PresenceFacts, offlineAfterMs: number, heartbeat?: HeartbeatFacts): void;
-  /** @param process as `HeartbeatFacts` has it */
   metrics(nodeId: string, report: MetricsFacts, process: ReportingProcess): void;
   sessionEnded(nodeId: string, sessionId: string): Promise<void>;
   /** Calls back with each session whose node another session has taken over; noticed when its lease is renewed. */
   onLost(listener: (nodeId: string, sessionId: string) => void): () => void;
-  /** What nodes have carried, for `/metrics`. */
+  /** Traffic of nodes, for `/metrics`. */
   trafficMetrics(): readonly Counter[];
-  /** What this instance took lately. */
+  /** Recent activity at this instance. */
   activity(): Activity;
 }
 
-/** What nodes told last, whichever instance took it. In memory; an unknown node has told nothing. */
+/** The last reports of nodes, whichever instance received them. In memory; an unknown node has none. */
 export interface Reports {
-  /** Undefined of a node that is not online. */
+  /** Undefined for a node that is not online. */
   presence(nodeId: string): PresenceFacts | undefined;
   vitals(nodeId: string): NodeVitals;
   listeners(nodeId: string): ReportedListeners | undefined;
-  /** The same in short: the same maps as long as nothing but counters differs. */
+  /** A summary; returns the same maps while only counters change. */
   listenerStates(nodeId: string): ListenerStates | undefined;
   /** Sums over the listeners of the node and the processes of its agent. */
   traffic(nodeId: string): Traffic;
   links(nodeId: string): ReportedLinks | undefined;
-  /** Its links of chains that lose more than is tolerable, from the same report; undefined without any. */
+  /** Only the links that lose too much, see `isLossy`; undefined without any. */
   lossyLinks(nodeId: string): ReportedLinks | undefined;
   reportedMetrics(nodeId: string): ReportedMetrics | undefined;
-  /** Calls back with each node that has told something, or is gone. @returns how to stop */
-  onTold(listener: (nodeId: string) => void): () => void;
-  /** Whether history is recorded. */
+  /** Calls back with each node that has reported, or was deleted. @returns how to stop */
+  onReport(listener: (nodeId: string) => void): () => void;
   readonly recordsHistory: boolean;
-  /** See `History.read`. Nothing where none is recorded. */
+  /** See `History.read`; empty if history is not recorded. */
   history: History['read'];
-  /** True while what other instances take is not read, because the read store is away. */
+  /** True while reports of other instances cannot be read, because the read store is away. */
   stale(): boolean;
 }

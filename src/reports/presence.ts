@@ -1,6 +1,6 @@
 /**
- * Presence in the store: one lease per node, held by its live session. The session's instance renews it in batches; without
- * renewal it ends by the store's clock. Who is online, `table.ts` says. The history of sessions is in `svc-agents-*`. Implements
+ * Presence in the store: one lease per node, held by its live session and renewed in batches; without renewal it ends by the
+ * store's clock. `table.ts` answers who is online. Implements
  * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
@@ -36,7 +36,7 @@ export interface Presence {
 export interface HeldPresence {
   readonly nodeId: string;
   readonly facts: PresenceFacts;
-  /** For how much longer it counts without another sign of life. */
+  /** How much longer it counts without another sign of life. */
   readonly remainingMs: number;
 }
 
@@ -80,7 +80,7 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
     },
   });
 
-  /** A lease that could not be renewed is either missing, as after a restore, and free; or another session holds it. */
+  /** Takes a lease that could not be renewed if it is free, as after a restore; otherwise another session holds it. */
   const retake = async (renewal: Renewal | undefined): Promise<void> => {
     if (renewal === undefined || !localSessions.has(renewal.facts.session_id)) return;
     if (await leases.acquire(presenceKind, claimOf(renewal))) return;
@@ -112,7 +112,7 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
         complain(error);
         return timedOut;
       });
-      // The lease ends by itself anyway; a release only makes that sooner.
+      // The lease would end by itself, only later.
       if (outcome === timedOut) releases.put(sessionId, nodeId);
     },
     onLost(listener) {

@@ -1,29 +1,28 @@
 /**
- * Sums of what the agent processes of one node have counted. The counters of a process begin at 0 with it, and those of a
- * row (a listener, a link) with the row; what is shown goes on from what was shown before, so it never falls. Pure.
- * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * Sums over the agent processes of one node. Counters start at 0 with each process, and with each row (a listener, a link);
+ * the sums shown continue from the earlier ones, so they never fall. Pure. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 
-/** Counters of a row by name; a missing one was not reported. */
+/** By name; a missing one was not reported. */
 export type Counters = { readonly [name: string]: number };
 export type Rows = ReadonlyMap<string, Counters>;
 
 export interface ProcessTotals {
-  /** Of the process that reported last, lower-case hex; empty for an agent that does not name its process. */
+  /** The process that reported last, lower-case hex; empty for an agent that does not name its process. */
   readonly processId: string;
-  /** What has to be added to what the process reports of a row. */
+  /** The amounts to add to the process's own counters. */
   readonly before: Rows;
-  /** The counters of rows that the process has reported, and reports no longer. */
+  /** The counters of rows that the process no longer reports. */
   readonly absent: Rows;
-  /** The sums of rows of earlier processes that this one has not reported. */
+  /** The sums of rows that only earlier processes reported. */
   readonly gone: Counters;
 }
 
-/** Most nodes have none, and share it. */
+/** Shared by most nodes, which have none. */
 const none: Rows = new Map();
 export const noTotals: ProcessTotals = { processId: '', before: none, absent: none, gone: {} };
 
-/** Rows of a node that are remembered although they are no longer reported. */
+/** How many rows of a node are remembered after they are no longer reported. */
 const rememberedRows = 1024;
 
 export function sumOf(a: Counters, b: Counters): Counters {
@@ -33,11 +32,7 @@ export function sumOf(a: Counters, b: Counters): Counters {
   return sum;
 }
 
-/**
- * The totals with one more report.
- * @param last the rows of the report before it
- * @param processId of the process that made the report
- */
+/** The totals after one more report. @param last the rows of the previous report */
 export function withReport(totals: ProcessTotals, last: Rows, processId: string, rows: Rows): ProcessTotals {
   const isNew = processId !== totals.processId;
   const known = new Map([...totals.absent, ...last]);
@@ -63,20 +58,17 @@ export function withReport(totals: ProcessTotals, last: Rows, processId: string,
   return { processId, before: before.size > 0 ? before : none, absent: absent.size > 0 ? absent : none, gone };
 }
 
-/** The sums of all rows that are not reported. */
+/** The sums of all rows that are no longer reported. */
 export function absentSums({ before, absent, gone }: ProcessTotals): Counters {
   return [...absent].reduce((sum, [key, counters]) => sumOf(sum, sumOf(counters, before.get(key) ?? {})), gone);
 }
 
-/**
- * By how much a counter has grown since the report before.
- * @param before undefined when another process made that report, or nobody did
- */
+/** The growth of a counter since the previous report. @param before undefined without one of the same process */
 export function growthOf(before: number | undefined, now: number): number {
   return before === undefined || now < before ? now : now - before;
 }
 
-/** By how much the sums of each row grow with one more report. The parameters are those of `withReport`. */
+/** The growth of each row with one more report. Parameters as in `withReport`. */
 export function* growthOfRows(
   totals: ProcessTotals,
   last: Rows,

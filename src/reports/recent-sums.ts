@@ -1,7 +1,6 @@
 /**
- * Sums of what was counted lately: heartbeats of the last minute, traffic of the last five. Counted in a ring of places, each for
- * a short time, so memory does not depend on how much is counted. Since the start of the process; nothing is stored.
- * Implements `docs/contract/rest.md#dashboard`, `heartbeats_per_minute` and `last_5m`.
+ * Sums over a sliding window: heartbeats of the last minute, traffic of the last five. A ring of short intervals bounds the
+ * memory. Nothing is stored. Implements `docs/contract/rest.md#dashboard`, `heartbeats_per_minute` and `last_5m`.
  */
 import type { Clock } from '../kernel/clock.js';
 import type { Counters } from './process-totals.js';
@@ -9,18 +8,17 @@ import type { Counters } from './process-totals.js';
 export interface RecentSums<N extends string> {
   /** Other names are ignored. */
   note(counters: Counters): void;
-  /** Of the last `places`, the one now included. */
+  /** Over the last `places` intervals, including the current one. */
   sums(): { readonly [name in N]: number };
 }
 
-/** @param names of the counters that are summed @param ring how many places there are, and milliseconds of each */
+/** @param names the counters to sum */
 export function createRecentSums<N extends string>(
   clock: Pick<Clock, 'monotonic'>,
   names: readonly N[],
   { places, placeMs }: { readonly places: number; readonly placeMs: number },
 ): RecentSums<N> {
   const empty = (): Record<N, number> => Object.fromEntries(names.map((name) => [name, 0])) as Record<N, number>;
-  /** A place and the one a whole ring later share an entry. */
   const ring = Array.from({ length: places }, empty);
   const nowAt = (): number => Math.floor(clock.monotonic() / placeMs);
   let last = nowAt();

@@ -1,9 +1,8 @@
 /**
- * Converts reports of agents from the wire to their stored form, and the tables of a heartbeat to the form in which
- * they are shown. Tables are stored as bytes of the wire and decoded when they are read: most are never read, and a
- * full table costs more to decode than the rest of a heartbeat. Numbers are made safe for JSON: 64-bit counters are
- * capped at 2^53 - 1, and NaN and infinities become 0, or null where a value was not measured. Pure; limits are checked
- * before. Implements `docs/contract/wire.md#heartbeat-and-metrics`.
+ * Converts reports from the wire to their stored form, and tables to the form in which answers show them. Tables are stored as
+ * wire bytes and decoded on demand: most are never read, and decoding a full one costs more than the rest of a heartbeat.
+ * Numbers become safe for JSON: counters are capped at 2^53 - 1; NaN and infinities become 0, or null for measurements. Pure;
+ * limits were checked before. Implements `docs/contract/wire.md#heartbeat-and-metrics`.
  */
 import { tolerableLoss } from '../domain/chain/health.js';
 import { HeartbeatRequest } from '../gen/svc/control/v1/heartbeat.js';
@@ -13,12 +12,12 @@ import type { HeartbeatFacts, LinkSample, MetricsFacts, ReportingProcess, Runtim
 import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
 import { countersAt, countersIn, linkCounters, listenerCounters, wholeNumber } from './counted-rows.js';
 import type { CountedRows, CounterRow } from './counted-rows.js';
-import { activeSessions, listenersOf, outOf } from './listener-table.js';
+import { activeSessions, listenersOf, shapeSummary } from './listener-table.js';
 import type { ListenerTable } from './listener-table.js';
 import type { Counters, Rows } from './process-totals.js';
 import { sumOf } from './process-totals.js';
 
-/** @param tables as they came; decoded again where somebody asks for rows that the heartbeat, being as before, lacks */
+/** @param tables as received; the heartbeat lacks the rows of a table that has not changed */
 export function heartbeatFacts(
   heartbeat: HeartbeatRequest,
   tables: { readonly links: { readonly bytes: Uint8Array }; readonly listeners: ListenerTable },
@@ -45,7 +44,7 @@ export const linkRow = (link: LinkMetric): CounterRow => [
   [wholeNumber(link.bytesIn), wholeNumber(link.bytesOut)],
 ];
 
-/** Of the links where one was measured. */
+/** Of the links that were measured. */
 export function roundTrips(links: readonly LinkMetric[]): readonly (readonly [resourceId: string, ms: number])[] {
   return links.flatMap(({ resourceId, rttMs }) => {
     const ms = optional(rttMs);
@@ -53,7 +52,6 @@ export function roundTrips(links: readonly LinkMetric[]): readonly (readonly [re
   });
 }
 
-/** What is kept of a report. */
 export function metricsFacts(report: MetricsReport): MetricsFacts {
   const { connections, bandwidth, gateway } = report;
   return {
@@ -111,7 +109,7 @@ function share(value: number): number {
   return Math.min(1, Math.max(0, finite(value)));
 }
 
-/** The links with the bytes that they had before, and none where a link is new; as a table that came so. */
+/** The links with their previous byte counters, as if they had been received with them; a new link has 0. */
 export function linksWithCountersOf(before: CountedRows, links: readonly LinkMetric[]): HeartbeatFacts['link_metrics'] {
   const known = countersIn(before, linkCounters.length);
   const kept = links.map((link): LinkMetric => {
@@ -125,7 +123,7 @@ export function linksWithCountersOf(before: CountedRows, links: readonly LinkMet
 /** The rows of a stored table. @param bytes of a `HeartbeatRequest` with that list, found valid when it came */
 export const linksOf = (bytes: Uint8Array): readonly LinkMetric[] => HeartbeatRequest.decode(bytes).linkMetrics;
 
-/** @param before what earlier processes have counted */
+/** @param before counts of earlier processes */
 export function listenersIn(table: ListenerTable, before: Rows): readonly RuntimeListener[] {
   const { shape, values } = table;
   const active = activeSessions(table);
@@ -133,7 +131,7 @@ export function listenersIn(table: ListenerTable, before: Rows): readonly Runtim
     const counters = countersAt(listenerCounters, values, row);
     return { ...runtimeListener(listener), ...counters, ...countersAt(['active_sessions'], active, row) };
   });
-  const rows = outOf(shape).keys.map((key, row) => [key, countersAt(listenerCounters, values, row)] as const);
+  const rows = shapeSummary(shape).keys.map((key, row) => [key, countersAt(listenerCounters, values, row)] as const);
   return summed(shown, rows, before);
 }
 
@@ -145,7 +143,6 @@ export function linksIn(bytes: Uint8Array, before: Rows): readonly LinkSample[] 
   return linksWhere(() => true, bytes, before);
 }
 
-/** Those of chains that lose more than is tolerable. */
 export function lossyLinksIn(bytes: Uint8Array, before: Rows): readonly LinkSample[] {
   return linksWhere(isLossy, bytes, before);
 }
@@ -159,12 +156,12 @@ function linksWhere(holds: (link: LinkMetric) => boolean, bytes: Uint8Array, bef
   return summed(links.map(linkSample), rows, before);
 }
 
-/** Whether it is a link of a chain that loses more than is tolerable. */
+/** A link of a chain that loses more than is tolerable. */
 export function isLossy({ resourceType, lossRatio }: LinkMetric): boolean {
   return resourceType === 'l4_chain' && lossRatio !== undefined && lossRatio > tolerableLoss;
 }
 
-/** Adds to each row what came before; of several rows with one key, to the first. */
+/** Adds the earlier counts to each row; if several rows share a key, to the first. */
 function summed<R extends object>(
   shown: readonly R[],
   rows: readonly (readonly [key: string, counters: Counters])[],

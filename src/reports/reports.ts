@@ -1,7 +1,6 @@
 /**
- * What nodes tell, put together: what the sessions of this instance tell is entered in the table at once, counted and written
- * behind; what other instances took is read from the store. Only the opening and the end of a session wait for the store.
- * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * Wires telemetry together: reports from this instance's sessions go into the table at once, into history, and later into the
+ * store, from which reports of other instances are read. Only the start and the end of a session wait for the store. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
@@ -10,11 +9,12 @@ import type { Logger } from '../kernel/logger.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { listenerCounters, sumOfRows } from './counted-rows.js';
-import type { Entry, Part } from './entry.js';
-import { outOfLinks, possibleMetrics, takeHeartbeat, takeMetrics } from './entry.js';
+import type { Entry, HeartbeatGrowth, Part } from './entry.js';
+import { linkSummary, plausibleMetrics, applyHeartbeat, applyMetrics } from './entry.js';
 import { linkShares, listenerShares, metricsShares, piecesOf, roundTripShares } from './history/counting.js';
 import { createHeldBack } from './held-back.js';
 import { openHistory } from './history/history.js';
+import type { History } from './history/history.js';
 import { followOthers } from './others.js';
 import type { Others } from './others.js';
 import type { Carriers, HeartbeatFacts, Reports, Telemetry } from './port.js';
@@ -30,24 +30,24 @@ export interface ReportsDeps {
   readonly instanceId: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The instances that are alive, where several use the read store; undefined where this one has it alone. */
+  /** The live instances; undefined if this one has the read store to itself. */
   readonly liveInstances?: (() => Promise<readonly string[]>) | undefined;
-  /** For whom history is recorded; undefined: it is not. */
+  /** Whom history is credited to; undefined: it is not recorded. */
   readonly carriers?: ((nodeId: string) => Carriers) | undefined;
-  /** What was known in this process before the store was emptied, see `ReportsService.known`. */
+  /** What this process knew before the store was emptied, see `ReportsService.known`. */
   readonly known?: Known | undefined;
 }
 
-/** What nodes told last, by node. */
+/** The last reports by node. */
 export type Known = Iterable<readonly [nodeId: string, Entry]>;
 
 export interface ReportsService extends Telemetry, Reports {
-  /** Deletes the reports of nodes that are gone. @throws ServiceError `unavailable` */
+  /** Deletes the reports of deleted nodes. @throws ServiceError `unavailable` */
   forget(nodeIds: readonly string[]): Promise<void>;
-  /** Reads what was stored before, writes what waits, and reads what others wrote. @throws ServiceError `unavailable` */
+  /** Finishes the initial load, all waiting writes, and a read of what other instances wrote. @throws ServiceError `unavailable` */
   flush(): Promise<void>;
   close(): Promise<void>;
-  /** All that is in memory, also when it is closed. */
+  /** Everything in memory, even after `close`. */
   known(): Known;
 }
 
@@ -75,19 +75,8 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
   const loadTables = await store.load();
   for (const [nodeId, known] of deps.known ?? []) store.adopt(nodeId, known);
   const stop = new AbortController();
-  /** A start does not wait for the tables of the last run. */
-  const loaded = (async () => {
-    for (let tries = 1; !stop.signal.aborted; tries += 1) {
-      try {
-        await loadTables(stop.signal);
-        break;
-      } catch (error) {
-        if (tries === 1) logger.warn({ error: errorText(error) }, 'what nodes told last could not be read yet');
-        await sleep(backoff(storeRetry, tries), stop.signal);
-      }
-    }
-    heldBack.releaseAll();
-  })();
+  // The start does not wait for the tables of the previous run.
+  const loaded = untilLoaded(loadTables, stop.signal, logger).then(heldBack.releaseAll);
   if (liveInstances !== undefined) {
     others = followOthers({ store, table, instanceId, liveInstances, isOwn, clock, logger });
     for (const { nodeId, facts, remainingMs } of await presence.all()) {
@@ -96,33 +85,27 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
     await others.read();
   }
 
-  let refusedTold = Number.NEGATIVE_INFINITY;
+  let refusalLoggedAt = Number.NEGATIVE_INFINITY;
   function refuse(nodeId: string): void {
     traffic.refused();
-    if (clock.monotonic() - refusedTold < tuning.refusedToldMs) return;
-    refusedTold = clock.monotonic();
+    if (clock.monotonic() - refusalLoggedAt < tuning.refusalLogMs) return;
+    refusalLoggedAt = clock.monotonic();
     logger.warn({ node_id: nodeId }, 'an agent counted more bytes than any link carries; its counters are left out');
   }
 
-  function takeBeat(nodeId: string, entry: Entry, facts: HeartbeatFacts): readonly Part[] {
+  /** @returns the parts that have changed */
+  function takeHeartbeat(nodeId: string, entry: Entry, facts: HeartbeatFacts): readonly Part[] {
     const at = clock.now();
     const last = entry.beat?.at;
     heartbeats.note({ heartbeats: 1 });
-    const { listeners, links, refused } = takeHeartbeat(entry, facts, at);
-    if (refused) refuse(nodeId);
-    // Before that nobody knows since when it has grown.
+    const growth = applyHeartbeat(entry, facts, at);
+    const { listeners, links } = growth;
+    if (growth.refused) refuse(nodeId);
+    // The first report of a session may cover any time.
     if (entry.hasReported && listeners !== undefined) recentTraffic.note(sumOfRows(listenerCounters, listeners));
     entry.hasReported = true;
     if (history !== undefined && carriers !== undefined) {
-      const ofNode = carriers(nodeId);
-      if (listeners !== undefined) history.count(nodeId, at, listenerShares(ofNode, listeners, nodeId));
-      if (links !== undefined) history.count(nodeId, at, linkShares(ofNode, links));
-      // A node was online since the heartbeat before, unless that is longer ago than it is granted.
-      if (last !== undefined && at - last <= entry.offlineAfterMs) {
-        for (const [from, online_ms] of piecesOf(last, at)) history.count(nodeId, from, [[nodeId, { online_ms }]]);
-      }
-      const trips = entry.links === undefined ? [] : outOfLinks(entry.links).roundTrips;
-      if (trips.length > 0) history.count(nodeId, at, roundTripShares(ofNode, nodeId, trips));
+      countHeartbeat(history, carriers(nodeId), { nodeId, entry, growth, at, last });
     }
     if (listeners === undefined) return links === undefined ? [] : ['links'];
     return links === undefined ? ['listeners'] : ['listeners', 'links'];
@@ -135,7 +118,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
       entry.hasReported = false;
       entry.presence = { facts, until: Number.POSITIVE_INFINITY };
       entry.offlineAfterMs = offlineAfterMs;
-      table.told(nodeId);
+      table.notify(nodeId);
       if (others !== undefined) heldBack.hold(nodeId);
       try {
         await presence.opened(nodeId, facts, offlineAfterMs);
@@ -143,13 +126,13 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
         if (before !== undefined && before.fields.instance !== instanceId) await store.enter([before]);
       } catch (error) {
         if (table.presence(nodeId) === facts) entry.presence = undefined;
-        table.told(nodeId);
+        table.notify(nodeId);
         throw error;
       } finally {
         heldBack.release(nodeId);
       }
       entry.seenAt = clock.now();
-      table.told(nodeId);
+      table.notify(nodeId);
       store.write(nodeId, []);
     },
     alive(nodeId, facts, offlineAfterMs, heartbeat) {
@@ -159,8 +142,8 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
         if (entry.presence?.facts.session_id === facts.session_id) entry.presence = { ...entry.presence, facts };
         entry.seenAt = clock.now();
         entry.offlineAfterMs = offlineAfterMs;
-        const changed = heartbeat === undefined ? [] : takeBeat(nodeId, entry, heartbeat);
-        if (heartbeat !== undefined) table.told(nodeId);
+        const changed = heartbeat === undefined ? [] : takeHeartbeat(nodeId, entry, heartbeat);
+        if (heartbeat !== undefined) table.notify(nodeId);
         store.write(nodeId, changed);
       });
     },
@@ -168,14 +151,14 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
       heldBack.enter(nodeId, () => {
         const [entry, at] = [table.entry(nodeId), clock.now()];
         const last = entry.metrics;
-        const report = possibleMetrics(given, last?.process_id === process.process_id ? last : undefined, at, entry);
+        const report = plausibleMetrics(given, last?.process_id === process.process_id ? last : undefined, at, entry);
         if (report !== given) refuse(nodeId);
-        const before = takeMetrics(entry, report, process, at);
+        const before = applyMetrics(entry, report, process, at);
         traffic.note(report, before);
         if (history !== undefined && carriers !== undefined) {
           history.count(nodeId, at, metricsShares(carriers(nodeId), report, before));
         }
-        table.told(nodeId);
+        table.notify(nodeId);
         store.write(nodeId, ['metrics']);
       });
     },
@@ -184,11 +167,11 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
       const wasLive = entry?.presence?.facts.session_id === sessionId;
       if (wasLive) {
         entry.presence = undefined;
-        table.told(nodeId);
+        table.notify(nodeId);
       }
       await presence.ended(nodeId, sessionId);
       if (!wasLive || isOwn(nodeId)) return;
-      // What another instance wrote, which has the node now, must not be overwritten.
+      // If another instance has the node now, what it wrote must not be overwritten.
       const stored = await others?.stored(nodeId);
       const holder = stored?.fields.presence?.session_id ?? sessionId;
       if (stored === undefined || holder === sessionId) store.write(nodeId, []);
@@ -218,4 +201,42 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
       await history?.close();
     },
   };
+}
+
+/** Tries to load until it succeeds or the signal aborts. */
+async function untilLoaded(
+  load: (signal: AbortSignal) => Promise<void>,
+  signal: AbortSignal,
+  logger: Logger,
+): Promise<void> {
+  for (let tries = 1; !signal.aborted; tries += 1) {
+    try {
+      return await load(signal);
+    } catch (error) {
+      if (tries === 1) logger.warn({ error: errorText(error) }, 'the last reports of nodes could not be read yet');
+      await sleep(backoff(storeRetry, tries), signal);
+    }
+  }
+}
+
+interface CountedHeartbeat {
+  readonly nodeId: string;
+  readonly entry: Entry;
+  readonly growth: HeartbeatGrowth;
+  /** When it arrived, and when the one before it did. */
+  readonly at: number;
+  readonly last: number | undefined;
+}
+
+function countHeartbeat(history: History, carriers: Carriers, beat: CountedHeartbeat): void {
+  const { nodeId, entry, growth, at, last } = beat;
+  const { listeners, links } = growth;
+  if (listeners !== undefined) history.count(nodeId, at, listenerShares(carriers, listeners, nodeId));
+  if (links !== undefined) history.count(nodeId, at, linkShares(carriers, links));
+  // The node was online since its previous heartbeat, unless that is too long ago.
+  if (last !== undefined && at - last <= entry.offlineAfterMs) {
+    for (const [from, online_ms] of piecesOf(last, at)) history.count(nodeId, from, [[nodeId, { online_ms }]]);
+  }
+  const trips = entry.links === undefined ? [] : linkSummary(entry.links).roundTrips;
+  if (trips.length > 0) history.count(nodeId, at, roundTripShares(carriers, nodeId, trips));
 }

@@ -1,7 +1,6 @@
 /**
- * The status of nodes and the health of chains and upstreams, from the committed fleet and what its agents tell. Brings both
- * together for the rules of `domain/chain/health.ts` and `domain/upstream/health.ts`; holds nothing. Implements
- * `docs/contract/domain.md#health-of-a-chain`.
+ * The status of nodes and the health of chains and upstreams. Joins the committed fleet with reports for the rules of
+ * `domain/chain/health.ts` and `domain/upstream/health.ts`; has no state. Implements `docs/contract/domain.md#health-of-a-chain`.
  */
 import { tellsOfApplied } from '../domain/agents/node-agent-facts.js';
 import type { ChainState, DeployedDefinition, Hop } from '../domain/chain/chain.js';
@@ -21,8 +20,8 @@ import type { ListenerStates } from './listener-states.js';
 import { stateNow } from './listener-states.js';
 import type { Reports } from './port.js';
 
-/** What nodes and their log say, beside what they should do. */
-export interface Told {
+/** What the status of resources depends on: configuration, facts of the log, reports. */
+export interface StatusDeps {
   readonly fleet: FleetQueries;
   readonly agentFacts: Pick<AgentFacts, 'of'>;
   readonly reports: Pick<Reports, 'presence' | 'listenerStates' | 'traffic' | 'lossyLinks' | 'reportedMetrics'>;
@@ -32,57 +31,60 @@ export interface Told {
 export const nodeStatuses = ['pending', 'online', 'offline'] as const;
 export type NodeStatus = (typeof nodeStatuses)[number];
 
-export function statusOf({ reports, agentFacts }: Pick<Told, 'reports' | 'agentFacts'>, nodeId: string): NodeStatus {
+export function statusOf(
+  { reports, agentFacts }: Pick<StatusDeps, 'reports' | 'agentFacts'>,
+  nodeId: string,
+): NodeStatus {
   if (reports.presence(nodeId) !== undefined) return 'online';
   return agentFacts.of(nodeId).connected_once ? 'offline' : 'pending';
 }
 
 export const listenerKeyOf = (hop: Hop): string => listenerKey(listenerOf(hop));
 
-export const nameOfNode = ({ fleet }: Pick<Told, 'fleet'>, id: string): string => fleet.node(id)?.name ?? id;
+export const nameOfNode = ({ fleet }: Pick<StatusDeps, 'fleet'>, id: string): string => fleet.node(id)?.name ?? id;
 
-export function healthOf(told: Told, chain: ChainState): ChainHealth {
+export function healthOf(deps: StatusDeps, chain: ChainState): ChainHealth {
   const live = liveDefinition(chain);
-  return live === null ? healthWithoutDeploy(chain) : healthOfFaults(faultsOf(told, chain, live));
+  return live === null ? healthWithoutDeploy(chain) : healthOfFaults(faultsOf(deps, chain, live));
 }
 
-/** What is wrong with a chain that is deployed and enabled, as of `chainFaults`. */
-export function faultsOf(told: Told, chain: ChainState, live: DeployedDefinition): readonly Fault[] {
-  const hops = live.hops.map((hop, index) => hopReport(told, chain, { live, hop, next: live.hops[index + 1] }));
-  return chainFaults(hops, deployedUpstream(told, live));
+/** What is wrong with a deployed and enabled chain, see `chainFaults`. */
+export function faultsOf(deps: StatusDeps, chain: ChainState, live: DeployedDefinition): readonly Fault[] {
+  const hops = live.hops.map((hop, index) => hopReport(deps, chain, { live, hop, next: live.hops[index + 1] }));
+  return chainFaults(hops, deployedUpstream(deps, live));
 }
 
-/** The state of a deployed hop: its route's where that has one of its own, else its listener's; null as of `stateNow`. */
-export function hopState({ fleet, reports, agentFacts }: Omit<Told, 'clock'>, hop: Hop): string | null {
+/** The state of a deployed hop: its route's own, or else its listener's; null as in `stateNow`. */
+export function hopState({ fleet, reports, agentFacts }: Omit<StatusDeps, 'clock'>, hop: Hop): string | null {
   const states = reports.listenerStates(hop.node_id);
   const state = stateNow(states, agentFacts.of(hop.node_id), listenerKeyOf(hop));
   return state === 'running' ? (routeState(fleet, hop, states) ?? state) : state;
 }
 
-/** The nodes that dial an upstream: the last hops of the chains that are deployed with it. */
+/** The nodes that dial an upstream: the last hops of the chains deployed with it. */
 export function diallersOf(fleet: FleetQueries, upstreamId: string): ReadonlySet<string> {
   return new Set(liveWith(fleet, upstreamId).flatMap(({ hops }) => hops.at(-1)?.node_id ?? []));
 }
 
-/** As the nodes that dial it see it; others say nothing about it. */
-export function statusOfUpstream(told: Told, upstreamId: string): UpstreamStatus {
-  return upstreamStatus(liveWith(told.fleet, upstreamId).flatMap((live) => seenWhereOnline(told, live) ?? []));
+/** As seen by the online nodes that dial it. */
+export function statusOfUpstream(deps: StatusDeps, upstreamId: string): UpstreamStatus {
+  return upstreamStatus(liveWith(deps.fleet, upstreamId).flatMap((live) => seenWhereOnline(deps, live) ?? []));
 }
 
-/** The definitions that nodes run with an upstream. */
+/** The deployed definitions that end at an upstream. */
 function liveWith(fleet: FleetQueries, upstreamId: string): readonly DeployedDefinition[] {
   const live = fleet.chainsWith(upstreamId).map(liveDefinition);
   return live.filter((definition) => definition !== null).filter((definition) => upstreamOf(definition) === upstreamId);
 }
 
-/** How the node that dials the upstream of a definition sees it; undefined while it is not online. */
-export function seenWhereOnline(told: Told, live: DeployedDefinition): DeployedUpstream['seen'] | undefined {
+/** How the dialling node sees the upstream of a definition; undefined while that node is not online. */
+export function seenWhereOnline(deps: StatusDeps, live: DeployedDefinition): DeployedUpstream['seen'] | undefined {
   const dialler = live.hops.at(-1)?.node_id ?? '';
-  return told.reports.presence(dialler) === undefined ? undefined : deployedUpstream(told, live)?.seen;
+  return deps.reports.presence(dialler) === undefined ? undefined : deployedUpstream(deps, live)?.seen;
 }
 
 function deployedUpstream(
-  { fleet, agentFacts, reports, clock }: Told,
+  { fleet, agentFacts, reports, clock }: StatusDeps,
   live: DeployedDefinition,
 ): DeployedUpstream | undefined {
   const upstreamId = upstreamOf(live);
@@ -111,29 +113,28 @@ interface HopInChain {
   readonly next: Hop | undefined;
 }
 
-function hopReport(told: Told, chain: ChainState, { live, hop, next }: HopInChain): HopReport {
+function hopReport(deps: StatusDeps, chain: ChainState, { live, hop, next }: HopInChain): HopReport {
   const { node_id: id, listen_addr, listen_port } = hop;
-  const [agent, listeners] = [told.agentFacts.of(id), told.reports.listenerStates(id)];
-  // Before the first heartbeat of a session nothing is known of now.
+  const [agent, listeners] = [deps.agentFacts.of(id), deps.reports.listenerStates(id)];
+  // Before the first heartbeat of a session, the current state is unknown.
   const now = listeners !== undefined && listeners.reportedAt >= (agent.session?.at ?? '') ? listeners : undefined;
   return {
-    node: { id, name: nameOfNode(told, id) },
-    status: statusOf(told, id),
+    node: { id, name: nameOfNode(deps, id) },
+    status: statusOf(deps, id),
     listener: `${listenerOf(hop).transport} ${formatHostPort({ host: listen_addr, port: listen_port })}`,
     state: stateNow(now, agent, listenerKeyOf(hop)),
-    route: routeState(told.fleet, hop, now),
+    route: routeState(deps.fleet, hop, now),
     since: latest(live.at, agent.session?.at, agent.applied?.at),
-    apply: applyOf(told, id),
-    loss: next === undefined ? null : lossBetween(told, chain, id, next.node_id),
+    apply: applyOf(deps, id),
+    loss: next === undefined ? null : lossBetween(deps, chain, id, next.node_id),
   };
 }
 
 const latest = (...times: readonly (string | undefined)[]): string =>
   times.reduce<string>((newest, at) => (at !== undefined && at > newest ? at : newest), '');
 
-/** The state that a hop's route has of its own, by one of the names that the route is chosen by. */
+/** The own state of a hop's route, found by one of the names that select the route. */
 function routeState(fleet: FleetQueries, hop: Hop, states: ListenerStates | undefined): string | null {
-  // Hardly any node has such a route.
   if (states === undefined || states.routes.size === 0) return null;
   const routes = states.routes.get(listenerKeyOf(hop));
   if (routes === undefined) return null;
@@ -146,13 +147,13 @@ function routeState(fleet: FleetQueries, hop: Hop, states: ListenerStates | unde
   return route?.state ?? null;
 }
 
-function applyOf({ fleet, agentFacts }: Told, nodeId: string): HopReport['apply'] {
+function applyOf({ fleet, agentFacts }: StatusDeps, nodeId: string): HopReport['apply'] {
   const { state } = applyState(fleet.generation(nodeId) ?? null, agentFacts.of(nodeId), undefined);
   return state === 'applied' || state === 'rejected' ? state : 'behind';
 }
 
-/** The loss that either end reports of the chain's link, if it is worth telling. */
-function lossBetween({ fleet, reports }: Told, chain: ChainState, fromId: string, toId: string): number | null {
+/** The loss on the chain's link that either end reports, if it is too high. */
+function lossBetween({ fleet, reports }: StatusDeps, chain: ChainState, fromId: string, toId: string): number | null {
   const [from, to] = [byResource(reports.lossyLinks(fromId)), byResource(reports.lossyLinks(toId))];
   if (from === undefined && to === undefined) return null;
   const link = fleet.links(fromId).find((one) => one.toNodeId === toId && one.resourceId === chain.id);

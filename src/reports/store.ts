@@ -1,7 +1,7 @@
 /**
- * The newest reports of this instance's nodes in the read store, written behind in batches: what a start begins with, and what
- * other instances read (`others.ts`). One small document for each sign of life, and one for each table and metrics report that
- * has changed. Implements `docs/contract/agent-protocol.md#several-instances`.
+ * The last reports of this instance's nodes in the read store, written in batches, for the next start and for other instances
+ * (`others.ts`). A sign of life is one small document; a table or metrics report is written when it has changed. Implements
+ * `docs/contract/agent-protocol.md#several-instances`.
  */
 import { shutdownMs } from '../kernel/closers.js';
 import { errorText, unreachable } from '../kernel/errors.js';
@@ -9,10 +9,10 @@ import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
 import type { Collection, Fields, ReadStore, StoredDocument } from '../storage/read-store.js';
-import type { Beat, Entry, Part, ToldListeners, ToldMetrics } from './entry.js';
+import type { Beat, Entry, Part, LastListeners, LastMetrics } from './entry.js';
 import { partsOf } from './entry.js';
 import { sharedShape } from './listener-table.js';
-import type { MetricsFacts, PresenceFacts } from './port.js';
+import type { PresenceFacts } from './port.js';
 import { noTotals } from './process-totals.js';
 import type { Counters, ProcessTotals, Rows } from './process-totals.js';
 import type { Table } from './table.js';
@@ -20,26 +20,26 @@ import { tuning } from './tuning.js';
 
 const MiB = 1024 * 1024;
 const batchBytes = 16 * MiB;
-/** Documents that are read at once: a table may be large. */
+/** Documents per read; a table may be large. */
 const tablesPerRead = 50;
 const beatsPerRead = 1_000;
 const valueBytes = Float64Array.BYTES_PER_ELEMENT;
 
 type Plain<T> = { readonly [K in keyof T]: T[K] };
 
-/** The last sign of life of a node, and what its last heartbeat said beside its tables. */
+/** The last sign of life of a node, and its last heartbeat without the tables. */
 type BeatFields = {
-  /** Who wrote it, and its place among what that instance wrote, which grows: others read on from there. */
+  /** Who wrote it, and its place among that instance's writes. Places grow: other instances continue from the last one. */
   readonly instance: string;
   readonly place: string;
   /** Null once the session has ended. */
   readonly presence: Plain<PresenceFacts> | null;
-  /** For how long a sign of life counts, in milliseconds. */
+  /** How long a sign of life counts. */
   readonly ttl_ms: number;
   /** Milliseconds since the epoch; 0 before one. */
   readonly seen_at: number;
   readonly beat: Plain<Beat> | null;
-  /** Who wrote each of the node's other documents, and at which place. */
+  /** See `Entry.written`. */
   readonly written: Plain<Entry['written']>;
 };
 export type StoredBeat = StoredDocument<BeatFields>;
@@ -58,13 +58,7 @@ type ListenersFields = TotalsFields & {
   readonly values: Uint8Array;
 };
 
-type MetricsFields = {
-  readonly process_id: string;
-  readonly runs_generation: number | null;
-  readonly at: number;
-  readonly report: MetricsFacts;
-  readonly health_since: { readonly [cluster: string]: string };
-};
+type MetricsFields = Plain<LastMetrics>;
 
 export interface ReportStoreDeps {
   readonly readStore: ReadStore;
@@ -78,30 +72,30 @@ export interface ReportStoreDeps {
 
 export interface ReportStore {
   /**
-   * Fills the table with signs of life; who is online they do not say.
-   * @returns how to fill it with the rest @throws ServiceError `unavailable`, as what it returns
+   * Fills the table with signs of life, but not with presence.
+   * @returns a function that fills in the rest @throws ServiceError `unavailable`, as that function
    */
   load(): Promise<(signal: AbortSignal) => Promise<void>>;
-  /** Enters, and writes soon, what was known of a node that neither the table nor the store has. */
+  /** Enters, and writes soon, an entry that neither the table nor the store has. */
   adopt(nodeId: string, known: Entry): void;
-  /** Writes a node's entry soon. @param changed what besides its sign of life */
+  /** Writes a node's sign of life soon. @param changed what else of its entry */
   write(nodeId: string, changed: readonly Part[]): void;
-  /** Up to 1,000 and more of what an instance wrote from a place on, in that order. @throws ServiceError `unavailable` */
+  /** The next documents that an instance wrote, from a place on, in order. @throws ServiceError `unavailable` */
   writtenBy(instance: string, place: string): Promise<readonly StoredBeat[]>;
   /** @throws ServiceError `unavailable` */
   beatOf(nodeId: string): Promise<StoredBeat | undefined>;
-  /** Enters beats, but not who is online, and reads what they say was written since. @throws ServiceError `unavailable` */
+  /** Enters beats, but not presence, and reads the parts that were written with them. @throws ServiceError `unavailable` */
   enter(beats: readonly StoredBeat[]): Promise<void>;
-  /** Deletes everything about nodes that are gone. @throws ServiceError `unavailable` */
+  /** Deletes everything about deleted nodes. @throws ServiceError `unavailable` */
   forget(nodeIds: readonly string[]): Promise<void>;
   flush(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A new object for each change, so that one that comes while it is written waits again. */
+/** A new object for each change, so that a change during its write waits again. */
 interface Waiting {
   readonly changed: readonly Part[];
-  /** Bytes of the tables. */
+  /** Bytes. */
   readonly weight: number;
 }
 
@@ -117,9 +111,9 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
     metrics: await readStore.collection({ name: 'node_metrics', version: 4 }),
   };
   let last = 0;
-  /** Grows, also over a restart. */
+  /** Grows, even over a restart. */
   const nextPlace = (): string => String((last = Math.max(last + 1, clock.now()))).padStart(16, '0');
-  /** What has not changed is written again by and by: a store that lost it under a running service has it again. */
+  /** Unchanged parts are written again from time to time, in case the store has lost them. */
   const isLongAgo = (written: string): boolean =>
     Number(written.slice(written.indexOf('/') + 1)) < clock.now() - tuning.writeAgainMs;
 
@@ -190,7 +184,6 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
 
   function write(nodeId: string, changed: readonly Part[]): void {
     const entry = table.find(nodeId);
-    // It was forgotten meanwhile.
     if (entry === undefined) return;
     const before = batch.get(nodeId)?.changed ?? [];
     const parts = before.length === 0 ? changed : [...new Set([...before, ...changed])];
@@ -213,25 +206,25 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
       }
       return async (signal) => {
         for (let from = 0; from < all.length && !signal.aborted; from += tablesPerRead) {
-          // What was written since is read by others, or was written here.
+          // Newer parts were written here, or `others.ts` reads them.
           const isAsThen = ({ id, fields }: StoredBeat): boolean => table.find(id)?.written === fields.written;
           const ids = all
             .slice(from, from + tablesPerRead)
             .filter(isAsThen)
             .map(({ id }) => id);
           for (const part of partsOf) await readParts(part, ids);
-          ids.forEach(table.told);
+          ids.forEach(table.notify);
         }
       };
     },
     adopt(nodeId, known) {
       if (table.find(nodeId) !== undefined) return;
-      // Who is online now, sessions and leases say.
+      // Sessions and leases say who is online now.
       Object.assign(table.entry(nodeId), known, { presence: undefined, hasReported: false });
       write(nodeId, partsOf);
     },
     write,
-    // One batch has one place, and is read whole.
+    // All documents of a batch have one place and must be read together.
     writtenBy: (instance, place) =>
       beats.find({ groups: [instance], from: place, direction: 'asc', limit: 2 * tuning.batchDocuments }),
     beatOf: (nodeId) => beats.get(nodeId),
@@ -268,7 +261,7 @@ function fieldsOf(part: Part, { listeners, links, metrics }: Entry): Fields | un
     case 'links':
       return links && ({ wire: links.wire, ...totalsFields(links.totals) } satisfies LinksFields);
     case 'metrics':
-      return metrics && metricsFields(metrics);
+      return metrics && ({ ...metrics } satisfies MetricsFields);
     default:
       return unreachable(part);
   }
@@ -281,24 +274,24 @@ function enterFields(part: Part, entry: Entry, fields: Fields): void {
       return;
     case 'links': {
       const { wire, ...totals } = fields as LinksFields;
-      entry.links = { wire, totals: totalsOf(totals), out: undefined };
+      entry.links = { wire, totals: totalsOf(totals), summary: undefined };
       return;
     }
     case 'metrics':
-      entry.metrics = metricsOf(fields as MetricsFields);
+      entry.metrics = fields as MetricsFields;
       return;
     default:
       unreachable(part);
   }
 }
 
-function listenersFields({ table: { shape, values }, totals }: ToldListeners): ListenersFields {
+function listenersFields({ table: { shape, values }, totals }: LastListeners): ListenersFields {
   const numbers = new Uint8Array(Float64Array.from(values).buffer);
   return { shape: shape.id, packed: shape.packed, values: numbers, ...totalsFields(totals) };
 }
 
-function listenersOfFields({ shape, packed, values, ...totals }: ListenersFields): ToldListeners {
-  // Copies: what is read may be a view of more, and not begin where numbers may.
+function listenersOfFields({ shape, packed, values, ...totals }: ListenersFields): LastListeners {
+  // Copied, because a view may not begin where numbers may.
   const numbers = [...new Float64Array(new Uint8Array(values).buffer)];
   const table = { shape: sharedShape(shape, () => new Uint8Array(packed)), values: numbers };
   return { table, totals: totalsOf(totals) };
@@ -312,16 +305,8 @@ function totalsOf({ process_id: processId, before, absent, gone }: TotalsFields)
   return { processId, before: rowsOf(before), absent: rowsOf(absent), gone };
 }
 
-/** Most nodes have none, and share it. */
+/** Shared by most nodes, which have none. */
 function rowsOf(rows: TotalsFields['before']): Rows {
   const entries = Object.entries(rows);
   return entries.length === 0 ? noTotals.before : new Map(entries);
-}
-
-function metricsFields({ healthSince: health_since, ...rest }: ToldMetrics): MetricsFields {
-  return { ...rest, health_since };
-}
-
-function metricsOf({ health_since: healthSince, ...rest }: MetricsFields): ToldMetrics {
-  return { ...rest, healthSince };
 }

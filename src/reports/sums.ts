@@ -1,7 +1,4 @@
-/**
- * The sums of what nodes, chains and upstreams add to the counts of the fleet, and what is not well in it. Implements
- * `docs/contract/rest.md#dashboard`.
- */
+/** Sums of the counts of nodes, chains and upstreams, and a list of what is wrong. Implements `docs/contract/rest.md#dashboard`. */
 import { credentialKey } from '../domain/credential/credential.js';
 import type { ChainHealth } from '../domain/chain/health.js';
 import { nothingUnwell } from '../domain/matters/matters.js';
@@ -12,32 +9,32 @@ import { limits } from '../kernel/limits.js';
 import { missing } from './listener-states.js';
 import type { ChainCount, NodeCount } from './node-count.js';
 import type { Traffic } from './port.js';
-import type { NodeStatus, Told } from './status.js';
+import type { NodeStatus, StatusDeps } from './status.js';
 
 export interface FleetCounts {
   /** When it was counted, RFC 3339. */
   readonly at: string;
   readonly nodes: Record<NodeStatus | 'total' | 'converged' | 'rejected' | 'held', number>;
   readonly listeners: Record<'intended' | 'running' | 'missing' | 'unexpected', number>;
-  /** The intended listeners of online nodes, by the agent's word, as far as reports tell. */
+  /** The intended listeners of online nodes by reported state. */
   readonly listenerStates: ReadonlyMap<string, number>;
   readonly traffic: Traffic;
-  /** Of chains that are deployed and enabled. */
+  /** Deployed and enabled ones. */
   readonly chains: Record<ChainHealth['state'], number>;
-  /** Of upstreams that are enabled. */
+  /** Enabled ones. */
   readonly upstreams: Record<UpstreamStatus, number>;
   /** Without webhooks. */
   readonly unwell: Unwell;
 }
 
-/** What is summed up, by id. */
+/** By id. */
 export interface Counted {
   readonly nodes: ReadonlyMap<string, { readonly count: NodeCount }>;
   readonly chains: ReadonlyMap<string, ChainCount>;
   readonly upstreams: ReadonlyMap<string, { readonly status: UpstreamStatus }>;
 }
 
-type Deps = Pick<Told, 'fleet' | 'clock'>;
+type Deps = Pick<StatusDeps, 'fleet' | 'clock'>;
 
 export function sumUp(deps: Deps, counted: Counted): FleetCounts {
   const unwell = nothingUnwell();
@@ -65,7 +62,7 @@ function sumNodes(
     nodes[count.status] += 1;
     if (count.converged) nodes.converged += 1;
     if (count.rejected !== undefined) nodes.rejected += 1;
-    // A node that is offline and has rejected is offline first.
+    // An offline node that has rejected is listed only as offline.
     if (count.status === 'offline') unwell.offlineNodes.push({ ...node, reason: 'its agent has no session' });
     else if (count.status === 'online' && count.rejected !== undefined) {
       unwell.rejectingNodes.push({ ...node, reason: count.rejected });
@@ -82,7 +79,6 @@ function sumNodes(
   return { nodes, listeners, listenerStates: new Map([['running', listeners.running], ...otherStates]), traffic };
 }
 
-/** Counters stay what JSON and JavaScript keep exactly. */
 function addTraffic(sums: { -readonly [K in keyof Traffic]: number }, traffic: Traffic): void {
   for (const name of Object.keys(sums) as (keyof Traffic)[]) {
     sums[name] = Math.min(sums[name] + traffic[name], Number.MAX_SAFE_INTEGER);

@@ -1,41 +1,40 @@
 /**
- * What nodes told last, in memory, one entry each, whichever instance took it: every answer about nodes reads it, and none
- * reads a store. `reports.ts` enters what this instance's sessions tell, `others.ts` what other instances took. What agents
- * did as the log has it is in `facts.ts`. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * The last reports of all nodes in memory. Every answer about nodes reads this table, and none reads a store. `reports.ts`
+ * enters the reports of this instance's sessions, `others.ts` those of other instances. Facts of the log are in `facts.ts`.
+ * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { timestamp } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import { listenerCounters, sumOfRows } from './counted-rows.js';
-import type { Entry } from './entry.js';
-import { EmptyEntry, outOfLinks } from './entry.js';
-import { activeSessions, countedOf, outOf } from './listener-table.js';
+import { Entry, linkSummary } from './entry.js';
+import { activeSessions, countedOf, shapeSummary } from './listener-table.js';
 import type { ReportedLinks, Reports, Traffic } from './port.js';
 import { absentSums } from './process-totals.js';
 import { lossyLinksIn, linksIn, listenersIn } from './reported.js';
 
 export interface Table extends Omit<Reports, 'recordsHistory' | 'history' | 'stale'> {
-  /** Made where there is none. */
+  /** Created if there is none. */
   entry(nodeId: string): Entry;
   find(nodeId: string): Entry | undefined;
   forget(nodeId: string): void;
   entries(): Iterable<readonly [nodeId: string, Entry]>;
-  /** The node's entry has changed. */
-  told(nodeId: string): void;
+  /** Tells listeners that the node's entry has changed. */
+  notify(nodeId: string): void;
 }
 
-const toldNothing: Entry = new EmptyEntry();
+const emptyEntry: Entry = new Entry();
 
 const noTraffic: Traffic = { bytes_in: 0, bytes_out: 0, active_sessions: 0, total_sessions: 0, error_sessions: 0 };
 
-/** @param heardOf monotonic time up to which signs of life at other instances are known; their sessions count until then */
-export function createTable(heardOf: () => number, logger: Logger): Table {
+/** @param syncedAt monotonic time up to which signs of life at other instances are known */
+export function createTable(syncedAt: () => number, logger: Logger): Table {
   const nodes = new Map<string, Entry>();
   const listeners = createListeners<string>((error) =>
-    logger.error({ error: errorText(error) }, 'a listener for what nodes tell failed'),
+    logger.error({ error: errorText(error) }, 'a listener for reports of nodes failed'),
   );
-  const of = (nodeId: string): Entry => nodes.get(nodeId) ?? toldNothing;
+  const of = (nodeId: string): Entry => nodes.get(nodeId) ?? emptyEntry;
 
   const linksWith = (nodeId: string, read: typeof linksIn): ReportedLinks | undefined => {
     const { beat, links } = of(nodeId);
@@ -49,7 +48,7 @@ export function createTable(heardOf: () => number, logger: Logger): Table {
   return {
     entry(nodeId) {
       let entry = nodes.get(nodeId);
-      if (entry === undefined) nodes.set(nodeId, (entry = new EmptyEntry()));
+      if (entry === undefined) nodes.set(nodeId, (entry = new Entry()));
       return entry;
     },
     find: (nodeId) => nodes.get(nodeId),
@@ -58,12 +57,12 @@ export function createTable(heardOf: () => number, logger: Logger): Table {
       listeners.tell(nodeId);
     },
     entries: () => nodes,
-    told: listeners.tell,
-    onTold: listeners.add,
+    notify: listeners.tell,
+    onReport: listeners.add,
 
     presence(nodeId) {
       const { presence } = of(nodeId);
-      return presence !== undefined && presence.until >= heardOf() ? presence.facts : undefined;
+      return presence !== undefined && presence.until >= syncedAt() ? presence.facts : undefined;
     },
     vitals(nodeId) {
       const { seenAt, beat } = of(nodeId);
@@ -83,7 +82,7 @@ export function createTable(heardOf: () => number, logger: Logger): Table {
     listenerStates(nodeId) {
       const { beat, listeners } = of(nodeId);
       if (beat === undefined || listeners === undefined) return undefined;
-      const { states, routes } = outOf(listeners.table.shape);
+      const { states, routes } = shapeSummary(listeners.table.shape);
       return { reportedAt: timestamp(beat.at), runs: beat.runs, states, routes };
     },
     traffic(nodeId) {
@@ -105,13 +104,13 @@ export function createTable(heardOf: () => number, logger: Logger): Table {
     links: (nodeId) => linksWith(nodeId, linksIn),
     lossyLinks(nodeId) {
       const { links } = of(nodeId);
-      return links !== undefined && outOfLinks(links).isLossy ? linksWith(nodeId, lossyLinksIn) : undefined;
+      return links !== undefined && linkSummary(links).isLossy ? linksWith(nodeId, lossyLinksIn) : undefined;
     },
     reportedMetrics(nodeId) {
       const { metrics } = of(nodeId);
       if (metrics === undefined) return undefined;
-      const { at, report, healthSince, runs_generation } = metrics;
-      return { reported_at: timestamp(at), runs_generation, report, health_since: healthSince };
+      const { at, report, health_since, runs_generation } = metrics;
+      return { reported_at: timestamp(at), runs_generation, report, health_since };
     },
   };
 }

@@ -1,12 +1,12 @@
 /**
- * What nodes have carried since this instance started, by the growth of their metrics reports; no node is named. The growth
- * is told when a report is stored, beside the one before it, so that no interval of a process is lost. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * Traffic of all nodes since this instance started, from the growth between consecutive metrics reports; no node is named.
+ * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { Counter } from 'prom-client';
 import type { MetricsFacts } from './port.js';
 import { growthOf } from './process-totals.js';
 
-/** Where a counter of the report is added. `of` gives undefined where the agent did not report that part. */
+/** A counter and its source in a report; `of` returns undefined if the agent did not report that part. */
 interface Total {
   readonly counter: Counter;
   readonly labels: Readonly<Record<string, string>>;
@@ -14,9 +14,9 @@ interface Total {
 }
 
 export interface TrafficMetrics {
-  /** @param before the report before it of the same process, or of none that is named; undefined when there is none */
+  /** @param before the previous report of the same process */
   note(report: MetricsFacts, before: MetricsFacts | undefined): void;
-  /** A report counted more bytes than any link carries. */
+  /** Counts a report with more bytes than any link carries. */
   refused(): void;
   metrics(): readonly Counter[];
 }
@@ -55,7 +55,7 @@ export function createTrafficMetrics(): TrafficMetrics {
     help: 'Reports of agents whose counters were refused, because no link can have carried so much',
     registers: [],
   });
-  // A counter with labels shows a value only once it has been counted.
+  // Without this, a counter with labels is absent until it is first counted.
   for (const { counter, labels } of totals) counter.inc(labels, 0);
   return {
     note(report, before) {

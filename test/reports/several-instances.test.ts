@@ -70,7 +70,7 @@ describe('a node', () => {
     await two.flush();
     opened.dead.add('one');
     const told: string[] = [];
-    two.onTold((nodeId) => told.push(nodeId));
+    two.onReport((nodeId) => told.push(nodeId));
     opened.clock.advance(ttlMs - 1);
     await two.flush();
     expect([session(two), told]).toEqual(['s1', []]);

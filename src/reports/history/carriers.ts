@@ -1,6 +1,6 @@
 /**
- * For whom the reports of a node are counted in history, by its chains as they are deployed: the answer of the fleet to a
- * question of telemetry. Made anew when the node's generation changes. Implements decision 360.
+ * Which resources the reports of a node are credited to in history, according to its deployed chains. Computed again when the
+ * node's generation changes. Implements decision 360.
  */
 import { liveDefinition, upstreamOf } from '../../domain/chain/chain.js';
 import { listenerOf } from '../../domain/chain/transports.js';
@@ -12,7 +12,6 @@ import type { Carriers } from '../port.js';
 /** Twice as many nodes as a fleet is built for. */
 const rememberedNodes = 20_000;
 
-/** @returns what a node carries; nothing for an unknown one */
 export function createCarriers(fleet: FleetQueries): (nodeId: string) => Carriers {
   const known = createLru<{ readonly generation: number | undefined; readonly carriers: Carriers }>(rememberedNodes);
   return (nodeId) => {

@@ -1,6 +1,6 @@
 /**
- * For whom reports of a node are counted in history: the node itself, the chains that begin on it, and the upstreams that it
- * dials. Everything is counted as clients see it: `bytes_in` comes from them. Implements decision 360.
+ * Credits the reports of a node in history to the node itself, the chains that begin on it, and the upstreams that it dials.
+ * Directions are the client's: `bytes_in` comes from clients. Implements decision 360.
  */
 import type { Share } from './history.js';
 import type { Growth } from './points.js';
@@ -10,11 +10,11 @@ import type { CountedRows } from '../counted-rows.js';
 import type { Carriers, MetricsFacts } from '../port.js';
 import { growthOf } from '../process-totals.js';
 
-/** Nothing where no counter has grown. */
+/** Empty if no counter has grown. */
 const sharesOf = (ids: readonly string[], growth: Growth): readonly Share[] =>
   Object.values(growth).some((more) => more > 0) ? ids.map((id) => [id, growth] as const) : [];
 
-/** The growth of listeners: in all of their node, and in sessions of each chain that alone begins at one. */
+/** The growth of listeners, credited to their node, and its sessions to a chain that has the listener to itself. */
 export function listenerShares({ chainOfListener }: Carriers, growth: CountedRows, nodeId: string): readonly Share[] {
   const { bytes_in, bytes_out, total_sessions, error_sessions } = sumOfRows(listenerCounters, growth);
   const ofNode = sharesOf([nodeId], { bytes_in, bytes_out, sessions: total_sessions, errors: error_sessions });
@@ -32,7 +32,7 @@ export function listenerShares({ chainOfListener }: Carriers, growth: CountedRow
   return [...ofChains, ...ofNode];
 }
 
-/** The growth of links: what a node sends to the next hop came from clients. */
+/** The growth of links. A node sends to the next hop what came from clients. */
 export function linkShares(carriers: Carriers, { keys, values }: CountedRows): readonly Share[] {
   return keys.flatMap((key, row) => {
     const { bytes_in = 0, bytes_out = 0 } = countersAt(linkCounters, values, row);
@@ -40,10 +40,10 @@ export function linkShares(carriers: Carriers, { keys, values }: CountedRows): r
   });
 }
 
-/** The second part of a link's key, see `reported.ts`. */
+/** The second part of a link's key, see `linkKey`. */
 const resourceOf = (key: string): string => key.split('/', 2)[1] ?? '';
 
-/** The growth of metrics: of upstreams, in sessions. @param before the report before it of the same process */
+/** The growth of upstreams in sessions. @param before the previous report of the same process */
 export function metricsShares(
   carriers: Carriers,
   report: MetricsFacts,
@@ -58,7 +58,7 @@ export function metricsShares(
   });
 }
 
-/** The time from one heartbeat to the next by the slots that it is in: when each piece begins, and its milliseconds. */
+/** Splits the time between two heartbeats at the slots: the start and length of each piece. */
 export function* piecesOf(since: number, until: number): Generator<readonly [at: number, ms: number]> {
   for (let from = since; from < until;) {
     const end = Math.min(until, (Math.floor(from / slotMs) + 1) * slotMs);
@@ -67,7 +67,7 @@ export function* piecesOf(since: number, until: number): Generator<readonly [at:
   }
 }
 
-/** The round-trip times of a heartbeat: the longest of each resource. @param roundTrips of links, by what they are of */
+/** The longest round trip of each resource in a heartbeat. @param roundTrips of links, by resource */
 export function roundTripShares(
   carriers: Carriers,
   nodeId: string,

@@ -1,8 +1,8 @@
 /**
- * The stored points of history: one document for a node and a stretch of time, with all resources that the node has counted.
- * Slots are in documents of the instance that wrote them, so that two instances never write the same one; the instance that
- * holds the lease makes hours of old slots, and deletes old hours. Points are set, never added, so that writing one again
- * changes nothing. Implements decisions 340 and 341.
+ * The stored points of history: one document per node and stretch of time, with all resources that the node has counted. Each
+ * instance writes documents of its own, so that two never write the same one; the instance that holds the lease merges old
+ * slots into hours, and deletes old hours. Points are set, never added, so that a repeated write changes nothing. Implements
+ * decisions 340 and 341.
  */
 import { timestamp } from '../../kernel/clock.js';
 import type { Clock } from '../../kernel/clock.js';
@@ -12,9 +12,9 @@ import { add, hourMs, hoursKeptMs, hoursOf, joinHours, pack, slotMs, slotsKeptMs
 
 type HistoryFields = {
   readonly node_id: string;
-  /** Those that are counted, in the order of their points. */
+  /** In the order of their points. */
   readonly resources: readonly string[];
-  /** The hour in which the stretch begins, the start of a time in RFC 3339: short, because the index repeats it. */
+  /** The hour in which the stretch begins, as the start of an RFC 3339 time: short, because the index repeats it. */
   readonly from: string;
   readonly points: Uint8Array;
 };
@@ -24,7 +24,7 @@ export type StepName = '5m' | '1h';
 interface Step {
   readonly name: StepName;
   readonly ms: number;
-  /** How many points of a resource a document holds. Those of three resources, 1.5 and 3.5 KiB, fill pages of the embedded store. */
+  /** Points of a resource in one document. Three resources, 1.5 or 3.5 KiB, fill pages of the embedded store. */
   readonly points: number;
 }
 const slots: Step = { name: '5m', ms: slotMs, points: 96 };
@@ -32,10 +32,10 @@ const hours: Step = { name: '1h', ms: hourMs, points: 216 };
 
 const stretchMs = ({ ms, points }: Step): number => ms * points;
 const foldLease = { kind: 'history', name: 'fold', ttlMs: 20 * 60_000 };
-/** Documents that are read or written at once: some 20 ms of work. */
+/** Documents per read or write: some 20 ms of work. */
 const batch = 100;
 
-/** Of the id of a process, which is random: enough that no two have the same. */
+/** How many characters of a random process id are used; enough to be unique. */
 const writerChars = 8;
 
 /** A stretch begins with an hour. */
@@ -45,13 +45,13 @@ const hourOf = (text: string): number => Date.parse(`${text}:00:00Z`) / hourMs;
 /** By resource. */
 type Series = Map<string, Map<number, Point>>;
 
-/** What a node has counted of a slot, by resource. */
+/** The points of a node in one slot, by resource. */
 export interface SlotOfNode {
   readonly nodeId: string;
   readonly points: ReadonlyMap<string, Readonly<Point>>;
 }
 
-/** Stored points of a resource, from one node. */
+/** Stored points of a resource from one node. */
 export interface StoredPoints {
   readonly nodeId: string;
   readonly step: StepName;
@@ -60,10 +60,7 @@ export interface StoredPoints {
   readonly points: Map<number, Point>;
 }
 
-/**
- * @param writer of this process and no other
- * @throws ServiceError `unavailable`, as all its functions
- */
+/** @param writer unique to this process @throws ServiceError `unavailable`, as all its functions */
 export async function openHistoryDocuments(
   { readStore, clock }: { readonly readStore: ReadStore; readonly clock: Clock },
   writer: string,
@@ -76,14 +73,14 @@ export async function openHistoryDocuments(
 
   const own = writer.slice(0, writerChars);
 
-  /** Oldest first within a step, so that old documents are found without an index. */
+  /** Ids sort by time within a step, so that old documents are found without an index. */
   const idOf = (step: Step, first: number, nodeId: string): string => {
     const id = `${step.name}/${hourText(first * step.ms)}/${nodeId}`;
     return step === slots ? `${id}/${own}` : id;
   };
   const firstOf = (step: Step, number: number): number => Math.floor(number / step.points) * step.points;
 
-  /** Changes documents of one stretch, one of each node. */
+  /** Changes one document of each node, all of one stretch. */
   async function change<C extends { readonly nodeId: string }>(
     step: Step,
     first: number,
@@ -104,18 +101,17 @@ export async function openHistoryDocuments(
     );
   }
 
-  /** Documents of a step whose stretch was over before a time, oldest first. */
+  /** Documents of a step whose stretch ended before a time, oldest first. The caller deletes each batch before the next. */
   async function* before(step: Step, time: number): AsyncGenerator<readonly Document[]> {
     const end = `${step.name}/${hourText(time - stretchMs(step))}`;
     for (;;) {
-      // What was given is deleted before more is asked for.
       const some = (await collection.list(`${step.name}/`, batch)).filter(({ id }) => id < end);
       if (some.length === 0) return;
       yield some;
     }
   }
 
-  /** The documents after one that other instances have written of the same stretch and node. */
+  /** The later documents of the same stretch and node, which other instances have written. */
   async function restOfStretch(last: Document | undefined): Promise<readonly Document[]> {
     if (last === undefined) return [];
     const stretch = last.id.slice(0, last.id.lastIndexOf('/') + 1);
@@ -129,7 +125,7 @@ export async function openHistoryDocuments(
     }
   }
 
-  /** Makes hours of slots. @param documents whole stretches, in the order of their ids */
+  /** Merges slots into hours. @param documents whole stretches, in the order of their ids */
   async function toHours(documents: readonly Document[]): Promise<void> {
     for (const [from, some] of groupedBy(documents, ({ fields }) => fields.from)) {
       const changes = [...groupedBy(some, ({ fields }) => fields.node_id)].map(([nodeId, ofNode]) => ({
@@ -147,7 +143,7 @@ export async function openHistoryDocuments(
   }
 
   return {
-    /** Durable when it resolves. The nodes of one call are written batch by batch. @param written called with each batch */
+    /** Durable when it resolves. @param written called after each batch of nodes */
     async write(slot: number, nodes: readonly SlotOfNode[], written: (nodes: readonly SlotOfNode[]) => void) {
       for (let from = 0; from < nodes.length; from += batch) {
         const some = nodes.slice(from, from + batch);
@@ -161,7 +157,7 @@ export async function openHistoryDocuments(
       }
     },
 
-    /** The points of a resource in documents that reach beyond a time. Hours may still be stored as slots. */
+    /** The points of a resource in documents that end after a time. Hours may still be stored as slots. */
     async read(resourceId: string, step: StepName, from: number): Promise<readonly StoredPoints[]> {
       const earliest = from - stretchMs(step === '5m' ? slots : hours);
       const range = { groups: [resourceId], from: hourText(earliest), direction: 'asc' } as const;
@@ -178,7 +174,7 @@ export async function openHistoryDocuments(
       }
     },
 
-    /** Makes hours of old slots and deletes old hours, if this instance has or gets the lease. */
+    /** Merges old slots into hours and deletes old hours, if this instance has or gets the lease. */
     async fold(signal?: AbortSignal): Promise<void> {
       if (!(await readStore.leases.acquire(foldLease.kind, { ...foldLease, holder: writer, data: null }))) return;
       const now = clock.now();
@@ -196,14 +192,14 @@ export async function openHistoryDocuments(
   };
 }
 
-/** @param wanted the only resource that is wanted; without it all */
+/** @param wanted the only resource to unpack; absent: all */
 function seriesOf(step: Step, { resources, from, points }: HistoryFields, wanted?: string): Series {
   const isWanted = (index: number): boolean => wanted === undefined || resources[index] === wanted;
   const unpacked = unpack(points, (hourOf(from) * hourMs) / step.ms, isWanted);
   return new Map(resources.map((id, index) => [id, unpacked[index] ?? new Map<number, Point>()]));
 }
 
-/** Of slots that several instances have counted. */
+/** Adds up the points of several instances. */
 function sumOf(several: readonly Series[]): ReadonlyMap<string, Points> {
   const [first = new Map(), ...others] = several;
   for (const [resourceId, points] of others.flatMap((series) => [...series])) {

@@ -1,7 +1,6 @@
 /**
- * The history of nodes, chains and upstreams: points of five minutes for a day, and of an hour for 30 days. What reports add
- * to the slot of five minutes that is still open is gathered in memory, and written once when the slot is over
- * (`documents.ts`). Implements decisions 340, 341 and 360.
+ * The history of nodes, chains and upstreams: five-minute points for a day, and hourly points for 30 days. The open five-minute
+ * slot is gathered in memory and written once when it is over (`documents.ts`). Implements decisions 340, 341 and 360.
  */
 import { startLoop } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
@@ -13,26 +12,25 @@ import { openHistoryDocuments } from './documents.js';
 import type { Growth, Point, Points } from './points.js';
 import { add, hoursOf, joinHours, slotMs } from './points.js';
 
-/** How long after its end a slot takes reports that came in it: as long as a batch of them takes, and the next heartbeat. */
+/** How long after its end a slot still takes reports. */
 const graceMs = 60_000;
 const writeEveryMs = 5_000;
 const foldEveryMs = 10 * 60_000;
 
-/** What a report adds to a resource. */
+/** The amount that a report adds to a resource. */
 export type Share = readonly [resourceId: string, growth: Growth];
 
 export interface History {
-  /** Adds to the points of a node; of a slot that is written, to those of the next one. @param at milliseconds since the epoch */
+  /** Adds to the points of a node; if the slot is already written, to the next one. @param at milliseconds since the epoch */
   count(nodeId: string, at: number, shares: Iterable<Share>): void;
   /**
-   * The points of a resource by the node that counted them, from a time on and some before. The slots that are open at other
-   * instances are not among them.
-   * @throws ServiceError `unavailable`
+   * The points of a resource by the node that counted them, from a time on and some before, without the open slots of other
+   * instances. @throws ServiceError `unavailable`
    */
   read(resourceId: string, step: StepName, from: number): Promise<ReadonlyMap<string, Points>>;
-  /** Writes the slots that are over, as the loop does. @throws ServiceError `unavailable` */
+  /** Writes finished slots, as the loop does. @throws ServiceError `unavailable` */
   flush(): Promise<void>;
-  /** Makes hours of old slots and deletes old hours, as the loop does. @internal exported for tests */
+  /** Merges old slots into hours and deletes old hours, as the loop does. @internal exported for tests */
   fold(signal?: AbortSignal): Promise<void>;
   /** Writes the open slots too. */
   close(): Promise<void>;
@@ -44,9 +42,9 @@ export async function openHistory(
   instanceId: string,
 ): Promise<History> {
   const documents = await openHistoryDocuments({ readStore, clock }, instanceId);
-  /** What is not written yet: by slot, node and resource. */
+  /** Points not written yet, by slot, node and resource. */
   const open = new Map<number, Map<string, Map<string, Point>>>();
-  /** Slots before it are written, or about to be. */
+  /** Earlier slots are written, or being written. */
   let firstOpen = 0;
 
   const writeBefore = async (end: number): Promise<void> => {
@@ -60,7 +58,7 @@ export async function openHistory(
       open.delete(slot);
     }
   };
-  // One at a time: what a slower one has read and not written yet, a faster one would miss.
+  // One at a time, because a write reads, changes and writes a document.
   let writing = Promise.resolve();
   const write = (end: number): Promise<void> => {
     const turn = writing.then(() => writeBefore(end));
@@ -72,7 +70,7 @@ export async function openHistory(
   const warn = (text: string) => (error: unknown) => logger.warn({ error: errorText(error) }, text);
   const loops = [
     startLoop(writeEveryMs, flush, warn('points of history could not be written yet')),
-    startLoop(foldEveryMs, documents.fold, warn('old points of history could not be put together yet')),
+    startLoop(foldEveryMs, documents.fold, warn('old points of history could not be merged yet')),
   ];
 
   return {
@@ -86,7 +84,7 @@ export async function openHistory(
     async read(resourceId, step, from) {
       const slotsByNode = new Map<string, Map<number, Point>>();
       const slotsOf = (nodeId: string) => getOrMake(slotsByNode, nodeId, newMap<number, Point>);
-      // Before what is stored is read: a slot that is written meanwhile is then seen twice, and not missed.
+      // Before the stored points, so that a slot written meanwhile is seen twice instead of missed.
       for (const [slot, byNode] of open) {
         for (const [nodeId, points] of byNode) {
           const point = points.get(resourceId);

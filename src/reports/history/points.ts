@@ -1,22 +1,21 @@
 /**
- * Points of history, and how those of one node are packed into one document. A point holds what was counted in its time
- * alone, so points are added up and nothing has to be subtracted. Pure. Implements decisions 340 and 360.
+ * Points of history, and how the points of one node are packed into a document. A point counts its own interval only, so points
+ * can be added up. Pure. Implements decisions 340 and 360.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
-/** What a point counts, in the order in which it is packed. */
+/** The counters of a point, in packing order. */
 export const counted = ['bytes_in', 'bytes_out', 'sessions', 'errors', 'online_ms', 'rtt_us', 'rtts'] as const;
 export type Counted = (typeof counted)[number];
 /** `rtt_us` is a sum of microseconds over `rtts` measurements. */
 export type Point = { [C in Counted]: number };
-/** What a point grows by. */
 export type Growth = { readonly [C in Counted]?: number };
-/** By their number: milliseconds since the epoch, divided by the step. */
+/** By number: milliseconds since the epoch, divided by the step. */
 export type Points = ReadonlyMap<number, Readonly<Point>>;
 
 export const slotMs = 5 * 60_000;
 export const hourMs = 60 * 60_000;
-/** How long points of a slot are kept; they go on as points of an hour. */
+/** Retention of five-minute points; older ones are merged into hours. */
 export const slotsKeptMs = 24 * hourMs;
 export const hoursKeptMs = 30 * 24 * hourMs;
 
@@ -24,7 +23,7 @@ function nothing(): Point {
   return { bytes_in: 0, bytes_out: 0, sessions: 0, errors: 0, online_ms: 0, rtt_us: 0, rtts: 0 };
 }
 
-/** Adds to the point in `points`, which it makes if there is none. */
+/** Adds to a point, which is created if there is none. */
 export function add<K>(points: Map<K, Point>, key: K, growth: Growth): void {
   let point = points.get(key);
   if (point === undefined) points.set(key, (point = nothing()));
@@ -34,7 +33,6 @@ export function add<K>(points: Map<K, Point>, key: K, growth: Growth): void {
   }
 }
 
-/** Hours from slots. */
 export function hoursOf(slots: Points): Map<number, Point> {
   const hours = new Map<number, Point>();
   for (const [slot, point] of slots) add(hours, Math.floor((slot * slotMs) / hourMs), point);
@@ -42,8 +40,8 @@ export function hoursOf(slots: Points): Map<number, Point> {
 }
 
 /**
- * Puts hours that were made of slots beside those that are stored. Counters only grow, so of two versions of an hour the
- * higher one is complete: an hour that is put together again of what is left of its slots stays as it was.
+ * Joins hours merged from slots with the stored ones. Counters only grow, so the higher of two versions of an hour is complete:
+ * merging an hour again from the rest of its slots does not change it.
  */
 export function joinHours(hours: Map<number, Point>, more: Points): void {
   for (const [hour, point] of more) {
@@ -54,10 +52,10 @@ export function joinHours(hours: Map<number, Point>, more: Points): void {
 }
 
 /**
- * Packs the points of several resources. Those of a resource are columns: the distances between their numbers, then each
- * counter. A column is the bytes of its largest value, then of all values the highest bytes, the next ones and so on: what
- * is the same, or small, deflates to nearly nothing.
- * @param first number of the earliest point that there may be
+ * Packs the points of several resources. Each resource is a list of columns: the distances between the numbers of its points,
+ * then each counter. A column starts with its width in bytes, followed by the highest bytes of all values, the next ones and
+ * so on, because equal or small bytes in a row deflate to nearly nothing.
+ * @param first the lowest possible number of a point
  */
 export function pack(series: readonly Points[], first: number): Uint8Array {
   const bytes: number[] = [];
@@ -79,7 +77,7 @@ export function pack(series: readonly Points[], first: number): Uint8Array {
   return deflateRawSync(Uint8Array.from(bytes));
 }
 
-/** The points that `pack` has packed. @param wanted whether the resource at an index is; the others are passed over */
+/** Reverses `pack`. @param wanted false: the resource at this index is skipped */
 export function unpack(packed: Uint8Array, first: number, wanted: (index: number) => boolean): Map<number, Point>[] {
   const bytes = inflateRawSync(packed);
   const series: Map<number, Point>[] = [];

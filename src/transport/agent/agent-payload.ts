@@ -9,7 +9,7 @@ import type { ConfigApplyReport, ConfigRequest } from '../../gen/svc/control/v1/
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
-import { outOf } from '../../reports/listener-table.js';
+import { shapeSummary } from '../../reports/listener-table.js';
 import { cutKnownTables, noTables, tablesOf, uncut } from './heartbeat-tables.js';
 import type { KnownTables } from './heartbeat-tables.js';
 import { decodeWalked, walkMessage } from './wire-scan.js';
@@ -91,7 +91,7 @@ export function readAgentPayload(payload: Uint8Array, nodeId: string, known?: Kn
   const entries =
     message.$case !== 'heartbeat' || tables === known
       ? walked.value
-      : tables.links.entries + outOf(tables.listeners.shape).entries;
+      : tables.links.entries + shapeSummary(tables.listeners.shape).entries;
   return { kind: 'message', message, entries, tables };
 }
 

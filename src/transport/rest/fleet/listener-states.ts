@@ -3,9 +3,10 @@
  * which do not. Implements `docs/contract/rest.md#nodes`, `listeners`.
  */
 import { z } from 'zod';
+import { tellsOfApplied } from '../../../domain/agents/node-agent-facts.js';
 import { byListener, listenerOfKey } from '../../../domain/port-table/port-table.js';
 import { limits } from '../../../kernel/limits.js';
-import { isCurrent, missing, stateNow } from '../../../reports/listener-states.js';
+import { missing, stateNow } from '../../../reports/listener-states.js';
 import type { RestDeps } from '../deps.js';
 import { documented } from '../schemas/documented.js';
 
@@ -54,7 +55,7 @@ export function listenersShown(
   const failed: (ReturnType<typeof listenerOfKey> & { readonly state: string })[] = [];
   for (const { nodeId, keys } of nodes) {
     const [states, facts] = [reports.listenerStates(nodeId), agentFacts.of(nodeId)];
-    counts ||= states !== undefined && isCurrent(states, facts);
+    counts ||= states !== undefined && tellsOfApplied(states.runs, facts);
     for (const key of keys) {
       intended += 1;
       const state = stateNow(states, facts, key);

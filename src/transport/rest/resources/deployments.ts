@@ -220,7 +220,7 @@ async function waitApplied(deps: RestDeps, deployment: Deployment, ms: number, s
   const ringFor = (nodeId: string): void => {
     if (ids.has(nodeId)) bell.ring();
   };
-  const stops = [deps.agentFacts.onFact(({ fact }) => ringFor(fact.data.node_id)), deps.reports.onTold(ringFor)];
+  const stops = [deps.agentFacts.onFact(({ fact }) => ringFor(fact.data.node_id)), deps.reports.onReport(ringFor)];
   signal.addEventListener('abort', bell.ring);
   try {
     for (;;) {
