@@ -1,6 +1,6 @@
 /**
- * The event feed of an instance: resolves cursors, and reads from the window in memory or, for whoever is further behind, from
- * the log, until it meets the window. Implements `docs/contract/automation.md#event-feed`.
+ * The event feed of an instance: resolves cursors, and reads from the window in memory, or from the log for readers further
+ * behind. Implements `docs/contract/automation.md#event-feed`.
  */
 import { ServiceError } from '../kernel/errors.js';
 import { expires, isForeign } from '../kernel/event.js';
@@ -24,19 +24,18 @@ import type { Step, Window, WindowBounds } from './window.js';
 export interface FeedDeps {
   readonly eventStore: Pick<EventStore, 'read' | 'subscribe' | 'headPosition'>;
   readonly projections: Pick<Projections, 'names' | 'reached'>;
-  /** The names of what this instance has folded, so that the feed needs no read model for what happens now. */
+  /** The names in this instance's folds, so that new items need no read model. */
   committed(): readonly CommittedNames[];
-  /** Names the store in cursors. */
   readonly installationId: string;
-  /** Log position of the newest command that this instance has answered. */
+  /** Log position of the newest command answered by this instance. */
   answered(): number;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Replace those of `tuning.ts`: for tests. */
+  /** For tests. */
   readonly windowBounds?: WindowBounds;
 }
 
-/** Begins to follow the log. */
+/** Starts to follow the log. */
 export function createFeed(deps: FeedDeps): Feed {
   const { eventStore, clock } = deps;
   const cursors = createCursors(deps.installationId);
@@ -48,7 +47,7 @@ export function createFeed(deps: FeedDeps): Feed {
     waitMs: tuning.readWaitMs,
   });
 
-  /** The window, once it holds what was answered before the call, or else as it is after a while. @throws ServiceError `unavailable` */
+  /** The window, after a bounded wait for everything answered before the call. @throws ServiceError `unavailable` */
   async function settled(): Promise<Window> {
     const answered = deps.answered();
     await follower.until(() => (follower.window()?.to.position ?? -1) >= answered, tuning.settleMs);
@@ -71,25 +70,25 @@ export function createFeed(deps: FeedDeps): Feed {
     return place;
   }
 
-  /** Whether the event stands in the log as the cursor says. */
+  /** Checks that the log has the event that the cursor names. @throws ServiceError */
   async function check({ stream, revision, position, event }: CursorPlace): Promise<void> {
     if (position > (await eventStore.headPosition())) throw refused('lies beyond the end of the log');
     const found = await firstFrom(eventStore, stream, revision);
     if (found?.revision === revision) {
       if (found.position !== position || shortId(found.id) !== event)
         throw refused('names an event that the log does not have');
-      // The newest event of a stream may be somebody else's, which nothing belongs to.
+      // The newest event of a stream may be foreign.
       if (isForeign(found)) return;
       const { index, count } = found.metadata.command;
       if (index + 1 !== count) throw malformed();
       return;
     }
-    // A fact that has expired was there; whatever else is missing was not.
+    // A fact may have expired since; any other missing event was never there.
     const wasThere = expires(stream) && (found !== undefined || (await newestEvent(eventStore, stream)) === undefined);
     if (!wasThere) throw refused('names an event that the log does not have');
   }
 
-  /** The place behind the command that an event belongs to; undefined when the log does not have it. */
+  /** The place after the command of an event; undefined if the log does not have it. */
   async function behind(stream: string, revision: number, id?: string): Promise<FeedPlace | undefined> {
     const rest = { direction: 'forward', from: revision, maxCount: Number.MAX_SAFE_INTEGER } as const;
     let next = revision;
@@ -107,7 +106,7 @@ export function createFeed(deps: FeedDeps): Feed {
     return undefined;
   }
 
-  /** A piece of the log behind a place, read in slices, at most up to the window. @throws ServiceError `unavailable` */
+  /** Reads the log from a place on, in slices, at most up to the window. @throws ServiceError `unavailable` */
   async function readLog(place: FeedPlace, window: Window, options: FeedReadOptions): Promise<FeedBatch> {
     const leave = await reads.enter();
     if (leave === undefined) throw new ServiceError('unavailable', 'too many readers read the log at once');
@@ -140,7 +139,7 @@ export function createFeed(deps: FeedDeps): Feed {
     const steps = window.behind(place);
     if (steps === undefined) {
       const batch = await readLog(place, window, options);
-      // All that lay before the window has expired; or the reader has left, and its place stays.
+      // Either everything before the window has expired, or the reader has left and its place stays.
       return batch.looked > 0 || options.signal?.aborted === true ? batch : { ...batch, place: from, caughtUp: false };
     }
     const piece = createPiece(place, window, options);
@@ -199,7 +198,7 @@ export function createFeed(deps: FeedDeps): Feed {
   };
 }
 
-/** About how long a value is as JSON, without making it: that would cost more than all else that is done with most commands. */
+/** Approximate length as JSON. Serialising would cost more than everything else that is done with most commands. */
 function weightOf(value: unknown): number {
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return 8;
@@ -209,14 +208,14 @@ function weightOf(value: unknown): number {
 }
 
 interface Piece {
-  /** @returns false when the step does not fit, or the piece has all that it may have */
+  /** @returns false if the step does not fit, or the piece is full */
   take(step: Step): boolean;
-  /** How many items more it may have. */
+  /** How many more items it may have. */
   left(): number;
   batch(): FeedBatch;
 }
 
-/** As many steps behind a place as the options and the limits allow. */
+/** Collects the steps after a place, as many as the options and the limits allow. */
 function createPiece(
   place: FeedPlace,
   window: Window,
@@ -226,7 +225,7 @@ function createPiece(
   let [to, looked, bytes] = [place, 0, 0];
   return {
     take({ item, place: behind, events }) {
-      // What the window does not have yet, its readers are told as news.
+      // Later steps reach readers as news.
       if (behind.position > window.to.position) return false;
       if (item !== null && (select === undefined || select(item.about))) {
         const more = Buffer.byteLength(item.json);

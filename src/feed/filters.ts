@@ -1,16 +1,16 @@
 /**
- * Which items a reader gets: by the filters of a request or a webhook, and by who reads. Pure, and cheap: every reader asks
- * for every item. Implements `docs/contract/automation.md#event-feed`, filters and what is shown.
+ * Which items a reader gets: filters of a request or a webhook, and the reader's rights. Pure, and cheap, because it runs for
+ * every reader and item. Implements `docs/contract/automation.md#event-feed`, filters and what is shown.
  */
 import type { FeedSubject } from './port.js';
 
-/** Lists: "or" within one, "and" between them. An absent one lets everything through. */
+/** "Or" within a list, "and" between lists. An absent list matches everything. */
 export interface FeedFilters {
   readonly types?: readonly FeedSubject['type'][] | undefined;
   readonly resource_type?: readonly string[] | undefined;
   readonly resource_id?: readonly string[] | undefined;
   readonly node_id?: readonly string[] | undefined;
-  /** Ids or user names; names are compared without regard to case. */
+  /** Ids or user names, in any case. */
   readonly actor?: readonly string[] | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface FeedReader {
 const setOf = (values: readonly string[] | undefined): ReadonlySet<string> | undefined =>
   values === undefined ? undefined : new Set(values);
 
-/** Whether an item with this subject passes all filters. */
+/** @returns whether an item with this subject passes all filters */
 export function matcherOf(filters: FeedFilters): (about: FeedSubject) => boolean {
   const types = setOf(filters.types);
   const resourceTypes = setOf(filters.resource_type);
@@ -41,7 +41,6 @@ export function matcherOf(filters: FeedFilters): (about: FeedSubject) => boolean
   };
 }
 
-/** Whether somebody may read an item with this subject. */
 export function mayRead({ readers }: Pick<FeedSubject, 'readers'>, { admin, userId }: FeedReader): boolean {
   if (admin || readers === 'all') return true;
   return readers !== 'admins' && readers.userId === userId;

@@ -1,6 +1,6 @@
 /**
- * The one subscription behind all readers of the feed: follows the log from its end on into the window, and tells what is
- * new. It waits for a store that is away, and goes on by itself. Implements `docs/contract/automation.md#event-feed`.
+ * The one subscription behind all readers of the feed: follows the log from its end, fills the window, and announces news. While
+ * a store is away it waits. Implements `docs/contract/automation.md#event-feed`.
  */
 import { sleep } from '../kernel/background.js';
 import { errorText, ServiceError, unreachable } from '../kernel/errors.js';
@@ -32,22 +32,22 @@ export interface FollowerDeps {
   /** See `FeedDeps`. */
   committed(): readonly CommittedNames[];
   readonly logger: Logger;
-  /** Replace those of `tuning.ts`: for tests. */
+  /** For tests. */
   readonly windowBounds?: WindowBounds | undefined;
 }
 
 export interface Follower {
-  /** Undefined until the end of the log was found. */
+  /** Undefined until the end of the log is known. */
   window(): Window | undefined;
-  /** Whether the window ends where the log does, as far as the subscription knows. */
+  /** Whether the window has reached the end of the log. */
   live(): boolean;
   onNews(listener: (news: FeedNews) => void): () => void;
-  /** True once the condition holds, which is looked at with all news; false after `timeoutMs`. */
+  /** True once the condition, checked with each news, holds; false after `timeoutMs`. */
   until(condition: () => boolean, timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** Begins to follow the log. */
+/** Starts to follow the log. */
 export function followFeed(deps: FollowerDeps): Follower {
   const { eventStore, cursors, logger, windowBounds } = deps;
   const stop = new AbortController();
@@ -59,8 +59,8 @@ export function followFeed(deps: FollowerDeps): Follower {
   let window: Window | undefined;
   let live = false;
 
-  /** Tries until it succeeds or the follower stops. @throws what is not `unavailable` */
-  async function insist<T>(attempt: () => Promise<T>): Promise<T | undefined> {
+  /** Retries while a store is away, until the follower stops. @throws any other error */
+  async function retried<T>(attempt: () => Promise<T>): Promise<T | undefined> {
     for (let failures = 0; !signal.aborted; failures += 1) {
       try {
         return await attempt();
@@ -73,7 +73,7 @@ export function followFeed(deps: FollowerDeps): Follower {
     return undefined;
   }
 
-  /** The newest event of all streams: an append is atomic, so it ends a command. */
+  /** The newest event of all streams. It ends a command, because appends are atomic. */
   async function endOfLog(): Promise<FeedPlace> {
     const newest = await Promise.all(feedStreams.map((stream) => newestEvent(eventStore, stream)));
     const last = newest.reduce<StoredEvent | undefined>(
@@ -83,7 +83,7 @@ export function followFeed(deps: FollowerDeps): Follower {
     return last === undefined ? beforeAll : { position: last.position, cursor: cursors.of(last) };
   }
 
-  /** The names at the place where it begins: as they are committed, and what the log has between the two. */
+  /** The names at the place where the window begins: the committed names, and those of the commands up to there. */
   async function namesAt(begin: FeedPlace, committed: readonly CommittedNames[]): Promise<Names> {
     const names = followedNames(deps.names, committed);
     try {
@@ -95,14 +95,14 @@ export function followFeed(deps: FollowerDeps): Follower {
         }
       }
     } catch (error) {
-      // What this release cannot read has stopped the fold as well; the read models have the names.
+      // An event that this release cannot read has stopped the folds as well; the read models have the names.
       if (error instanceof ServiceError) throw error;
     }
     return names;
   }
 
   async function take(to: Window, commands: readonly RecordedCommand[], names: Names): Promise<void> {
-    const steps = await insist(() => stepsOf(commands, { cursors, names }));
+    const steps = await retried(() => stepsOf(commands, { cursors, names }));
     if (steps === undefined) return;
     const from = to.to;
     to.add(steps);
@@ -111,8 +111,8 @@ export function followFeed(deps: FollowerDeps): Follower {
 
   async function run(): Promise<void> {
     const committed = deps.committed();
-    const begin = await insist(endOfLog);
-    const names = begin && (await insist(() => namesAt(begin, committed)));
+    const begin = await retried(endOfLog);
+    const names = begin && (await retried(() => namesAt(begin, committed)));
     if (begin === undefined || names === undefined) return;
     window = createWindow(begin, windowBounds);
     for await (const item of followBehind(eventStore, begin, signal)) {
@@ -153,7 +153,7 @@ export function followFeed(deps: FollowerDeps): Follower {
   };
 }
 
-/** The log behind a place, in slices. */
+/** The log after a place, in slices. */
 export function followBehind(
   eventStore: Pick<EventStore, 'subscribe'>,
   { position }: FeedPlace,

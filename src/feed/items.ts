@@ -1,6 +1,6 @@
 /**
- * A command of the log as an item of the feed: what it is about, which filters compare, and its content, which needs the
- * names of then. Pure; who has the names is the caller's affair. Implements `docs/contract/automation.md#event-feed`.
+ * A command of the log as an item of the feed: its subject, which filters compare, and its content, for which the caller
+ * provides the names of that time. Pure. Implements `docs/contract/automation.md#event-feed`.
  */
 import { agentEvent } from '../domain/agents/facts.js';
 import { describeCommand } from '../domain/audit/describe.js';
@@ -21,7 +21,7 @@ export interface Outline {
   content(nameOf: (lookup: NameLookup) => string | null): FeedContent;
 }
 
-/** @param command in its current shape @returns null for a command that is no item */
+/** @param command in its current shape @returns null for a command without an item */
 export function outlineOf(command: RecordedCommand): Outline | null {
   return command.stream.startsWith(streams.agentsPrefix) ? factOutline(command) : entryOutline(command);
 }
@@ -54,10 +54,7 @@ function entryOutline(command: RecordedCommand): Outline | null {
   };
 }
 
-/**
- * The nodes that the command touched, as it was recorded with it, and those that its events are about. Commands of earlier
- * releases say only these.
- */
+/** The nodes that a command touched, as recorded with it, and those of its events. Older releases recorded only the latter. */
 function touchedBy(command: RecordedCommand): FeedSubject['nodes'] {
   if (command.stream !== streams.fleet) return [];
   const { touched = [] } = lastEvent(command).metadata;
@@ -69,7 +66,7 @@ function touchedBy(command: RecordedCommand): FeedSubject['nodes'] {
 function factOutline(command: RecordedCommand): Outline | null {
   const [event] = command.events;
   const { type, data } = agentEvent(event);
-  // What is written again before it expires tells nothing new.
+  // A copy, written before the original expires, is not news.
   if (data.again_at !== undefined) return null;
   const { node_id } = data;
   const node: NameLookup = { type: 'node', id: node_id, position: event.position };

@@ -1,7 +1,6 @@
 /**
- * The names of resources at the time of a command, which most events do not carry. A follower has them in memory; readers
- * behind it ask the read models, which have to hold the commands first.
- * Implements `docs/contract/automation.md#event-feed`, "names are those of that time".
+ * The names of resources at the time of a command, which most events do not contain. The follower has them in memory; readers
+ * behind it ask the read models. Implements `docs/contract/automation.md#event-feed`, "names are those of that time".
  */
 import type { Accounts } from '../domain/accounts/accounts.js';
 import { apiTokenType, userType } from '../domain/accounts/declaration.js';
@@ -21,7 +20,7 @@ type NameOf = (lookup: NameLookup) => string | null;
 export interface Names {
   /**
    * @param commands that show the names, in their current shape
-   * @throws ServiceError `unavailable` while the read models do not hold the positions
+   * @throws ServiceError `unavailable` while the read models are behind
    */
   of(lookups: readonly NameLookup[], commands: readonly RecordedCommand[]): Promise<NameOf>;
 }
@@ -32,7 +31,7 @@ interface Named {
   readonly name: string;
 }
 
-/** The names of all that a fold of this instance holds now, which is up to a revision of its stream. */
+/** All names in a fold of this instance, as of a revision of its stream. */
 export interface CommittedNames {
   readonly stream: string;
   readonly revision: number;
@@ -42,7 +41,7 @@ export interface CommittedNames {
 export function fleetNames({ revision, tables }: Pick<Fleet, 'revision' | 'tables'>): CommittedNames {
   const names = resourceTypes.flatMap((type) => {
     const all = [...tables[type].values()];
-    // What belongs to a node has no name.
+    // Parts of a node have no name.
     return all.flatMap(({ id, name }) => (typeof name === 'string' ? [{ type, id, name }] : []));
   });
   return { stream: streams.fleet, revision: revision.value, names };
@@ -56,7 +55,7 @@ export function accountNames({ revision, users, apiTokens }: Accounts): Committe
   return { stream: streams.accounts, revision: revision.value, names };
 }
 
-/** Names from the read models alone: for commands of any time, in any order. */
+/** Names from the read models, for commands of any time in any order. */
 export function storedNames(projections: Pick<Projections, 'names' | 'reached'>): Names {
   return {
     async of(lookups) {
@@ -71,14 +70,13 @@ export function storedNames(projections: Pick<Projections, 'names' | 'reached'>)
 }
 
 export interface FollowedNames extends Names {
-  /** The names that these commands give, which lie before all that is asked for. @throws UnknownEventError */
+  /** Learns the names that commands give; later questions must be about later commands. @throws UnknownEventError */
   learn(commands: readonly RecordedCommand[]): void;
 }
 
 /**
- * Names for a follower, which asks for those of each command once and in the log's order: it knows those of all that is
- * committed where it begins, learns what commands give, and asks the read models for the rest, which may be away.
- * @param committed as the names are now; what lies between that and where the follower begins is to be learnt
+ * Names for a follower, which asks about each command once, in the log's order. Starts with the committed names, learns from
+ * commands, and asks the read models, which may be away, for the rest.
  */
 export function followedNames(stored: Names, committed: readonly CommittedNames[]): FollowedNames {
   const known = createLru<string>(tuning.names);
@@ -118,7 +116,7 @@ interface Given {
 
 const keyOf = (type: string, id: string): string => `${type}/${id}`;
 
-/** The names that commands give, oldest first, by type and id. */
+/** The names given by commands, oldest first, by type and id. */
 function namesGiven(commands: readonly RecordedCommand[]): ReadonlyMap<string, readonly Given[]> {
   const given = new Map<string, Given[]>();
   for (const command of commands) {

@@ -1,13 +1,13 @@
 /**
- * The newest entries of commands in memory, those that the dashboard shows: begun once with what the read models have, and
- * carried on with the feed, so that no answer reads a store. Implements `docs/contract/rest.md#dashboard`.
+ * The newest audit entries of commands, for the dashboard, in memory: loaded once from the read models and continued from the
+ * feed, so that no answer reads a store. Implements `docs/contract/rest.md#dashboard`.
  */
 import { ServiceError } from '../kernel/errors.js';
 import type { AuditEntry, LoggedEntry, Projections } from '../projections/port.js';
 import type { Feed, RecentEntries } from './port.js';
 import { tuning } from './tuning.js';
 
-/** What lasts of an entry; whether it can be reverted now follows from the entries after it. */
+/** The lasting part of an entry; whether it can be reverted depends on later ones. */
 interface Entry extends LoggedEntry {
   readonly final: string | null;
 }
@@ -18,20 +18,20 @@ export interface RecentDeps {
   readStoreAway(): boolean;
 }
 
-/** Keeps them from now on, and resolves when it has begun with those before, or has failed to once. */
+/** Follows the feed from now on. Resolves after the first attempt to load earlier entries. */
 export async function keepRecent({ feed, projections, readStoreAway }: RecentDeps): Promise<RecentEntries> {
   const { entries: shown, pages, pageSize } = tuning.recent;
   let all: readonly Entry[] = [];
-  /** Those that everybody may see. */
+  /** Entries for everybody. */
   let open: readonly Entry[] = [];
-  let begun: Promise<void> | undefined;
+  let loading: Promise<void> | undefined;
   const joined = (newer: readonly Entry[], older: readonly Entry[]): readonly Entry[] =>
     [...newer.filter(({ id }) => older.every((one) => one.id !== id)), ...older].slice(0, shown);
 
   feed.onNews((news) => {
     if (news.kind !== 'items') return;
     for (const { json, about, final } of news.items) {
-      // Only commands have an actor: sign-ins and what agents did have none.
+      // Only commands have an actor; facts have none.
       if (about.actor === null) continue;
       const entry = { ...(JSON.parse(json) as LoggedEntry), final };
       all = joined([entry], all);
@@ -40,11 +40,11 @@ export async function keepRecent({ feed, projections, readStoreAway }: RecentDep
   });
 
   /** @throws ServiceError `unavailable` */
-  async function begin(): Promise<void> {
+  async function load(): Promise<void> {
     const { position } = await feed.resolve('now');
     await projections.reached(position, tuning.settleMs);
     const [storedAll, storedOpen] = await Promise.all([stored(true), stored(false)]);
-    // The read models may be ahead: what they have is told first, so that only newer entries are told from then on.
+    // The read models may be ahead of the feed, which must not bring older entries later.
     await feed.wait({ position: projections.status().position - 1, cursor: null }, tuning.settleMs);
     all = joined(all, storedAll);
     open = joined(open, storedOpen);
@@ -63,14 +63,14 @@ export async function keepRecent({ feed, projections, readStoreAway }: RecentDep
     return found;
   }
 
-  /** Waits until what was answered before the call is told. While the read store is away, nobody waits for it. */
+  /** Waits for everything answered before the call, unless the read store is away. */
   async function settled(): Promise<void> {
     if (readStoreAway()) return;
     try {
-      await (begun ??= begin());
+      await (loading ??= load());
       await feed.resolve('now');
     } catch (error) {
-      begun = undefined;
+      loading = undefined;
       if (!(error instanceof ServiceError) || error.code !== 'unavailable') throw error;
     }
   }
@@ -81,7 +81,7 @@ export async function keepRecent({ feed, projections, readStoreAway }: RecentDep
       await settled();
       const entries = admin ? all : open;
       return entries.map(({ final, ...entry }) => {
-        const reverted_by = standingRevert(entries, entry.id);
+        const reverted_by = activeRevert(entries, entry.id);
         const because = final ?? (reverted_by === null ? null : `it was reverted by the entry ${reverted_by}`);
         return { ...entry, revertible: because === null, not_revertible_because: because, reverted_by };
       });
@@ -89,10 +89,10 @@ export async function keepRecent({ feed, projections, readStoreAway }: RecentDep
   };
 }
 
-/** The entry that undoes one and is not undone in turn. What undoes an entry is newer, and therefore among them. */
-function standingRevert(newestFirst: readonly Entry[], id: string): AuditEntry['id'] | null {
+/** The newer entry that reverts one and is not itself reverted. */
+function activeRevert(newestFirst: readonly Entry[], id: string): AuditEntry['id'] | null {
   const by = newestFirst.find(({ reverts }) => reverts === id);
-  return by === undefined || standingRevert(newestFirst, by.id) !== null ? null : by.id;
+  return by === undefined || activeRevert(newestFirst, by.id) !== null ? null : by.id;
 }
 
 const signIns: ReadonlySet<string> = new Set(['session.sign_in', 'session.sign_in_refused']);

@@ -1,7 +1,4 @@
-/**
- * Makes steps of the feed from commands: each item once, with the names of then, and as JSON.
- * Implements `docs/contract/automation.md#event-feed`.
- */
+/** Makes steps of the feed from commands, with the names of that time. Implements `docs/contract/automation.md#event-feed`. */
 import { readCommand } from '../domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../kernel/event.js';
 import { lastEvent } from '../kernel/event.js';
@@ -13,13 +10,13 @@ import type { FeedItem, FeedSubject } from './port.js';
 import type { Step } from './window.js';
 
 export interface Wanted {
-  /** Which items are made; a step of another command has none. */
+  /** Selects the items to make; other commands become steps without an item. */
   readonly select?: ((about: FeedSubject) => boolean) | undefined;
   /** The steps end before the next item. */
   readonly maxItems?: number;
 }
 
-/** The steps of commands, at most as far as wanted. @throws ServiceError `unavailable`, UnknownEventError */
+/** @throws ServiceError `unavailable`, UnknownEventError */
 export async function stepsOf(
   commands: readonly RecordedCommand[],
   { cursors, names }: { readonly cursors: Cursors; readonly names: Names },

@@ -1,24 +1,24 @@
 /**
- * The newest commands of the log as steps of the feed, in memory, bounded by number and bytes: whoever is near the head reads
- * from here. Implements `docs/contract/automation.md#event-feed`.
+ * The newest commands of the log as steps of the feed, in memory, bounded by number and bytes, for readers near the end.
+ * Implements `docs/contract/automation.md#event-feed`.
  */
 import type { FeedItem, FeedPlace } from './port.js';
 import { tuning } from './tuning.js';
 
-/** One command: its place, and its item, if it is one. */
+/** One command. */
 export interface Step {
   readonly place: FeedPlace & { readonly cursor: string };
   readonly item: FeedItem | null;
-  /** Events of the command. */
+  /** Number of events. */
   readonly events: number;
 }
 
 export interface Window {
-  /** Behind which place it begins, and where it ends. */
+  /** The place before its first step, and the place after its last. */
   readonly from: FeedPlace;
   readonly to: FeedPlace;
   add(steps: readonly Step[]): void;
-  /** The steps behind a place; undefined when the window begins behind it. */
+  /** The steps after a place; undefined if the window begins later. */
   behind(place: FeedPlace): Iterable<Step> | undefined;
   has(place: { readonly position: number; readonly cursor: string }): boolean;
 }
@@ -29,7 +29,7 @@ export interface WindowBounds {
   readonly bytes: number;
 }
 
-/** What a step keeps in memory, about: an apply is about thousands of resources. */
+/** Approximate memory of a step: an apply names thousands of resources. */
 function bytesOf({ item }: Step): number {
   if (item === null) return 256;
   const { resources, nodes } = item.about;
@@ -38,7 +38,7 @@ function bytesOf({ item }: Step): number {
 
 export function createWindow(begin: FeedPlace, bounds: WindowBounds = tuning.window): Window {
   let steps: Step[] = [];
-  /** Steps before this index have left; the array is cut when they are half of it. */
+  /** Earlier steps are dropped; the array is cut when they are half of it. */
   let first = 0;
   let bytes = 0;
   let from = begin;
@@ -58,7 +58,7 @@ export function createWindow(begin: FeedPlace, bounds: WindowBounds = tuning.win
     }
   }
 
-  /** Index of the first step behind a position. */
+  /** Index of the first step after a position. */
   function indexBehind(position: number): number {
     let [low, high] = [first, steps.length];
     while (low < high) {
