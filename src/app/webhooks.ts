@@ -56,7 +56,7 @@ export async function startWebhooks(
     logger,
     instanceId,
     // No two processes on one host listen on the same port. A port chosen by the system says nothing.
-    station: listen.port === 0 ? undefined : `${hostname()} ${formatHostPort(listen)}`,
+    slot: listen.port === 0 ? undefined : `${hostname()} ${formatHostPort(listen)}`,
     allow,
     lookup: core.lookup,
     all: () => [...table().values()],

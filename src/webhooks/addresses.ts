@@ -1,22 +1,22 @@
 /**
- * Which addresses a webhook may be sent to: global unicast by IANA's registries, and what the operator has allowed. Pure; names
- * are looked up in `send.ts`. Implements `docs/contract/automation.md#webhooks`, `url`.
+ * Which addresses a webhook may be sent to: global unicast according to IANA, and those that the operator allows. Pure; `send.ts`
+ * looks up names. Implements `docs/contract/automation.md#webhooks`, `url`.
  */
 import { isIP, isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { canonicalIp } from '../kernel/addresses.js';
 import { addressRanges } from '../kernel/cidr.js';
 
-/** All that IANA has given out as global unicast. */
+/** Everything that IANA has assigned as global unicast. */
 const globalUnicast = addressRanges(['2000::/3']);
-/** IPv6 blocks with an IPv4 address inside, by the index of its first byte. */
+/** IPv6 blocks that embed an IPv4 address, with the index of its first byte. */
 const embedding = [
   { contains: addressRanges(['::/96']), at: 12 },
   { contains: addressRanges(['64:ff9b::/96']), at: 12 },
   { contains: addressRanges(['2002::/16']), at: 2 },
 ];
 
-/** The IPv4 address that an address is or stands for, else the address in canonical form; undefined for anything else. */
+/** The embedded IPv4 address, or else the address itself in canonical form; undefined if it is not an address. */
 function judgedForm(text: string): string | undefined {
   const address = canonicalIp(text.split('%', 1)[0] ?? '');
   if (address === undefined) return undefined;
@@ -29,17 +29,14 @@ function judgedForm(text: string): string | undefined {
     .join('.');
 }
 
-/**
- * @param allow CIDRs that are fit whatever they are
- * @returns whether an address may be dialled
- */
+/** @param allow CIDRs that are always allowed @returns whether an address may be dialled */
 export function addressJudge(allow: readonly string[]): (address: string) => boolean {
   const allowed = addressRanges(allow);
   return (address) => {
     const judged = judgedForm(address);
     if (judged === undefined) return false;
     if (allowed(judged) || allowed(address)) return true;
-    // Anycast services of the network itself are none either: no host of them takes webhooks.
+    // `range` also excludes anycast services of the network, which receive no webhooks.
     return ipaddr.parse(judged).range() === 'unicast' && (isIPv4(judged) || globalUnicast(judged));
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The handlers of webhooks: secrets are made and sealed, and where to go on becomes a cursor, before a command is decided. The
- * rules are in `src/domain/webhook`. Implements `docs/contract/automation.md#webhooks`.
+ * Command handlers of webhooks: create and seal secrets, and turn the requested place into a cursor, before a command is decided.
+ * The rules are in `src/domain/webhook`. Implements `docs/contract/automation.md#webhooks`.
  */
 import { randomBytes } from 'node:crypto';
 import type { CommandHandlers } from '../commands/handlers-port.js';
@@ -28,14 +28,14 @@ export interface WebhookHandlersDeps {
   readonly clock: Pick<Clock, 'now'>;
   readonly ids: Ids;
   readonly feed: Pick<Feed, 'resolve'>;
-  readonly webhooks: Pick<WebhookService, 'standing' | 'nextItem'>;
+  readonly webhooks: Pick<WebhookService, 'checkpoint' | 'nextItem'>;
   webhook(id: string): WebhookState | undefined;
 }
 
 export function createWebhookHandlers(deps: WebhookHandlersDeps): CommandHandlers['webhooks'] {
   const { gateway, keyring, clock, ids, feed, webhooks } = deps;
 
-  /** A new secret, as it is shown and as it is stored. */
+  /** A new secret as text and sealed. */
   function newSecret(id: string) {
     const secret = randomBytes(secretBytes);
     const [text, sealed] = [secretText(secret), keyring.seal(secret, secretPlace(id))];
@@ -45,7 +45,7 @@ export function createWebhookHandlers(deps: WebhookHandlersDeps): CommandHandler
 
   const stateOf = (id: string) => (fleet: Fleet) => present(webhookAt(fleet, id));
 
-  /** Where to go on: a cursor or `start`; null for where it is. @throws ServiceError */
+  /** Where to resume: a cursor or `start`; null: at the current place. @throws ServiceError */
   async function placeAfter(webhook: WebhookState, after: string | undefined, skip: boolean): Promise<string | null> {
     if (after !== undefined) return (await feed.resolve(after)).cursor ?? 'start';
     return skip ? ((await webhooks.nextItem(webhook))?.cursor ?? null) : null;
@@ -68,9 +68,9 @@ export function createWebhookHandlers(deps: WebhookHandlersDeps): CommandHandler
     },
     async remove(context, id, ifMatch) {
       const webhook = deps.webhook(id);
-      // Where a revert of the delete goes on. While it is not known, that is behind the revert.
-      const standing = webhook && (await webhooks.standing(webhook).catch(() => undefined));
-      const cursor = standing?.place.cursor ?? null;
+      // A revert of the delete resumes here; if unknown, it resumes after itself.
+      const checkpoint = webhook && (await webhooks.checkpoint(webhook).catch(() => undefined));
+      const cursor = checkpoint?.place.cursor ?? null;
       const command = { type: 'DeleteWebhook', id, ifMatch, cursor } as const;
       return gateway.execute(command, context, () => undefined);
     },
@@ -78,9 +78,9 @@ export function createWebhookHandlers(deps: WebhookHandlersDeps): CommandHandler
       const webhook = deps.webhook(id);
       if (webhook === undefined) throw new ServiceError('not_found', `there is no webhook ${id}`);
       const may = webhook.enabled && webhook.stopped === null;
-      const failing = may && webhookStateOf(webhook, (await webhooks.standing(webhook)).tries) === 'failing';
-      const goesOn = failing || webhook.stopped !== null || after !== undefined;
-      const place = goesOn ? await placeAfter(webhook, after, skip) : null;
+      const failing = may && webhookStateOf(webhook, (await webhooks.checkpoint(webhook)).tries) === 'failing';
+      const resumes = failing || webhook.stopped !== null || after !== undefined;
+      const place = resumes ? await placeAfter(webhook, after, skip) : null;
       const command = { type: 'ResumeWebhook', id, ifMatch: undefined, after: place, failing } as const;
       return gateway.execute(command, context, stateOf(id));
     },

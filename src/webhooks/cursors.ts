@@ -1,7 +1,6 @@
 /**
- * How far webhooks have delivered: facts in the log, and nowhere else. Whoever takes a webhook over begins at its newest fact;
- * one without any begins where its own events say. Deliverers keep what has happened since in memory (`deliverer.ts`).
- * Implements `docs/contract/automation.md#webhooks`, "the log is the outbox".
+ * How far webhooks have delivered, as facts in the log. An instance that takes over a webhook starts at its newest fact, or
+ * where the webhook's own events say if it has none. Later progress is in the memory of deliverers (`deliverer.ts`). Implements `docs/contract/automation.md#webhooks`, "the log is the outbox".
  */
 import { readEvent, schemaVersions } from '../domain/log/upcast.js';
 import type { WebhookCursorMoved, WebhookTries } from '../domain/webhook/cursors.js';
@@ -23,19 +22,19 @@ export interface WebhookFact {
   readonly data: WebhookCursorMoved['data'];
 }
 
-/** Where a webhook is. */
-export interface Standing {
+/** How far a webhook is, and its failed tries since. */
+export interface Checkpoint {
   readonly place: FeedPlace;
   readonly tries: WebhookTries;
 }
 
 export interface Cursors {
-  /** Reads the facts that are new. @throws ServiceError `unavailable` */
+  /** Reads new facts. @throws ServiceError `unavailable` */
   refresh(): Promise<void>;
-  /** The newest fact that counts, as of the last `refresh`. */
+  /** The newest valid fact as of the last `refresh`. */
   newest(webhook: WebhookState): WebhookFact | undefined;
-  /** By that fact. @throws ServiceError `unavailable`, or `conflict` when this log does not have the place or does not say it */
-  standing(webhook: WebhookState): Promise<Standing>;
+  /** According to that fact. @throws ServiceError `unavailable`; `conflict` if this log does not have or know the place */
+  checkpoint(webhook: WebhookState): Promise<Checkpoint>;
   /** Writes a fact. @throws ServiceError `unavailable` */
   record(data: WebhookCursorMoved['data']): Promise<void>;
 }
@@ -45,11 +44,11 @@ export interface CursorsDeps {
   readonly feed: Pick<Feed, 'behind' | 'resolve' | 'resolveMoved'>;
   readonly ids: Ids;
   readonly clock: Pick<Clock, 'now'>;
-  /** All of the fleet. */
+  /** All webhooks of the fleet. */
   all(): readonly WebhookState[];
 }
 
-/** A webhook that has tried nothing since. */
+/** The tries of a webhook without a failure. */
 export const noTries = ({ tries_since }: Pick<WebhookState, 'tries_since'>): WebhookTries => ({
   tries_since,
   failures: 0,
@@ -86,7 +85,7 @@ export function createCursors({ eventStore, feed, ids, clock, all }: CursorsDeps
         if (isForeign(event)) continue;
         const { revision, metadata } = event;
         const at = Date.parse(metadata.occurred_at);
-        // The facts of a webhook are younger than itself.
+        // Facts of a webhook are newer than the webhook.
         if (revision <= from && [...missing.values()].every((created) => at < created - tuning.clocksApartMs)) break;
         const { data } = webhookCursor(readEvent(event));
         missing.delete(data.webhook_id);
@@ -97,7 +96,7 @@ export function createCursors({ eventStore, feed, ids, clock, all }: CursorsDeps
       for (const id of facts.keys()) if (!known.has(id)) facts.delete(id);
     },
     newest,
-    async standing(webhook) {
+    async checkpoint(webhook) {
       const fact = newest(webhook);
       if (fact !== undefined) {
         const { cursor, tries_since, failures, failing_since, next_at } = fact.data;

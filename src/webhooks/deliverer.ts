@@ -1,7 +1,7 @@
 /**
- * Delivers one webhook, on the instance that holds its lease: reads the feed behind the webhook's place, sends one item at a
- * time, and moves the place when the item was answered. The place is in memory; what of it is due becomes a fact in the log
- * before another item is sent. Its loop ends with the lease, with the webhook, or when it is closed.
+ * Delivers one webhook on the instance that holds its lease: reads the feed after the webhook's checkpoint, sends one item at a
+ * time, and advances the checkpoint after each success. The checkpoint is in memory; before the next item is sent, it becomes a
+ * fact in the log if that is due. The loop ends with the lease, with the webhook, or with `close`.
  * Implements `docs/contract/automation.md#webhooks`.
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -17,7 +17,7 @@ import { errorText, ServiceError, unreachable } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
-import type { Cursors, Standing, WebhookFact } from './cursors.js';
+import type { Cursors, Checkpoint, WebhookFact } from './cursors.js';
 import { noTries } from './cursors.js';
 import type { Deliveries } from './deliveries.js';
 import type { Messages } from './messages.js';
@@ -26,15 +26,15 @@ import { tuning } from './tuning.js';
 
 export interface DelivererDeps {
   readonly id: string;
-  /** As it is now; undefined once deleted. */
+  /** The webhook's current state; undefined once deleted. */
   webhook(): WebhookState | undefined;
-  /** Whether the lease is this instance's. */
+  /** Whether this instance holds the lease. */
   holds(): boolean;
   readonly feed: Pick<Feed, 'behind' | 'read' | 'wait'>;
   readonly cursors: Cursors;
   readonly deliveries: Pick<Deliveries, 'add' | 'forget'>;
   readonly send: Messages['sendItem'];
-  /** Stops the webhook, unless it was changed since. @throws ServiceError */
+  /** Stops the webhook, unless it has changed since. @throws ServiceError */
   stop(webhook: WebhookState, cursor: string | null, reason: string): Promise<void>;
   /** `now` is the same on every instance. */
   readonly clock: Clock;
@@ -42,84 +42,79 @@ export interface DelivererDeps {
 }
 
 export interface Deliverer {
-  /** The webhook may have changed, or the lease: the loop looks at once. */
+  /** Wakes the loop, because the webhook or the lease may have changed. */
   look(): void;
   /** True once its loop has ended. */
   readonly done: boolean;
-  /** Where the webhook is, to the item; undefined before it has begun. */
-  standing(webhook: WebhookState): Standing | undefined;
-  /** Waits a while for the answer to what was sent, and writes down where it came. */
+  /** Exact to the item; undefined before it is loaded. */
+  checkpoint(webhook: WebhookState): Checkpoint | undefined;
+  /** Waits a while for the answer in flight, and records the checkpoint. */
   close(): Promise<void>;
 }
 
 /** The items that a webhook gets. */
 export const selectionOf = ({ types, filters }: WebhookState) => matcherOf({ types, ...filters });
 
-interface Loaded extends Standing {
+interface Current extends Checkpoint {
   readonly since: number;
   place: FeedPlace;
-  tries: Standing['tries'];
+  tries: Checkpoint['tries'];
   /** The newest fact. */
   recorded: Omit<WebhookFact, 'revision'> | undefined;
 }
 
+/** Loads the checkpoint of a webhook. Stops the webhook if the log does not have it. @throws ServiceError */
+async function loadCheckpoint({ cursors, feed, stop }: DelivererDeps, webhook: WebhookState): Promise<Current> {
+  const { since } = webhook;
+  await cursors.refresh();
+  try {
+    return { since, ...(await cursors.checkpoint(webhook)), recorded: cursors.newest(webhook) };
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'conflict' && webhook.enabled && webhook.stopped === null) {
+      const cursor = webhook.cursor ?? (await feed.behind(streams.fleet, since)).cursor;
+      await stop(webhook, cursor, `${error.message} (resume)`);
+    }
+    throw error;
+  }
+}
+
+/**
+ * Records the checkpoint as a fact if it is due: after a change of state, some time after a change of place, and before the last
+ * fact expires.
+ * @returns the longest wait before the next call
+ * @throws ServiceError `unavailable`
+ */
+async function recordIfDue(
+  { id, cursors, clock }: DelivererDeps,
+  webhook: WebhookState,
+  current: Current,
+  movedMs: number = limits.webhooks.factEveryMs,
+): Promise<number> {
+  const [now, { place, tries, recorded, since }] = [clock.now(), current];
+  const cursor = place.cursor ?? 'start';
+  const state = webhookStateOf(webhook, tries);
+  const data: WebhookCursorMoved['data'] = { webhook_id: id, since, cursor, state, ...tries };
+  const isSame = recorded !== undefined && isDeepStrictEqual({ ...recorded.data, cursor }, data);
+  const hasMoved = recorded?.data.cursor !== cursor;
+  const dueMs = isSame ? recorded.at + (hasMoved ? movedMs : tuning.factAgeMs) - now : 0;
+  if (dueMs > 0) return Math.min(dueMs, tuning.waitMs);
+  await cursors.record(data);
+  current.recorded = { at: now, data };
+  return tuning.waitMs;
+}
+
 export function startDeliverer(deps: DelivererDeps): Deliverer {
-  const { id, feed, cursors, deliveries, clock, logger } = deps;
+  const { id, feed, deliveries, clock, logger } = deps;
   const sending = new AbortController();
   let wake = new AbortController();
   let closed = false;
   let done = false;
-  let loaded: Loaded | undefined;
+  let current: Current | undefined;
 
   const ended = (): boolean => closed || !deps.holds();
 
-  async function begin(webhook: WebhookState): Promise<Loaded> {
-    const { since } = webhook;
-    if (loaded?.since === since) return loaded;
-    await cursors.refresh();
-    try {
-      loaded = { since, ...(await cursors.standing(webhook)), recorded: cursors.newest(webhook) };
-      return loaded;
-    } catch (error) {
-      if (error instanceof ServiceError && error.code === 'conflict' && webhook.enabled && webhook.stopped === null) {
-        const cursor = webhook.cursor ?? (await feed.behind(streams.fleet, since)).cursor;
-        await deps.stop(webhook, cursor, `${error.message} (resume)`);
-      }
-      throw error;
-    }
-  }
-
-  /**
-   * Writes the fact if it is due: at a change of state, for a place that has moved after a while, and before it expires.
-   * @returns how long to wait at most before the next call
-   * @throws ServiceError `unavailable`
-   */
-  async function record(
-    webhook: WebhookState,
-    at: Loaded,
-    movedMs: number = limits.webhooks.factEveryMs,
-  ): Promise<number> {
-    const [now, { place, tries, recorded, since }] = [clock.now(), at];
-    const cursor = place.cursor ?? 'start';
-    const data: WebhookCursorMoved['data'] = {
-      webhook_id: id,
-      since,
-      cursor,
-      state: webhookStateOf(webhook, tries),
-      ...tries,
-    };
-    const same = recorded !== undefined && isDeepStrictEqual({ ...recorded.data, cursor }, data);
-    const moved = recorded?.data.cursor !== cursor;
-    const dueMs = same ? recorded.at + (moved ? movedMs : tuning.factAgeMs) - now : 0;
-    if (dueMs <= 0) {
-      await cursors.record(data);
-      at.recorded = { at: now, data };
-    }
-    return dueMs > 0 ? Math.min(dueMs, tuning.waitMs) : tuning.waitMs;
-  }
-
   /** @returns whether the next item may follow */
-  async function deliver(webhook: WebhookState, at: Loaded, item: FeedItem): Promise<boolean> {
+  async function deliver(webhook: WebhookState, at: Current, item: FeedItem): Promise<boolean> {
     const { failures, failing_since } = at.tries;
     const { answer, delivery } = await deps.send(webhook, item, failures + 1, sending.signal);
     const next = nextAfter(answer, failures);
@@ -127,26 +122,25 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
       at.place = { position: item.position, cursor: item.cursor };
       at.tries = noTries(webhook);
     }
-    // An answer that did not come because this instance ends is no failure of the receiver.
+    // If this instance ends, a missing answer is not the receiver's failure.
     else if (ended()) return false;
     await deliveries.add(id, delivery).catch((error: unknown) => {
       logger.warn({ webhook_id: id, error: errorText(error) }, 'a delivery was not recorded');
     });
-    const failed = (waitMs: number) => ({
-      tries_since: webhook.tries_since,
-      failures: failures + 1,
-      failing_since: failing_since ?? delivery.at,
-      next_at: timestamp(clock.now() + waitMs),
-    });
     switch (next.kind) {
       case 'delivered':
-        if (!ended()) await record(webhook, at);
+        if (!ended()) await recordIfDue(deps, webhook, at);
         return true;
       case 'retry':
-        at.tries = failed(next.waitMs);
+        at.tries = {
+          tries_since: webhook.tries_since,
+          failures: failures + 1,
+          failing_since: failing_since ?? delivery.at,
+          next_at: timestamp(clock.now() + next.waitMs),
+        };
         return false;
       case 'stop':
-        // If the stop cannot be written, the item is tried once more.
+        // If the stop cannot be written, the item is tried again.
         at.tries = { ...at.tries, next_at: timestamp(clock.now() + tuning.failureMs) };
         await deps.stop(webhook, at.place.cursor, next.reason);
         return false;
@@ -156,9 +150,10 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
   }
 
   async function turn(webhook: WebhookState, signal: AbortSignal): Promise<void> {
-    const at = await begin(webhook);
+    if (current?.since !== webhook.since) current = await loadCheckpoint(deps, webhook);
+    const at = current;
     if (at.tries.tries_since !== webhook.tries_since) at.tries = noTries(webhook);
-    const recordMs = await record(webhook, at);
+    const recordMs = await recordIfDue(deps, webhook, at);
     if (!webhook.enabled || webhook.stopped !== null) return sleep(recordMs, signal);
     const waitMs = Date.parse(at.tries.next_at ?? '') - clock.now();
     if (waitMs > 0) return sleep(Math.min(waitMs, recordMs), signal);
@@ -170,7 +165,7 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
     }
     at.place = place;
     if (!caughtUp) return;
-    await feed.wait(place, await record(webhook, at), signal);
+    await feed.wait(place, await recordIfDue(deps, webhook, at), signal);
     if (items.length === 0) await sleep(tuning.gatherMs, signal);
   }
 
@@ -188,7 +183,7 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
       }
     }
     if (webhook === undefined) return deliveries.forget(id);
-    if (deps.holds() && loaded?.since === webhook.since) await record(webhook, loaded, 0);
+    if (deps.holds() && current?.since === webhook.since) await recordIfDue(deps, webhook, current, 0);
   }
 
   const look = (): void => {
@@ -197,7 +192,7 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
   };
   const running = run()
     .catch((error: unknown) => {
-      logger.warn({ webhook_id: id, error: errorText(error) }, 'what is stored of a webhook is not as it ended');
+      logger.warn({ webhook_id: id, error: errorText(error) }, 'the last state of a webhook was not recorded');
     })
     .finally(() => {
       done = true;
@@ -208,7 +203,7 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
     get done() {
       return done;
     },
-    standing: ({ since }) => (loaded?.since === since ? loaded : undefined),
+    checkpoint: ({ since }) => (current?.since === since ? current : undefined),
     async close() {
       closed = true;
       look();

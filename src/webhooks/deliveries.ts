@@ -1,7 +1,4 @@
-/**
- * The newest tries of each webhook, in the read store: for people who look, nothing depends on them.
- * Implements `docs/contract/automation.md#webhooks`, `deliveries`.
- */
+/** The newest tries of each webhook in the read store, for display only. Implements `docs/contract/automation.md#webhooks`, `deliveries`. */
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
 import type { ReadStore } from '../storage/read-store.js';
@@ -30,7 +27,7 @@ export async function openDeliveries(readStore: Pick<ReadStore, 'collection'>, i
     version: 1,
     index: { group: 'webhook_id', order: 'order' },
   });
-  /** By webhook, since the start. */
+  /** Deliveries since the start, by webhook. */
   const added = new Map<string, number>();
 
   async function keep(id: string, count: number): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * Which instance delivers which webhook: a lease for each, in the read store. An instance that starts takes over at once what
- * its former process held on the same address; all others wait until a lease has expired.
+ * Which instance delivers which webhook: one lease per webhook in the read store. A starting instance takes over the leases of
+ * its previous process at once; others wait until a lease has expired.
  * Implements `docs/contract/automation.md#webhooks`, "one instance delivers, by a lease".
  */
 import type { Clock } from '../kernel/clock.js';
@@ -12,29 +12,30 @@ const kind = 'webhooks';
 export interface DeliveryLeasesDeps {
   readonly leases: Leases;
   readonly instanceId: string;
-  /** The same for a process that is started again in the same place, and for no other; undefined when nothing is. */
-  readonly station: string | undefined;
+  /** Identifies the place of this process over restarts; undefined if nothing does. */
+  readonly slot: string | undefined;
   readonly clock: Pick<Clock, 'monotonic'>;
 }
 
 export interface DeliveryLeases {
-  /** Renews what is held, ends what is no longer wanted and takes what is free. @throws ServiceError `unavailable` */
+  /** Renews held leases, releases unwanted ones and takes free ones. @throws ServiceError `unavailable` */
   turn(wanted: readonly string[]): Promise<void>;
   /** Whether this instance may deliver the webhook now. */
   holds(id: string): boolean;
-  /** Ends all. */
+  /** Releases all. */
   close(): Promise<void>;
 }
 
-export function createDeliveryLeases({ leases, instanceId, station, clock }: DeliveryLeasesDeps): DeliveryLeases {
-  /** Id → until when, by the monotonic clock; counted from before the store was asked. */
+export function createDeliveryLeases({ leases, instanceId, slot, clock }: DeliveryLeasesDeps): DeliveryLeases {
+  /** By id: when the lease ends, monotonic; counted from before the request to the store. */
   const held = new Map<string, number>();
   let first = true;
   const claim = (name: string): LeaseClaim => ({
     name,
     holder: instanceId,
     ttlMs: tuning.leaseMs,
-    data: { station: station ?? null },
+    // The stored name.
+    data: { station: slot ?? null },
   });
 
   async function renew(): Promise<void> {
@@ -56,7 +57,7 @@ export function createDeliveryLeases({ leases, instanceId, station, clock }: Del
       const data = others.get(name);
       if (data === undefined) {
         if (await leases.acquire(kind, claim(name))) held.set(name, until);
-      } else if (first && station !== undefined && isOf(station, data)) {
+      } else if (first && slot !== undefined && isFrom(slot, data)) {
         await leases.take(kind, claim(name));
         held.set(name, until);
       }
@@ -84,6 +85,6 @@ export function createDeliveryLeases({ leases, instanceId, station, clock }: Del
   };
 }
 
-function isOf(station: string, data: unknown): boolean {
-  return typeof data === 'object' && data !== null && Reflect.get(data, 'station') === station;
+function isFrom(slot: string, data: unknown): boolean {
+  return typeof data === 'object' && data !== null && Reflect.get(data, 'station') === slot;
 }

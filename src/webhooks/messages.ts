@@ -1,7 +1,4 @@
-/**
- * What is sent: an item or a ping as a signed message, and the record of its try.
- * Implements `docs/contract/automation.md#webhooks`.
- */
+/** Sends an item or a ping as a signed message, and records the try. Implements `docs/contract/automation.md#webhooks`. */
 import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { FeedItem } from '../feed/port.js';
 import type { Clock } from '../kernel/clock.js';
@@ -15,7 +12,7 @@ import type { Answer } from './schedule.js';
 import type { Sender } from './send.js';
 import { signedHeaders } from './signature.js';
 
-/** Where the secrets of a webhook are sealed for, the former one too. */
+/** The place to which both secrets of a webhook are sealed. */
 export const secretPlace = (id: string) => ({ stream: streams.fleet, resourceId: id, field: 'secret' });
 
 export interface Tried {
@@ -24,7 +21,7 @@ export interface Tried {
 }
 
 export interface Messages {
-  /** @param attempt counts from 1 @throws Error when the secret cannot be opened, as the other */
+  /** @param attempt counts from 1 @throws Error if the secret cannot be opened, as `ping` */
   sendItem(webhook: WebhookState, item: FeedItem, attempt: number, signal: AbortSignal): Promise<Tried>;
   ping(webhook: WebhookState, signal: AbortSignal): Promise<Tried>;
   /** Tries since the start, by outcome. */
@@ -45,7 +42,7 @@ export function createMessages({ sender, keyring, clock, ids }: MessagesDeps): M
     ['failed', 0],
   ]);
 
-  /** The secrets that are valid now, the newest first. */
+  /** The valid secrets, newest first. */
   function secretsOf({ id, secret, former_secret, former_secret_until }: WebhookState): readonly Uint8Array[] {
     const former = former_secret_until !== null && Date.parse(former_secret_until) > clock.now() ? former_secret : null;
     return [secret, former].flatMap((sealed) => {
@@ -77,7 +74,7 @@ export function createMessages({ sender, keyring, clock, ids }: MessagesDeps): M
 
   return {
     sendItem(webhook, { type, cursor, at, json }, attempt, signal) {
-      // The data is JSON already, made once for all readers.
+      // The data is already JSON, shared by all readers.
       const body = `${JSON.stringify({ type, at, cursor }).slice(0, -1)},"data":${json}}`;
       return send(webhook, { type, cursor, message_id: cursor }, attempt, () => body, signal);
     },

@@ -1,15 +1,13 @@
-/**
- * What REST uses of webhooks, beside the commands on them. No implementation. Implements `docs/contract/automation.md#webhooks`.
- */
+/** Webhooks as REST sees them, without their commands. Types only. Implements `docs/contract/automation.md#webhooks`. */
 import type { WebhookStateName } from '../domain/webhook/cursors.js';
 import type { WebhookState, WebhookType } from '../domain/webhook/webhook.js';
 
-/** One try, as it is shown. */
+/** One try. */
 export interface Delivery {
   /** RFC 3339. */
   readonly at: string;
   readonly type: WebhookType | 'ping';
-  /** The item's; null of a ping. */
+  /** The item's; null for a ping. */
   readonly cursor: string | null;
   /** The header `webhook-id`. */
   readonly message_id: string;
@@ -23,19 +21,19 @@ export interface Delivery {
 
 export interface WebhookProgress {
   readonly state: WebhookStateName;
-  /** Behind the last item that was delivered; null before the first event of the log. */
+  /** After the last delivered item; null before the first event of the log. */
   readonly cursor: string | null;
   readonly lag: { readonly seconds: number; readonly caught_up: boolean };
   readonly last_delivery: Delivery | null;
 }
 
 export interface Webhooks {
-  /** As far as is known: while a store is away, as it was read last. */
+  /** While a store is away, as last read. */
   progress(webhooks: readonly WebhookState[]): Promise<readonly WebhookProgress[]>;
   /** The newest tries, newest first. @throws ServiceError `unavailable` */
   deliveries(id: string): Promise<readonly Delivery[]>;
-  /** Sends a ping now. @throws ServiceError `not_found`, or `rate_limited` when too many are under way */
+  /** Sends a ping now. @throws ServiceError `not_found`, or `rate_limited` while too many are in flight */
   ping(id: string): Promise<Delivery>;
-  /** Whether an address that stands in a URL may be dialled. */
+  /** Whether an address in a URL may be dialled. */
   mayDial(address: string): boolean;
 }

@@ -1,13 +1,13 @@
 /**
- * How far webhooks are, for answers: from the deliverers of this instance, else from the newest fact in the log that it has
- * read, so that a GET works while a store is away. Implements `docs/contract/automation.md#webhooks`.
+ * The progress of webhooks for answers: from the deliverers of this instance, or else from the newest fact read so far, so that
+ * a GET works while a store is away. Implements `docs/contract/automation.md#webhooks`.
  */
 import { webhookStateOf } from '../domain/webhook/cursors.js';
 import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { Feed, FeedPlace } from '../feed/port.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { Cursors, Standing } from './cursors.js';
+import type { Cursors, Checkpoint } from './cursors.js';
 import { noTries } from './cursors.js';
 import type { Deliveries } from './deliveries.js';
 import type { Delivery, WebhookProgress } from './port.js';
@@ -15,7 +15,7 @@ import type { Delivery, WebhookProgress } from './port.js';
 export interface Progress {
   of(webhooks: readonly WebhookState[]): Promise<readonly WebhookProgress[]>;
   /** @throws ServiceError `unavailable` */
-  standing(webhook: WebhookState): Promise<Standing>;
+  checkpoint(webhook: WebhookState): Promise<Checkpoint>;
   /** How far a place of a webhook is behind the log. @throws ServiceError `unavailable` */
   lag(id: string, place: FeedPlace): Promise<WebhookProgress['lag']>;
   forget(id: string): void;
@@ -23,18 +23,18 @@ export interface Progress {
 
 export interface ProgressDeps {
   readonly feed: Pick<Feed, 'lag'>;
-  readonly cursors: Pick<Cursors, 'refresh' | 'newest' | 'standing'>;
+  readonly cursors: Pick<Cursors, 'refresh' | 'newest' | 'checkpoint'>;
   readonly deliveries: Pick<Deliveries, 'newest'>;
   readonly clock: Pick<Clock, 'now'>;
-  /** As the deliverer of a webhook on this instance knows it. */
-  delivered(webhook: WebhookState): Standing | undefined;
+  /** From the webhook's deliverer, if it is on this instance. */
+  local(webhook: WebhookState): Checkpoint | undefined;
   readStoreAway(): boolean;
 }
 
 export function createProgress(deps: ProgressDeps): Progress {
-  const { feed, cursors, deliveries, clock, delivered, readStoreAway } = deps;
+  const { feed, cursors, deliveries, clock, local, readStoreAway } = deps;
   const lastShown = new Map<string, Delivery | null>();
-  /** When the first item behind a cursor happened: it stays the first. */
+  /** When the first item after a cursor happened, which never changes. */
   const waiting = new Map<string, { readonly cursor: string | null; readonly at: number }>();
 
   const behindSince = (at: number): WebhookProgress['lag'] => ({
@@ -61,14 +61,14 @@ export function createProgress(deps: ProgressDeps): Progress {
   async function progressOf(webhook: WebhookState): Promise<WebhookProgress> {
     const fact = cursors.newest(webhook);
     const read = fact?.data.cursor ?? webhook.cursor;
-    const standing = delivered(webhook) ?? (await unlessAway(cursors.standing(webhook), undefined));
+    const checkpoint = local(webhook) ?? (await unlessAway(cursors.checkpoint(webhook), undefined));
     const [found, last_delivery] = await Promise.all([
-      standing && unlessAway(lag(webhook.id, standing.place), undefined),
+      checkpoint && unlessAway(lag(webhook.id, checkpoint.place), undefined),
       unlessAway(lastDelivery(webhook.id), lastShown.get(webhook.id) ?? null),
     ]);
     return {
-      state: webhookStateOf(webhook, standing?.tries ?? fact?.data ?? noTries(webhook)),
-      cursor: standing === undefined ? (read === 'start' ? null : read) : standing.place.cursor,
+      state: webhookStateOf(webhook, checkpoint?.tries ?? fact?.data ?? noTries(webhook)),
+      cursor: checkpoint === undefined ? (read === 'start' ? null : read) : checkpoint.place.cursor,
       lag: found ?? behindSince(fact?.at ?? Date.parse(webhook.updated_at)),
       last_delivery,
     };
@@ -76,13 +76,13 @@ export function createProgress(deps: ProgressDeps): Progress {
 
   return {
     async of(webhooks) {
-      if (!webhooks.every(delivered)) await unlessAway(cursors.refresh(), undefined);
+      if (!webhooks.every(local)) await unlessAway(cursors.refresh(), undefined);
       return Promise.all(webhooks.map(progressOf));
     },
-    async standing(webhook) {
-      const known = delivered(webhook);
+    async checkpoint(webhook) {
+      const known = local(webhook);
       if (known === undefined) await cursors.refresh();
-      return known ?? cursors.standing(webhook);
+      return known ?? cursors.checkpoint(webhook);
     },
     lag,
     forget(id) {

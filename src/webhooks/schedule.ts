@@ -1,7 +1,4 @@
-/**
- * What follows from an answer: the next item, another try, or the end. Pure.
- * Implements `docs/contract/automation.md#webhooks`, failures.
- */
+/** The consequence of an answer: the next item, another try, or a stop. Pure. Implements `docs/contract/automation.md#webhooks`, failures. */
 import { limits } from '../kernel/limits.js';
 
 /** The outcome of one try. */
@@ -22,7 +19,7 @@ export type Next =
 const { retryMs, hourlyTries, retryAfterMaxMs } = limits.webhooks;
 const hourMs = 60 * 60_000;
 
-/** @param failures tries of the same item that failed before this one */
+/** @param failures earlier failed tries of the same item */
 export function nextAfter(answer: Answer, failures: number): Next {
   const { status, error, retryAfterMs } = answer;
   if (error === null) return { kind: 'delivered' };
@@ -33,10 +30,7 @@ export function nextAfter(answer: Answer, failures: number): Next {
   return { kind: 'retry', waitMs: Math.max(retryMs[failures] ?? hourMs, asked) };
 }
 
-/**
- * The wait of a header `Retry-After`, in milliseconds; null for one that says nothing.
- * @param now milliseconds since the epoch
- */
+/** The wait that a `Retry-After` header asks for, in milliseconds; null if it is absent or invalid. */
 export function retryAfterOf(header: string | undefined, now: number): number | null {
   if (header === undefined) return null;
   if (/^\d{1,10}$/.test(header)) return Number(header) * 1000;

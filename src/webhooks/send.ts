@@ -1,6 +1,6 @@
 /**
- * One try: a POST to a URL whose addresses are judged when it is dialled, bounded in time and in what is read of the answer. It
- * follows no redirect and knows no proxy. Implements `docs/contract/automation.md#webhooks`.
+ * One try: a POST to a URL whose addresses are checked when it is dialled, with bounds on the time and on the answer's bytes.
+ * Follows no redirects and uses no proxy. Implements `docs/contract/automation.md#webhooks`.
  */
 import { lookup as lookUp } from 'node:dns';
 import type { LookupAddress } from 'node:dns';
@@ -23,7 +23,7 @@ export interface Message {
 }
 
 export interface Sender {
-  /** Never rejects: what went wrong is in the answer. */
+  /** Never rejects: an error is part of the answer. */
   send(message: Message, signal: AbortSignal): Promise<Answer>;
   close(): void;
 }
@@ -37,7 +37,7 @@ export interface SenderDeps {
 }
 
 export function createSender({ mayDial, clock, lookup = lookUp }: SenderDeps): Sender {
-  // A look-up takes a thread of the pool that the stores need as well.
+  // A look-up occupies a thread of the pool that the stores need as well.
   const lookUps = createSemaphore({ places: tuning.lookUps, waitMs: limits.webhooks.tryMs });
 
   async function judgedAddresses(host: string): Promise<LookupAddress[]> {
@@ -66,7 +66,7 @@ export function createSender({ mayDial, clock, lookup = lookUp }: SenderDeps): S
     const bytes = Buffer.from(body);
     const options: RequestOptions = {
       method: 'POST',
-      // An agent of its own: no proxy, and no connection that outlives the try.
+      // No proxy, and no connection that outlives the try.
       agent: false,
       lookup: answering(addresses),
       headers: { ...headers, 'content-type': 'application/json', 'content-length': bytes.length },
@@ -84,7 +84,7 @@ export function createSender({ mayDial, clock, lookup = lookUp }: SenderDeps): S
       const ends = AbortSignal.any([signal, timeout]);
       try {
         const response = await unlessAborted(post(target, { headers, body }, ends), ends);
-        // Who has answered has answered, however the rest goes.
+        // The status counts, even if the rest does not arrive.
         await unlessAborted(readSome(response), ends).catch(() => undefined);
         const { statusCode: status = 0 } = response;
         if (status >= 200 && status < 300) return { status, error: null, retryAfterMs: null };
@@ -100,7 +100,7 @@ export function createSender({ mayDial, clock, lookup = lookUp }: SenderDeps): S
   };
 }
 
-/** A look-up that has been made: the socket gets the addresses that were judged, and nothing is looked up twice. */
+/** Gives the socket the addresses that were checked, so that nothing is looked up twice. */
 const answering =
   (addresses: readonly LookupAddress[]): LookupFunction =>
   (host, options, callback) => {
@@ -112,7 +112,7 @@ const answering =
     });
   };
 
-/** Rejects when the signal aborts, whatever the promise does; a signal that has aborted already counts. */
+/** Rejects as soon as the signal aborts, or if it already has. */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const aborted = (): void => reject(new Error('aborted'));
@@ -122,7 +122,7 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
   });
 }
 
-const notPublic = 'no public address; SVC_WEBHOOK_ALLOW may allow it';
+const notPublic = 'not a public address; SVC_WEBHOOK_ALLOW may allow it';
 
 function failed(status: number | null, error: string): Answer {
   return { status, error, retryAfterMs: null };
@@ -134,31 +134,30 @@ function sentenceOf(status: number): string {
     : `the receiver answered ${status}`;
 }
 
-/** What the operator may read of an error: not the message of a parser, which may quote the answer. */
+/** An error for operators. A parser's message is not shown, because it may quote the answer. */
 function reasonOf(error: Error & { readonly code?: string }): string {
   if (error instanceof AggregateError && error.errors[0] instanceof Error) return reasonOf(error.errors[0]);
   if (error.code === undefined) return error.message;
-  return error.code.startsWith('HPE_') ? 'the answer is no HTTP' : `the connection failed: ${error.code}`;
+  return error.code.startsWith('HPE_') ? 'the answer is not HTTP' : `the connection failed: ${error.code}`;
 }
 
-/** @throws Error what kept the answer from coming */
 function answerOf(request: ClientRequest, body: Buffer): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.on('response', resolve);
-    // A 101. Without a listener Node closes the connection and tells nobody.
+    // A 101. Without a listener, Node closes the connection silently.
     request.on('upgrade', (response, socket) => {
       socket.destroy();
       response.destroy();
       resolve(response);
     });
-    // Also for what comes after the answer.
+    // Also catches errors after the answer.
     request.on('error', reject);
     request.on('close', () => reject(new Error('the connection was closed without an answer')));
     request.end(body);
   });
 }
 
-/** Reads the answer to its end or to the bound. @throws Error when it breaks off */
+/** Reads the answer up to the bound. @throws Error if it breaks off */
 async function readSome(response: IncomingMessage): Promise<void> {
   let left: number = limits.webhooks.answerBytes;
   try {

@@ -1,12 +1,12 @@
 /**
- * Signatures as Standard Webhooks says: HMAC-SHA256 over id, time and body, one for each valid secret. Pure.
+ * Signatures of Standard Webhooks: HMAC-SHA256 over id, time and body, one for each valid secret. Pure.
  * Implements `docs/contract/automation.md#webhooks`.
  */
 import { createHmac } from 'node:crypto';
 
 export const secretBytes = 32;
 
-/** A secret as it is shown once. */
+/** A secret as shown to its owner. */
 export function secretText(secret: Uint8Array): string {
   return `whsec_${Buffer.from(secret).toString('base64')}`;
 }

@@ -1,5 +1,5 @@
 /**
- * The webhooks of an instance: a deliverer for each whose lease it holds, pings, and what answers show of all of them.
+ * The webhooks of an instance: a deliverer for each held lease, pings, and the progress of all webhooks.
  * Implements `docs/contract/automation.md#webhooks`.
  */
 import { webhookStateOf, webhookStates } from '../domain/webhook/cursors.js';
@@ -15,14 +15,14 @@ import type { Keyring } from '../security/keyring.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { addressJudge } from './addresses.js';
-import type { Standing } from './cursors.js';
+import type { Checkpoint } from './cursors.js';
 import { createCursors, noTries } from './cursors.js';
 import type { Deliverer } from './deliverer.js';
 import { selectionOf, startDeliverer } from './deliverer.js';
 import { openDeliveries } from './deliveries.js';
 import { createDeliveryLeases } from './leases.js';
 import { createMessages } from './messages.js';
-import type { Webhooks } from './port.js';
+import type { Delivery, Webhooks } from './port.js';
 import { createProgress } from './progress.js';
 import { createSender } from './send.js';
 import type { SenderDeps } from './send.js';
@@ -39,18 +39,18 @@ export interface WebhooksDeps {
   readonly logger: Logger;
   readonly instanceId: string;
   /** See `DeliveryLeasesDeps`. */
-  readonly station: string | undefined;
+  readonly slot: string | undefined;
   /** CIDRs of `SVC_WEBHOOK_ALLOW`. */
   readonly allow: readonly string[];
-  /** All of the fleet. */
+  /** All webhooks of the fleet. */
   all(): readonly WebhookState[];
   webhook(id: string): WebhookState | undefined;
   /** Calls back when the fleet has changed. @returns how to stop */
   onChange(listener: () => void): () => void;
-  /** Why this instance may not act now. */
+  /** Why this instance may not act now; undefined if it may. */
   readOnly(): string | undefined;
   readStoreAway(): boolean;
-  /** For tests: instead of the system's. */
+  /** For tests. */
   readonly lookup?: SenderDeps['lookup'] | undefined;
   /** Stops a webhook. @throws ServiceError */
   stop(webhook: WebhookState, cursor: string | null, reason: string): Promise<void>;
@@ -58,25 +58,25 @@ export interface WebhooksDeps {
 
 export interface WebhookService extends Webhooks {
   /** @throws ServiceError `unavailable` */
-  standing(webhook: WebhookState): Promise<Standing>;
-  /** The first item behind the place of a webhook that its filters let through. @throws ServiceError `unavailable` */
+  checkpoint(webhook: WebhookState): Promise<Checkpoint>;
+  /** The next item that the filters of a webhook select. @throws ServiceError `unavailable` */
   nextItem(webhook: WebhookState): Promise<FeedItem | undefined>;
-  /** The webhooks that are delivered here, by state. */
+  /** Webhooks delivered here, by state. */
   states(): ReadonlyMap<string, number>;
   /** Tries since the start, by outcome. */
   outcomes(): ReadonlyMap<string, number>;
-  /** The largest lag of those that are delivered here, in seconds, without stopped and disabled ones. */
+  /** The largest lag of the running webhooks delivered here, in seconds. */
   lagSeconds(): number;
   close(): Promise<void>;
 }
 
-/** Begins to deliver. @throws ServiceError `unavailable` */
+/** Starts delivering. @throws ServiceError `unavailable` */
 export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService> {
-  const { eventStore, readStore, feed, keyring, ids, clock, logger, instanceId, station, all, webhook: find } = deps;
+  const { eventStore, readStore, feed, keyring, ids, clock, logger, instanceId, slot, all, webhook: find } = deps;
   const mayDial = addressJudge(deps.allow);
   const cursors = createCursors({ eventStore, feed, ids, clock, all });
   const deliveries = await openDeliveries(readStore, ids);
-  const leases = createDeliveryLeases({ leases: readStore.leases, instanceId, station, clock });
+  const leases = createDeliveryLeases({ leases: readStore.leases, instanceId, slot, clock });
   const sender = createSender({ mayDial, clock, lookup: deps.lookup });
   const messages = createMessages({ sender, keyring, clock, ids });
   const deliverers = new Map<string, Deliverer>();
@@ -85,13 +85,13 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
     cursors,
     deliveries,
     clock,
-    delivered: (webhook) => deliverers.get(webhook.id)?.standing(webhook),
+    local: (webhook) => deliverers.get(webhook.id)?.checkpoint(webhook),
     readStoreAway: deps.readStoreAway,
   });
   const ending = new AbortController();
   let wake = new AbortController();
 
-  const begin = (id: string): Deliverer =>
+  const start = (id: string): Deliverer =>
     startDeliverer({
       id,
       webhook: () => find(id),
@@ -105,7 +105,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
       logger,
     });
 
-  /** Deliverers for what this instance holds, and for nothing else. */
+  /** Starts and ends deliverers as leases come and go. */
   async function deliverHeld(): Promise<void> {
     await leases.turn(all().map(({ id }) => id));
     const over = [...deliverers].filter(([id, deliverer]) => deliverer.done || !leases.holds(id));
@@ -113,9 +113,9 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
       deliverers.delete(id);
       progress.forget(id);
     }
-    // All at once: the leases of the others would end meanwhile.
+    // Together, because other leases could expire meanwhile.
     await Promise.all(over.map(([, deliverer]) => deliverer.close()));
-    for (const { id } of all()) if (leases.holds(id) && !deliverers.has(id)) deliverers.set(id, begin(id));
+    for (const { id } of all()) if (leases.holds(id) && !deliverers.has(id)) deliverers.set(id, start(id));
   }
 
   async function lead(): Promise<void> {
@@ -124,7 +124,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
       try {
         if (deps.readOnly() === undefined) await deliverHeld();
       } catch (error) {
-        logger.warn({ error: errorText(error) }, 'the leases of webhooks wait for the read store');
+        logger.warn({ error: errorText(error) }, 'the leases of webhooks could not be updated');
       }
       await sleep(tuning.leaseEveryMs, AbortSignal.any([wake.signal, ending.signal]));
     }
@@ -141,29 +141,46 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
   });
 
   let lagSeconds = 0;
-  const measuring = startLoop(
-    tuning.measureEveryMs,
-    async () => {
-      let largest = 0;
-      for (const [id, deliverer] of deliverers) {
-        const webhook = find(id);
-        const standing = webhook && deliverer.standing(webhook);
-        if (standing === undefined || webhook?.enabled !== true || webhook.stopped !== null) continue;
-        largest = Math.max(largest, (await progress.lag(id, standing.place)).seconds);
-      }
-      lagSeconds = largest;
-    },
-    (error) => logger.warn({ error: errorText(error) }, 'the lag of webhooks cannot be measured'),
+  async function measureLag(): Promise<void> {
+    let largest = 0;
+    for (const [id, deliverer] of deliverers) {
+      const webhook = find(id);
+      const checkpoint = webhook && deliverer.checkpoint(webhook);
+      if (checkpoint === undefined || webhook?.enabled !== true || webhook.stopped !== null) continue;
+      largest = Math.max(largest, (await progress.lag(id, checkpoint.place)).seconds);
+    }
+    lagSeconds = largest;
+  }
+  const measuring = startLoop(tuning.measureEveryMs, measureLag, (error) =>
+    logger.warn({ error: errorText(error) }, 'the lag of webhooks cannot be measured'),
   );
 
   let pings = 0;
+  async function ping(id: string): Promise<Delivery> {
+    const webhook = find(id);
+    if (webhook === undefined) throw new ServiceError('not_found', `there is no webhook ${id}`);
+    if (pings >= tuning.pings) {
+      const hints = { retryAfterSeconds: limits.webhooks.tryMs / 1000 };
+      throw new ServiceError('rate_limited', `at most ${tuning.pings} pings at a time; try again later`, { hints });
+    }
+    pings += 1;
+    try {
+      const { delivery } = await messages.ping(webhook, ending.signal);
+      await deliveries.add(id, delivery).catch((error: unknown) => {
+        logger.warn({ webhook_id: id, error: errorText(error) }, 'a ping was not recorded');
+      });
+      return delivery;
+    } finally {
+      pings -= 1;
+    }
+  }
   return {
     mayDial,
     progress: progress.of,
-    standing: progress.standing,
+    checkpoint: progress.checkpoint,
     deliveries: (id) => deliveries.newest(id, limits.webhooks.deliveries),
     async nextItem(webhook) {
-      let { place } = await progress.standing(webhook);
+      let { place } = await progress.checkpoint(webhook);
       for (;;) {
         const batch = await feed.read(place, { maxItems: 1, select: selectionOf(webhook), signal: ending.signal });
         const [item] = batch.items;
@@ -171,31 +188,13 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
         place = batch.place;
       }
     },
-    async ping(id) {
-      const webhook = find(id);
-      if (webhook === undefined) throw new ServiceError('not_found', `there is no webhook ${id}`);
-      if (pings >= tuning.pings) {
-        const hints = { retryAfterSeconds: limits.webhooks.tryMs / 1000 };
-        throw new ServiceError('rate_limited', `at most ${tuning.pings} pings at a time; try again later`, { hints });
-      }
-      pings += 1;
-      try {
-        const { delivery } = await messages.ping(webhook, ending.signal);
-        // The answer has it, whether it could be stored or not.
-        await deliveries.add(id, delivery).catch((error: unknown) => {
-          logger.warn({ webhook_id: id, error: errorText(error) }, 'a ping was not recorded');
-        });
-        return delivery;
-      } finally {
-        pings -= 1;
-      }
-    },
+    ping,
     states() {
       const states = new Map<string, number>(webhookStates.map((state) => [state, 0]));
       for (const [id, deliverer] of deliverers) {
         const webhook = find(id);
         if (webhook === undefined) continue;
-        const state = webhookStateOf(webhook, deliverer.standing(webhook)?.tries ?? noTries(webhook));
+        const state = webhookStateOf(webhook, deliverer.checkpoint(webhook)?.tries ?? noTries(webhook));
         states.set(state, (states.get(state) ?? 0) + 1);
       }
       return states;
@@ -208,7 +207,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
       await Promise.all([leading, measuring.close()]);
       await Promise.all([...deliverers.values()].map((deliverer) => deliverer.close()));
       await leases.close().catch((error: unknown) => {
-        logger.warn({ error: errorText(error) }, 'the leases of webhooks end by themselves');
+        logger.warn({ error: errorText(error) }, 'the leases of webhooks could not be released');
       });
       sender.close();
     },

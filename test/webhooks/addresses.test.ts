@@ -125,7 +125,7 @@ describe('a name', () => {
     const { port } = new URL(receiver.url);
     const answer = await send(`http://hooks.example:${port}/x`, [], resolving(...addresses));
     expect(answer.status).toBeNull();
-    expect(answer.error).toMatch(/no public address/);
+    expect(answer.error).toMatch(/not a public address/);
     expect(receiver.received).toEqual([]);
     await receiver.close();
   });

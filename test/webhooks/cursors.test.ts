@@ -70,13 +70,13 @@ describe('the newest fact', () => {
     for (const cursor of ['1', '2', '3']) await writer.record(factAt(cursor));
     const reader = cursorsOf();
     await reader.refresh();
-    expect((await reader.standing(webhooks[0]!)).place).toEqual(placeOf(3));
+    expect((await reader.checkpoint(webhooks[0]!)).place).toEqual(placeOf(3));
     await writer.record(factAt('4'));
     await reader.refresh();
-    expect((await reader.standing(webhooks[0]!)).place).toEqual(placeOf(4));
+    expect((await reader.checkpoint(webhooks[0]!)).place).toEqual(placeOf(4));
     const resumed = { ...webhooks[0]!, cursor: '2', since: 9 };
-    expect((await reader.standing(resumed)).place).toEqual(placeOf(2));
-    expect((await reader.standing({ ...resumed, cursor: 'start' })).place).toEqual(placeOf(-1));
+    expect((await reader.checkpoint(resumed)).place).toEqual(placeOf(2));
+    expect((await reader.checkpoint({ ...resumed, cursor: 'start' })).place).toEqual(placeOf(-1));
   });
 
   test('of a webhook that is heard of later is found although all that is newer was read before', async () => {
@@ -90,7 +90,7 @@ describe('the newest fact', () => {
     await reader.refresh();
     known = webhooks;
     await reader.refresh();
-    expect((await reader.standing(webhooks[1]!)).place).toEqual(placeOf(1));
+    expect((await reader.checkpoint(webhooks[1]!)).place).toEqual(placeOf(1));
   });
 
   test('is not looked for further back than the youngest webhook without one', async () => {
@@ -122,9 +122,9 @@ describe('the newest fact', () => {
     const reader = cursorsOf();
     clock.advance(23 * hour);
     await reader.refresh();
-    expect((await reader.standing(webhooks[0]!)).place).toEqual(placeOf(0));
+    expect((await reader.checkpoint(webhooks[0]!)).place).toEqual(placeOf(0));
     clock.advance(2 * hour);
-    await expect(reader.standing(webhooks[0]!)).rejects.toMatchObject({ code: 'conflict' });
+    await expect(reader.checkpoint(webhooks[0]!)).rejects.toMatchObject({ code: 'conflict' });
   });
 });
 
@@ -196,7 +196,7 @@ describe('a deliverer', () => {
     await eventually(() => sent.length).toBe(2);
     clock.advance(9_000);
     happens(3);
-    await eventually(() => deliverer.standing(webhooks[0]!)?.place.position).toBe(3);
+    await eventually(() => deliverer.checkpoint(webhooks[0]!)?.place.position).toBe(3);
     expect(await facts()).toHaveLength(1);
     clock.advance(1_000);
     await eventually(facts).toEqual([
@@ -204,7 +204,7 @@ describe('a deliverer', () => {
       ['3', 'ok', 0],
     ]);
     happens(4);
-    await eventually(() => deliverer.standing(webhooks[0]!)?.place.position).toBe(4);
+    await eventually(() => deliverer.checkpoint(webhooks[0]!)?.place.position).toBe(4);
     await deliverer.close();
     expect((await facts()).at(-1)).toEqual(['4', 'ok', 0]);
   });
@@ -229,7 +229,7 @@ describe('a deliverer', () => {
     await first.close();
     clock.advance(3_000);
     const second = start();
-    await eventually(() => second.standing(webhooks[0]!)?.tries.failures).toBe(1);
+    await eventually(() => second.checkpoint(webhooks[0]!)?.tries.failures).toBe(1);
     expect(sent).toEqual([{ item: '1', attempt: 1 }]);
     clock.advance(2_000);
     second.look();
