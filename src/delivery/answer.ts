@@ -1,6 +1,6 @@
 /**
- * Answers ConfigRequests: raises the generation when the agent is ahead of it, takes what the request confirms, and
- * answers with the target or with "unchanged". Implements `docs/contract/agent-protocol.md#configuration`.
+ * Answers ConfigRequests: raises the generation if the agent is ahead of it, records what the request confirms, and answers with
+ * the target or "unchanged". Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import { ServiceError, errorText, unreachable } from '../kernel/errors.js';
 import type { Clock } from '../kernel/clock.js';
@@ -28,37 +28,37 @@ export interface AnswerDeps extends CompilerCheck {
   readonly clock: Clock;
   readonly logger: Logger;
   generation(nodeId: string): number | undefined;
-  /** Resolves true once the fold is up to date, false if that takes too long. */
+  /** True once the fold is up to date, false after a bounded wait. */
   upToDate(): Promise<boolean>;
-  /** Resolves true once the fold has what the log has now, false if that takes too long. */
+  /** True once the fold has reached the current end of the log, false after a bounded wait. */
   atHead(): Promise<boolean>;
   drainRetryMs(): number;
 }
 
 interface Claim {
   readonly version: bigint;
-  /** Undefined for an agent that holds no configuration, or does not know the checksum of its own. */
+  /** Undefined for an agent without a configuration, or without its checksum. */
   readonly stamp: Stamp | undefined;
 }
 
-/** How often a version ahead of the fold was judged: on arrival, again at the log's head, and after a raise. */
-type Judged = 'as_it_came' | 'at_head' | 'raised';
+/** How far a version ahead of the fold has been checked: on arrival, again at the end of the log, and after a raise. */
+type Stage = 'arrived' | 'at_head' | 'raised';
 
-/** Answers one request. Never throws: a request that cannot be answered now is drained. */
+/** Never throws: a request that cannot be answered now is drained. */
 export type Answerer = (session: SessionState, configVersion: bigint, checksum: Uint8Array) => Promise<ConfigAnswer>;
 
 export function createAnswerer(deps: AnswerDeps): Answerer {
   const draining = (): ConfigAnswer => ({ kind: 'draining', retryAfterMs: deps.drainRetryMs() });
   const { ofTarget, withoutNewest } = createTargetAnswers(deps, draining);
 
-  const answer = async (session: SessionState, claim: Claim, judged: Judged): Promise<ConfigAnswer> => {
+  const answer = async (session: SessionState, claim: Claim, stage: Stage): Promise<ConfigAnswer> => {
     const { nodeId } = session;
     const generation = deps.generation(nodeId);
     if (generation === undefined) return draining();
     const record = await deps.histories.load(nodeId);
     if (versionClaim(claim.version, generation) === 'absurd') {
       deps.raises.conflict(nodeId, session.sessionId, claim.version);
-      // The next confirmed apply ends the conflict, even one that was recorded before.
+      // The next apply is recorded even if it is a repeat, because it ends the conflict.
       record.recorded = false;
       return { kind: 'absurd_version' };
     }
@@ -76,7 +76,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     }
     const versus = versionClaim(claim.version, newest.stamp.generation);
     const other = claim.stamp !== undefined && !sameStamp(claim.stamp, newest.stamp);
-    if (versus === 'ahead' || (versus === 'equal' && other)) return ahead(session, claim, judged);
+    if (versus === 'ahead' || (versus === 'equal' && other)) return ahead(session, claim, stage);
     session.considered = Math.max(session.considered, newest.stamp.generation);
     confirm(session, record, claim, newest.stamp);
     return ofTarget(session, record, claim, newest.stamp);
@@ -93,10 +93,10 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     return { kind: 'made', stamp, value: undefined };
   };
 
-  const ahead = async (session: SessionState, claim: Claim, judged: Judged): Promise<ConfigAnswer> => {
-    // Perhaps the log is as new as the agent and only this fold is behind.
-    if (judged === 'as_it_came') return (await deps.atHead()) ? answer(session, claim, 'at_head') : draining();
-    if (judged === 'raised') return draining();
+  const ahead = async (session: SessionState, claim: Claim, stage: Stage): Promise<ConfigAnswer> => {
+    // Perhaps only this fold is behind.
+    if (stage === 'arrived') return (await deps.atHead()) ? answer(session, claim, 'at_head') : draining();
+    if (stage === 'raised') return draining();
     const outcome = await deps.raises.raise(session.nodeId, Number(claim.version));
     switch (outcome.kind) {
       case 'raised':
@@ -114,9 +114,9 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     if (claim.stamp === undefined) return;
     const named = snapshotNamed(claim.stamp, newest, record.history.lastGood);
     if (named === undefined) return;
-    // It was sent this snapshot once more and rejected it again, so it runs what it ran before.
+    // It has rejected this snapshot in this session, so it still runs the earlier one.
     if (rejectOf(record.history, claim.stamp)?.sessionId === session.sessionId) return;
-    // The answer does not wait for the fact. The history has changed when this returns.
+    // The history changes at once; the answer does not wait for the fact.
     const applied = { stamp: claim.stamp, named, durationMs: 0, at: deps.clock.monotonic() };
     deps.applyReports.applied(record, session, applied).catch((error: unknown) => {
       deps.logger.warn({ node_id: record.nodeId, error: errorText(error) }, 'a confirmed apply was not recorded');
@@ -130,7 +130,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
         ? undefined
         : { generation: Number(configVersion), checksum: Buffer.from(checksum).toString('hex') };
     try {
-      return await answer(session, { version: configVersion, stamp }, 'as_it_came');
+      return await answer(session, { version: configVersion, stamp }, 'arrived');
     } catch (error) {
       const level = error instanceof ServiceError && error.code === 'unavailable' ? 'warn' : 'error';
       deps.logger[level]({ node_id: session.nodeId, error: errorText(error) }, 'a ConfigRequest could not be answered');
@@ -139,7 +139,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
   };
 }
 
-/** The answers to a request whose claim has been judged: the target, or "unchanged" where the node has it. */
+/** The answers to a checked claim: the target, or "unchanged" if the node has it. */
 function createTargetAnswers(deps: AnswerDeps, draining: () => ConfigAnswer) {
   const ofNewest = (
     session: SessionState,
@@ -162,7 +162,7 @@ function createTargetAnswers(deps: AnswerDeps, draining: () => ConfigAnswer) {
       return { kind: 'unchanged', generation: lastGood.generation };
     const push = lastGood === undefined ? undefined : await deps.lastGood.load(record.nodeId, lastGood);
     if (push !== undefined) return { kind: 'snapshot', push };
-    // As if the node had never applied one.
+    // From now on as if there had been none.
     record.history = { ...record.history, lastGood: undefined };
     return undefined;
   };
@@ -179,7 +179,7 @@ function createTargetAnswers(deps: AnswerDeps, draining: () => ConfigAnswer) {
       const lastGood = target === 'last_good' ? await ofLastGood(record, claim) : undefined;
       return lastGood ?? ofNewest(session, record, claim, newest);
     },
-    /** The newest cannot be made: the last-good snapshot if there is one, else the node keeps what it has. */
+    /** If the newest cannot be made: the last-good snapshot, or else the node keeps what it has. */
     withoutNewest: async (record: ApplyHistoryRecord, claim: Claim): Promise<ConfigAnswer> =>
       (await ofLastGood(record, claim)) ?? { kind: 'unchanged', generation: 0 },
   };

@@ -1,7 +1,6 @@
 /**
- * The apply history of each node that has a session here: its last-good snapshot and the snapshots that it rejected.
- * Loaded when the node's first session needs it, from the recorded facts and the last-good snapshots. Rejects and their
- * times of retry outlive the session. Implements `docs/contract/agent-protocol.md#configuration`.
+ * The apply history of each node with a session here: its last-good snapshot and the snapshots that it rejected. Loaded from
+ * recorded facts and last-good snapshots when first needed. Rejects and their retries outlive the session. Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
@@ -16,23 +15,20 @@ import { tuning } from './tuning.js';
 export interface ApplyHistoryRecord {
   readonly nodeId: string;
   history: ApplyHistory;
-  /**
-   * False when the next apply report is recorded even if it is a repeat: the last one was not recorded, or the next one
-   * ends a version conflict.
-   */
+  /** False: the next report is recorded even if it is a repeat, because the last one was not, or to end a version conflict. */
   recorded: boolean;
-  /** When the last report came, or was recorded, by this instance's wall clock; 0 for none. */
+  /** When the last report arrived or was recorded, by this instance's wall clock; 0 for none. */
   reportedAt: number;
-  /** When the rejected newest generation is due to be tried again; undefined when this instance does not know. */
+  /** The retry of the rejected newest generation; undefined if this instance knows none. */
   retry: Retry | undefined;
 }
 
 export interface ApplyHistories {
-  /** Loads the record, or returns the loaded one. @throws ServiceError `unavailable` when the read store is too slow */
+  /** @throws ServiceError `unavailable`, also when the read store is too slow */
   load(nodeId: string): Promise<ApplyHistoryRecord>;
   /** The record if it is loaded. */
   peek(nodeId: string): ApplyHistoryRecord | undefined;
-  /** The node's last session has ended: only what must outlive it is remembered. */
+  /** The node's last session has ended: keeps only what must outlive it. */
   release(nodeId: string): void;
   /** The node was deleted. */
   forget(nodeId: string): void;
@@ -50,7 +46,7 @@ interface Active {
   readonly loading: Promise<ApplyHistoryRecord>;
 }
 
-/** When what is recorded was reported last; 0 for a node that never did. */
+/** When the last recorded report was made; 0 without one. */
 function reportedAt(facts: RecordedApplyReports): number {
   return Math.max(0, ...[facts.applied, facts.rejected].flatMap((report) => (report ? [Date.parse(report.at)] : [])));
 }
@@ -67,9 +63,9 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
     released.delete(nodeId);
     const conflict = facts.version_conflict_at !== null;
     const recorded = !conflict && remembered?.recorded !== false;
-    // The node may have been on another instance since. But what was recorded a moment ago may not be folded yet.
+    // Facts of another instance may be newer, but facts recorded here may not be folded yet.
     if (remembered !== undefined && remembered.reportedAt >= reportedAt(facts)) {
-      // The record itself: a fact that is still being written says in it what became of it.
+      // The same object, because a write in progress reports its outcome in it.
       remembered.history = { ...remembered.history, lastGood };
       remembered.recorded = recorded;
       return remembered;
@@ -112,7 +108,6 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
     rejecting(newestGeneration) {
       let count = 0;
       for (const [nodeId, { record }] of active) {
-        // Nearly all nodes have rejected nothing; each reading of the metrics asks about the others.
         if (record === undefined || record.history.rejected.length === 0) continue;
         const generation = newestGeneration(nodeId);
         if (record.history.rejected.some((stamp) => stamp.generation === generation)) count += 1;

@@ -1,7 +1,7 @@
 /**
- * Takes apply reports, and the confirmations in ConfigRequests: updates the node's apply history, saves the applied
- * snapshot as its last-good one, and records each fact once. A report on any other snapshot than the newest and the
- * last-good one is counted and ignored, and so is one of a superseded session. Implements `docs/contract/agent-protocol.md#configuration`.
+ * Handles apply reports and the confirmations in ConfigRequests: updates the node's apply history, saves the applied snapshot as
+ * its last-good one, and records each fact once. Reports on other snapshots than the newest and the last-good one, and those of
+ * superseded sessions, are only counted. Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import type { AgentEvent, ApplyError, RecordFact } from '../domain/agents/facts.js';
 import type { Clock } from '../kernel/clock.js';
@@ -28,12 +28,12 @@ import {
 export interface ApplyReports {
   /**
    * Resolves once the report's fact is recorded or dropped. @throws ServiceError `unavailable`
-   * @param at when it came, monotonic milliseconds
+   * @param at when it arrived, monotonic milliseconds
    */
   report(record: ApplyHistoryRecord, session: ReportingSession, report: ApplyReport, at: number): Promise<void>;
-  /** The node runs the snapshot. The history changes at once; resolves as `report` does. */
+  /** Notes that the node runs a snapshot. The history changes at once; resolves like `report`. */
   applied(record: ApplyHistoryRecord, session: ReportingSession, applied: Applied): Promise<void>;
-  /** Reports by outcome, since the start. A confirmation in a ConfigRequest is not a report. */
+  /** Reports by outcome since the start, without confirmations in ConfigRequests. */
   counts(): ReadonlyMap<ReportOutcome, number>;
 }
 
@@ -46,7 +46,7 @@ interface Applied {
   readonly stamp: Stamp;
   readonly named: 'newest' | 'last_good';
   readonly durationMs: number;
-  /** When the node said so, monotonic milliseconds. */
+  /** Arrival, monotonic milliseconds. */
   readonly at: number;
 }
 
@@ -57,7 +57,7 @@ export interface ApplyReportsDeps {
   readonly retries: Pick<Retries, 'rejected'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly logger: Logger;
-  /** The log for nodes that reject their configuration, or apply again. */
+  /** Gets a line when a node rejects its configuration, and when it applies again. */
   readonly sessionLog: Logger;
   /** The newest generation of a node. */
   generation(nodeId: string): number | undefined;
@@ -75,21 +75,21 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
     count('ignored');
     deps.logger.debug(
       { node_id: nodeId },
-      'an apply report does not count: on neither the newest nor the last-good snapshot, or of a superseded session',
+      'an apply report is ignored: neither on the newest nor on the last-good snapshot, or from a superseded session',
     );
   };
 
   const record = async (entry: ApplyHistoryRecord, sessionId: string, event: AgentEvent): Promise<void> => {
-    // While it waits to be written, a repeat is not recorded once more.
+    // A repeat is not recorded while this one is being written.
     entry.recorded = true;
     entry.reportedAt = deps.clock.now();
     try {
       const outcome = await deps.recordFact(entry.nodeId, event, sessionId);
       if (outcome === 'superseded' || outcome === 'refused') entry.recorded = false;
-      // No earlier than the fact's own time.
+      // Not earlier than the fact's own time.
       else entry.reportedAt = deps.clock.now();
     } catch (error) {
-      // The agent repeats its last report on its next session, and that one is recorded.
+      // The agent repeats its last report in its next session.
       entry.recorded = false;
       throw error;
     }
@@ -105,7 +105,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
     const before = history.applied?.generation ?? 0;
     const isRepeat = sameStamp(history.applied, stamp) && !history.rejectedSince && entry.recorded;
     const rejectedBefore = newestReject(entry);
-    // At once: whatever is reported next comes after it.
+    // Before any wait, so that the next report comes after it.
     entry.history = afterApply(history, stamp);
     if (rejectedBefore > 0 && newestReject(entry) === 0) {
       const fields = { node_id: entry.nodeId, session_id: sessionId, generation: stamp.generation };
@@ -129,7 +129,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
   const saveNewest = (entry: ApplyHistoryRecord, stamp: Stamp): void => {
     if (sameStamp(entry.history.lastGood, stamp)) return;
     const newest = deps.newest.get(entry.nodeId);
-    // There may be a newer snapshot by now: then the last-good one stays.
+    // If there is a newer snapshot by now, the last-good one stays.
     if (newest.kind !== 'made' || !sameStamp(newest.stamp, stamp)) return;
     deps.lastGood.save(entry.nodeId, newest.value);
     entry.history = { ...entry.history, lastGood: stamp };
@@ -156,7 +156,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
     });
   };
 
-  /** The stamp of the node's newest snapshot, of which `claimed` has the generation; undefined while it cannot be made. */
+  /** The stamp of the newest snapshot, whose generation `claimed` has; undefined while it cannot be made. */
   const newestStamp = ({ nodeId, history }: ApplyHistoryRecord, claimed: Stamp): Stamp | undefined => {
     if (isRecordedNewest(claimed, history, claimed.generation)) return claimed;
     const newest = deps.newest.stamp(nodeId);
@@ -175,7 +175,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
       };
       const newest = stamp.generation === generation ? newestStamp(entry, stamp) : undefined;
       const named = snapshotNamed(stamp, newest, entry.history.lastGood);
-      // A last-good snapshot of another log may share the newest one's generation: recorded, it would pass for the newest.
+      // A last-good snapshot from another log may share the newest one's generation, and would be mistaken for it.
       const mistakable = named === 'last_good' && newest?.generation === stamp.generation;
       if (named === undefined || mistakable || session.superseded) return ignore(entry.nodeId);
       count(report.status);
@@ -185,12 +185,12 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
   };
 }
 
-/** Generation of the newest snapshot that the node rejected without applying a later one; 0 when there is none. */
+/** The newest generation that the node rejected without applying it or a later one since; 0 without one. */
 function newestReject({ history }: ApplyHistoryRecord): number {
   return Math.max(0, ...history.rejected.map(({ generation }) => generation));
 }
 
-/** Which resources an agent objects to. Its sentences are not logged, because they may contain anything. */
+/** The resources that an agent rejects. Its messages are not logged, because they may contain anything. */
 function placesOf(errors: readonly ApplyError[]): LogFields {
   const [first] = errors;
   if (first === undefined) return { errors: 0 };

@@ -1,7 +1,6 @@
 /**
  * Delivery: committed fleet → compile → open secrets → encode and checksum once → target per node → one-slot queue per
- * session. This file only wires the parts to the port; each rule has its own file.
- * Implements `docs/architecture.md#a-push` and `docs/contract/agent-protocol.md#configuration`.
+ * session. This file only wires the parts together. Implements `docs/architecture.md#a-push` and `docs/contract/agent-protocol.md#configuration`.
  */
 import type { Histogram } from 'prom-client';
 import type { RecordFact } from '../domain/agents/facts.js';
@@ -38,7 +37,7 @@ import type { RecordedApplyReports } from './target.js';
 import { createTimeToApplied } from './time-to-applied.js';
 import { tuning } from './tuning.js';
 
-/** How often rejected generations that are due are offered again: the contract bounds them by the second. */
+/** How often due retries of rejected generations are offered; the contract bounds them per second. */
 const retryTickMs = 1_000;
 /** How often the last-good snapshots of deleted nodes are removed. */
 const cleanupMs = 1_000;
@@ -46,37 +45,37 @@ const cleanupMs = 1_000;
 const drainRetryMs = 2_000;
 
 export interface DeliveryDeps {
-  /** Not started yet: delivery hears of every batch. */
+  /** Must not have started yet, so that delivery sees every batch. */
   readonly committed: CommittedFleet;
   readonly eventStore: EventStore;
   readonly readStore: ReadStore;
   readonly keyring: Pick<Keyring, 'open' | 'sealBytes' | 'openBytes'>;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The log of rejects and of the applies that end them; defaults to the logger. */
+  /** Gets a line for each reject and for the apply that ends it; default: `logger`. */
   readonly sessionLog?: Logger;
   /** Runs `RaiseNodeGeneration`; resolves once it is durable. */
   readonly raiseGeneration: (nodeId: string, reported: number) => Promise<void>;
-  /** Records a fact that an agent told on a session; resolves once the fact is recorded or dropped. */
+  /** Records a fact of a session; resolves once it is recorded or dropped. */
   readonly recordFact: RecordFact;
-  /** The node's last apply and last reject, from the log; undefined for a node without facts. */
+  /** The node's last apply and last reject, from the log. */
   readonly nodeFacts: (nodeId: string) => RecordedApplyReports;
   /** Compiles a node at an earlier generation, secrets sealed (`src/projections/history/`). */
   readonly compileEarlier: (nodeId: string, generation: number) => Promise<NodeSnapshot | undefined>;
-  /** From 0 to 1; spreads the retries of drained agents. */
+  /** From 0 to 1, for jitter. */
   readonly random?: () => number;
   /** How long a ConfigRequest waits for the log, in milliseconds. */
   readonly requestWaitMs?: number;
   /** The compiler; tests pass one that fails. */
   readonly compile?: typeof compileNode;
-  /** Its version; tests pass another release's. */
+  /** The compiler's version; tests pass another. */
   readonly compilerVersion?: number;
 }
 
-/** Counts since the start, and current sizes, for /metrics. */
+/** For `/metrics`. */
 export interface DeliveryStats {
   readonly sessions: number;
-  /** Changed nodes that have not been served yet. */
+  /** Changed nodes not served yet. */
   readonly waitingNodes: number;
   /** Nodes with a session here that rejected their newest generation. */
   readonly rejectingNodes: number;
@@ -153,7 +152,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     stats: () => ({
       sessions: sessions.size,
       waitingNodes: fanOut.waiting,
-      // Goes through all sessions: only for a reader who asks for it.
+      // A getter, because it walks over all sessions.
       get rejectingNodes() {
         return histories.rejecting(generation);
       },
@@ -171,7 +170,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
   };
 }
 
-/** The parts that know nodes and sessions, connected to each other. */
+/** The parts that know nodes and sessions, wired to each other. */
 function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
   const { clock, committed, compile, compilerVersion, keyring, logger, recordFact } = deps;
   const { random = Math.random, requestWaitMs = tuning.requestWaitMs } = deps;
@@ -214,10 +213,10 @@ function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
     logger,
     generation,
     checkCompilerVersion: newest.checkCompilerVersion,
-    // Cut off from the log, the newest known snapshot is served: better than ending a session that works.
+    // While cut off from the log, serving the newest known snapshot is better than ending a working session.
     upToDate: () => committed.until(() => committed.upToDate() || committed.state().kind === 'cut_off', requestWaitMs),
     async atHead() {
-      // Read from the store, because the subscription may lag without knowing it.
+      // Asks the store, because the subscription may lag unnoticed.
       const head = await withDeadline(lastRevision(deps.eventStore, streams.fleet), requestWaitMs);
       if (head === timedOut) return false;
       return committed.until(() => committed.fleet().revision.value >= (head ?? -1), requestWaitMs);

@@ -1,8 +1,7 @@
 /**
- * Encodes a snapshot once, checksum included, as the bytes of a whole ServicePayload that every stream shares.
- * The checksum is SHA-256 over the deterministic encoding of the snapshot without its checksum. If this file or
- * `wire.ts` starts to give other bytes for the same input, the compiler's output changes: raise `compilerVersion` too.
- * Implements `docs/contract/wire.md#configuration`.
+ * Encodes a snapshot once, with its checksum, as the bytes of a whole ServicePayload that all streams share. The checksum is
+ * SHA-256 over the encoded snapshot without it. A change here or in `wire.ts` that gives other bytes for the same input changes
+ * the compiler's output: raise `compilerVersion` too. Implements `docs/contract/wire.md#configuration`.
  */
 import { hash } from 'node:crypto';
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
@@ -20,28 +19,25 @@ const snapshotField = 1;
 
 const noBytes = Buffer.alloc(0);
 const checksumBytes = 32;
-/** `RuntimeConfigSnapshot.checksum` as it is encoded: its tag and its length come first. */
+/** Tag and length of `RuntimeConfigSnapshot.checksum`. */
 const checksumHead = Uint8Array.of((3 << 3) | lengthDelimited, checksumBytes);
-/** A writer keeps the memory of the largest snapshot that it has written. */
+/** A writer that has needed more memory is not kept. */
 const keptWriterBytes = 256 * 1024;
 
-/** Reused, because growing a new one for each of ten thousand nodes costs as much as writing them. */
+/** Reused, because growing a new writer for each node costs as much as writing. */
 let sharedWriter = new BinaryWriter();
 
-/**
- * The snapshot as it is sent to the agent. The same input always gives the same bytes.
- * @throws SecretUnreadableError of `open`
- */
+/** The same input always gives the same bytes. @throws SecretUnreadableError of `open` */
 export function encodeSnapshot(snapshot: NodeSnapshot, open: SecretOpener): SnapshotPush {
   let secrets = 0;
   const parts = wireParts(snapshot, (placeholder) => {
     secrets += 1;
     return open(placeholder);
   });
-  // A writer keeps in memory what it has written, and secrets must not stay there.
+  // A writer keeps in memory what it has written; secrets must not stay there.
   if (secrets > 0) return encodeWith(new BinaryWriter(), snapshot, parts);
   const writer = sharedWriter;
-  // After an error the writer holds half a message: only one that comes to its end is used again.
+  // After an error, the writer holds half a message and is not used again.
   sharedWriter = new BinaryWriter();
   const push = encodeWith(writer, snapshot, parts);
   if (push.payload.length <= keptWriterBytes) sharedWriter = writer;
@@ -55,7 +51,7 @@ function encodeWith(writer: BinaryWriter, snapshot: NodeSnapshot, { gateway, l3,
     writer,
   ).finish();
   const checksum = Buffer.from(hash('sha256', hashed, 'hex'), 'hex');
-  // The checksum (field 3) stands in the middle of the hashed bytes, behind the node's id and the generation.
+  // The checksum (field 3) goes into the hashed bytes, after the node's id and the generation.
   const headBytes = textFieldBytes(nodeId) + (generation === 0 ? 0 : 1 + varintBytes(generation));
   const bytes = hashed.length + checksumHead.length + checksumBytes;
   const payload = writer
@@ -71,7 +67,7 @@ function encodeWith(writer: BinaryWriter, snapshot: NodeSnapshot, { gateway, l3,
   return { generation, checksum, payload };
 }
 
-/** Bytes of a text with its tag and its length; proto3 leaves out an empty one. */
+/** Bytes of a text field; proto3 omits an empty one. */
 function textFieldBytes(text: string): number {
   if (text === '') return 0;
   const bytes = Buffer.byteLength(text);

@@ -1,8 +1,7 @@
 /**
- * Brings changed configuration to the sessions of this instance: a set of changed nodes, served in slices with turns of
- * the event loop between them. A node that changes again while it waits keeps its place and is served once, with its
- * newest state. So a stream of edits delays nobody, and the set has at most one entry per node.
- * Implements `docs/contract/agent-protocol.md#configuration` and `docs/contract/domain.md#generation`.
+ * Brings changed configuration to the sessions of this instance: a set of changed nodes, served in slices with turns of the
+ * event loop in between. A node that changes again while waiting keeps its place and is served once, with its newest state, so
+ * that a stream of edits delays nobody. Implements `docs/contract/agent-protocol.md#configuration` and `docs/contract/domain.md#generation`.
  */
 import { yieldToEventLoop } from '../kernel/background.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
@@ -13,16 +12,14 @@ export const sliceNodes = 32;
 export const sliceBytes = 1024 * 1024;
 
 export interface FanOutDeps {
-  /** False while nothing may be pushed: changed nodes wait. */
+  /** While false, changed nodes wait. */
   mayPush(): boolean;
   hasSession(nodeId: string): boolean;
-  /**
-   * Offers the node's newest snapshot to its sessions. @returns the bytes made for it
-   */
+  /** Offers the node's newest snapshot to its sessions. @returns the bytes made for it */
   serve(nodeId: string): number;
-  /** A node could not be served; it is tried again. */
+  /** A node could not be served; it is retried. */
   onError(nodeId: string, error: unknown): void;
-  /** All changed nodes have been served, or nothing may be pushed any more. */
+  /** All changed nodes are served, or pushing is no longer allowed. */
   onRest?(): void;
 }
 
@@ -39,12 +36,12 @@ export interface FanOut {
 
 export function createFanOut(deps: FanOutDeps): FanOut {
   const stop = new AbortController();
-  // In the order of their first change: a Set keeps the place of a value that is added again.
+  // In the order of the first change: a Set keeps the place of a value that is added again.
   const changed = new Set<string>();
   let running: Promise<void> | undefined;
   let failures = 0;
 
-  /** Nodes that could not be served. They are tried again together, later, and delay no other node. */
+  /** Nodes that could not be served. They are retried together later, so that they delay no others. */
   const failed = new Set<string>();
   let retry: NodeJS.Timeout | undefined;
 
@@ -93,7 +90,7 @@ export function createFanOut(deps: FanOutDeps): FanOut {
     if (running !== undefined || changed.size === 0 || stop.signal.aborted || !deps.mayPush()) return;
     running = run().finally(() => {
       running = undefined;
-      // A node may have changed after the loop looked at the set for the last time.
+      // A node may have changed after the loop's last look at the set.
       wake();
       if (running === undefined) deps.onRest?.();
     });

@@ -1,7 +1,7 @@
 /**
- * Raises a node's generation above the version that its agent reports, which is higher after the store was restored: at
- * most once a minute and six times an hour per node, because each is kept for ever. A version that no log can have produced is a conflict: recorded, and refused.
- * Implements `docs/contract/domain.md#generation`.
+ * Raises a node's generation above the version that its agent reports, which is higher after a restore of the store: at most
+ * once a minute and six times an hour per node, because each raise is kept forever. A version that no log can have produced is
+ * recorded as a conflict. Implements `docs/contract/domain.md#generation`.
  */
 import type { AgentEvent, RecordFact } from '../domain/agents/facts.js';
 import type { Clock } from '../kernel/clock.js';
@@ -10,7 +10,7 @@ import { createLru } from '../kernel/lru.js';
 import { hourMs, remainingMs, waitMs, withTime } from '../kernel/spacing.js';
 import { tuning } from './tuning.js';
 
-/** How often, per node, one conflict of versions is written as a fact. */
+/** At most one version conflict per node is recorded in this time. */
 const versionConflictEveryMs = 60_000;
 
 export type RaiseOutcome =
@@ -22,9 +22,9 @@ export type RaiseOutcome =
 export interface GenerationRaises {
   /** Raises the node's generation above `reported`, and waits until the committed fleet has the raise. */
   raise(nodeId: string, reported: number): Promise<RaiseOutcome>;
-  /** The log has a raise, written by any instance. @param at time of the command, RFC 3339 */
+  /** Notes a raise in the log, by any instance. @param at time of the command, RFC 3339 */
   seen(nodeId: string, at: string): void;
-  /** Records a version that no log can have produced, at most once a minute per node. */
+  /** Records a version that no log can have produced. */
   conflict(nodeId: string, sessionId: string, reported: bigint): void;
 }
 
@@ -40,7 +40,7 @@ export interface GenerationRaisesDeps {
 export function createGenerationRaises(deps: GenerationRaisesDeps): GenerationRaises {
   const { clock } = deps;
   const spacing = limits.fleet.generationRaises;
-  /** When the last ones were, oldest first. */
+  /** Times of recent raises, oldest first. */
   const raisedAt = createLru<readonly number[]>(tuning.rememberedNodes);
   const conflictAt = createLru<number>(tuning.rememberedNodes);
 
@@ -54,7 +54,7 @@ export function createGenerationRaises(deps: GenerationRaisesDeps): GenerationRa
       try {
         await deps.raiseGeneration(nodeId, reported);
       } catch (error) {
-        // Perhaps nothing was written: the next attempt is not too soon.
+        // Perhaps nothing was written, so the next attempt is not too soon.
         if (raisedAt.get(nodeId)?.at(-1) === startedAt) raisedAt.set(nodeId, earlier);
         deps.onError(nodeId, error);
         return { kind: 'unavailable' };
@@ -63,7 +63,7 @@ export function createGenerationRaises(deps: GenerationRaisesDeps): GenerationRa
     },
     seen(nodeId, at) {
       const [time, known] = [Date.parse(at), raisedAt.get(nodeId) ?? []];
-      // This instance's own raises are noted already, a little earlier.
+      // This instance's own raises are already noted, slightly earlier.
       const last = known.at(-1);
       const times = last !== undefined && time - last < spacing.everyMs ? known.slice(0, -1) : known;
       if (clock.now() - time < hourMs) raisedAt.set(nodeId, withTime(times, time, spacing));

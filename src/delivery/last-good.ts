@@ -17,7 +17,7 @@ import { tuning } from './tuning.js';
 import { storeRetry } from '../kernel/retry.js';
 import { startLoop } from '../kernel/background.js';
 
-/** Applied snapshots on their way to the read store. */
+/** Bounds of a batch of writes, and of everything that waits. */
 const lastGoodBatchMs = 250;
 const lastGoodBatchEntries = 256;
 const MiB = 1024 * 1024;
@@ -35,11 +35,11 @@ type LastGoodFields = {
 };
 
 export interface LastGoodSnapshots {
-  /** Which snapshot is stored for a node, or undefined for none. @throws ServiceError `unavailable` */
+  /** The stamp of the stored snapshot. @throws ServiceError `unavailable` */
   stamp(nodeId: string): Promise<Stamp | undefined>;
-  /** The snapshot itself; undefined when another one is stored by now, or it cannot be opened. */
+  /** The snapshot; undefined if another one is stored by now, or it cannot be opened. */
   load(nodeId: string, stamp: Stamp): Promise<SnapshotPush | undefined>;
-  /** Replaces the stored snapshot by one that the node has applied. Never waits. */
+  /** Replaces the stored snapshot soon; does not wait. */
   save(nodeId: string, push: SnapshotPush): void;
   /** Deletes the snapshot of a deleted node. */
   remove(nodeId: string): Promise<void>;
@@ -57,7 +57,7 @@ export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promis
   const { keyring, logger } = deps;
   const collection: Collection<LastGoodFields> = await deps.readStore.collection<LastGoodFields>(lastGoodSnapshots);
 
-  /** The generation is part of the associated data, so an older snapshot cannot replace a newer one. */
+  /** The generation is part of the associated data, so that an older snapshot cannot replace a newer one. */
   const place = (nodeId: string, generation: number): Place => ({
     stream: streams.fleet,
     resourceId: nodeId,
@@ -125,7 +125,7 @@ export interface LastGoodCleanupDeps {
   isDeleted(nodeId: string): boolean;
   /** Idempotent. */
   remove(nodeId: string): Promise<void>;
-  /** The first of several failures in a row. */
+  /** Called for the first of several failures in a row. */
   onError(nodeId: string, error: unknown): void;
 }
 
@@ -134,10 +134,7 @@ export interface LastGoodCleanup {
   close(): Promise<void>;
 }
 
-/**
- * Removes the last-good snapshots of deleted nodes, one after the other, while removing is allowed.
- * @param everyMs how often it looks for nodes that were added, or could not be removed
- */
+/** Removes the last-good snapshots of deleted nodes one by one, and retries after failures. */
 export function startLastGoodCleanup(everyMs: number, deps: LastGoodCleanupDeps): LastGoodCleanup {
   const waiting = new Set<string>();
   let tried = '';

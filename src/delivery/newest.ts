@@ -1,9 +1,7 @@
 /**
- * The newest snapshot of a node: compiled from the committed fleet, secrets opened, encoded. Only its stamp is remembered,
- * because most requests need nothing else. If one node's snapshot cannot be made, an error is logged, its newest snapshot is
- * withheld, and all other nodes are served. Nothing is compiled while the log is at another compiler version: the output
- * would carry generations of that compiler.
- * Implements `docs/architecture.md#a-push`.
+ * The newest snapshot of a node: compiled from the committed fleet, secrets opened, encoded. Only its stamp is cached, because
+ * most requests need nothing else. A snapshot that cannot be made is withheld and logged, and other nodes are served. Nothing is
+ * compiled while the log is at another compiler version, whose generations it would carry. Implements `docs/architecture.md#a-push`.
  */
 import type { compileNode } from '../domain/compile/compile-node.js';
 import { compilerVersion } from '../domain/compile/version.js';
@@ -22,20 +20,20 @@ import { tuning } from './tuning.js';
 export type Newest<T> =
   | { readonly kind: 'made'; readonly stamp: Stamp; readonly value: T }
   | { readonly kind: 'unknown_node' }
-  /** It cannot be compiled, or one of its secrets cannot be opened. */
+  /** It cannot be compiled, or a secret cannot be opened. */
   | { readonly kind: 'withheld' };
 
 export interface NewestSnapshots {
-  /** @throws ServiceError `unavailable` when the log is at another compiler version */
+  /** @throws ServiceError `unavailable` if the log is at another compiler version */
   get(nodeId: string): Newest<SnapshotPush>;
-  /** Generation and checksum only: nothing is compiled when they are remembered. @throws as `get` */
+  /** Generation and checksum only, often without compiling. @throws as `get` */
   stamp(nodeId: string): Newest<undefined>;
   /** The node was deleted. */
   forget(nodeId: string): void;
 }
 
 export interface CompilerCheck {
-  /** @throws ServiceError `unavailable` when the log is at another compiler version */
+  /** @throws ServiceError `unavailable` if the log is at another compiler version */
   checkCompilerVersion(): void;
 }
 
@@ -53,10 +51,10 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
   const snapshots = nodeSnapshots(deps.fleet, deps.compile);
   const ownVersion = deps.compilerVersion ?? compilerVersion;
   const stamps = createLru<Stamp>(tuning.rememberedNodes);
-  /** The withheld generation of each node that was logged: once, not at every request. */
+  /** The withheld generation that was logged for each node, so that it is logged once. */
   const logged = createLru<number>(tuning.rememberedNodes);
 
-  /** Checked where the fleet is read: the log may have moved to another version since the request began. */
+  /** Checked whenever the fleet is read, because the log may move to another version during a request. */
   const checkCompilerVersion = (): void => {
     const logVersion = deps.fleet().singletons.service.value;
     if (logVersion === ownVersion) return;
@@ -66,7 +64,7 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
     );
   };
 
-  /** @throws the error again when a later try may succeed */
+  /** @throws the error if a later try may succeed */
   const withheld = (nodeId: string, generation: number, error: unknown): Newest<SnapshotPush> => {
     if (error instanceof ServiceError && error.code === 'unavailable') throw error;
     if (logged.get(nodeId) !== generation) {

@@ -1,7 +1,6 @@
 /**
- * The `NodeSession` of the port: takes the requests and reports of one session, and offers it changed snapshots. An
- * offer never overtakes an answer, and nothing is offered before the first answer.
- * Implements `docs/contract/agent-protocol.md#configuration`.
+ * The `NodeSession` of the port: handles the requests and reports of one session, and offers it changed snapshots. An offer never
+ * overtakes an answer, and none is made before the first answer. Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import type { Clock } from '../kernel/clock.js';
 import type { Answerer } from './answer.js';
@@ -29,19 +28,19 @@ export interface NodeSessionsDeps {
   readonly answer: Answerer;
   generation(nodeId: string): number | undefined;
   mayPush(): boolean;
-  /** The node's sessions lack its newest snapshot: serve them. */
+  /** Serves the node's sessions soon. */
   touch(nodeId: string): void;
 }
 
 export interface NodeSessions {
   open(nodeId: string, sessionId: string, slot: PushSlot): NodeSession;
-  /** Offers the node's newest snapshot to those of its sessions that lack it. @returns the bytes made for it */
+  /** Offers the newest snapshot to the node's sessions that lack it. @returns the bytes made for it */
   serve(nodeId: string): number;
   /** Offers made since the start. */
   offered(): number;
 }
 
-/** Everything that the sessions of an instance share. */
+/** Shared by the sessions of an instance. */
 interface Parts extends Pick<
   NodeSessionsDeps,
   'applyReports' | 'clock' | 'histories' | 'reportTurns' | 'retries' | 'sessions'
@@ -107,8 +106,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       return answer;
     } finally {
       releaseIfClosed(session);
-      // After the caller has seen the answer: a snapshot that was committed meanwhile is offered after it, never
-      // before.
+      // Deferred until the caller has the answer: a snapshot committed meanwhile is offered only after it.
       setImmediate(() => {
         session.answering -= 1;
         const generation = deps.generation(session.nodeId) ?? 0;
@@ -129,7 +127,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     const isOffered = rejectOf(record.history, newest.stamp) === undefined || tryAgain(record) === push.generation;
     for (const session of sessions.waitingFor(nodeId, push.generation)) {
       session.considered = push.generation;
-      // Its rejects, and their consequences, are sent when it asks.
+      // A rejected snapshot is offered only as a retry.
       if (!isOffered) continue;
       if (record.retry !== undefined) record.retry.offeredTo = session.sessionId;
       deps.timeToApplied.offered(session.offers, push.generation, deps.clock.monotonic());
@@ -140,7 +138,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     return push.payload.length;
   };
 
-  /** Releases the history of a session that was closed while it was being loaded: nothing else would. */
+  /** Releases a history that was loaded while its session was being closed. */
   const releaseIfClosed = (session: SessionState): void => {
     if (session.closed && !sessions.has(session.nodeId)) histories.release(session.nodeId);
   };

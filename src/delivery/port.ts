@@ -1,7 +1,4 @@
-/**
- * Delivery as the agent transport and REST see it. Types only. Implements
- * `docs/contract/agent-protocol.md#configuration`.
- */
+/** Delivery as the agent transport and REST see it. Implements `docs/contract/agent-protocol.md#configuration`. */
 import type { ApplyError } from '../domain/agents/facts.js';
 import type { NodeState } from '../domain/node/node.js';
 import type { SealedSecret } from '../domain/secret/sealed.js';
@@ -12,16 +9,16 @@ export { offlineAfterSeconds } from '../domain/settings/settings.js';
 export type { ApplyError } from '../domain/agents/facts.js';
 export type { ServingState } from '../projections/port.js';
 
-/** One whole snapshot, encoded once and shared by every stream that sends it. */
+/** A snapshot, encoded once and shared by all streams that send it. */
 export interface SnapshotPush {
   readonly generation: number;
   /** 32 bytes. */
   readonly checksum: Uint8Array;
-  /** Bytes of a `ServicePayload` that holds the `ConfigUpdate`, ready to be fragmented and encrypted. */
+  /** A `ServicePayload` with the `ConfigUpdate`, ready to be fragmented and encrypted. */
   readonly payload: Uint8Array;
 }
 
-/** The one-slot queue of a session: an offer replaces the one that has not been sent. Never throws, never waits. */
+/** The one-slot queue of a session: a new offer replaces an unsent one. Never throws or waits. */
 export interface PushSlot {
   offer(push: SnapshotPush): void;
 }
@@ -29,7 +26,7 @@ export interface PushSlot {
 export type ConfigAnswer =
   | { readonly kind: 'snapshot'; readonly push: SnapshotPush }
   | { readonly kind: 'unchanged'; readonly generation: number }
-  /** A generation raise too soon after the last one: SessionClose OVERLOADED. */
+  /** The generation was raised too recently: SessionClose OVERLOADED. */
   | { readonly kind: 'raised_too_soon'; readonly reported: number; readonly retryAfterMs: number }
   /** Above 2^53-1 or more than 2^32 ahead: PROTOCOL_ERROR, FAILED_PRECONDITION. */
   | { readonly kind: 'absurd_version' }
@@ -44,31 +41,25 @@ export interface ApplyReport {
   readonly durationMs: number;
 }
 
-/** One agent session as delivery sees it, from its hello to its end. */
+/** An agent session as delivery sees it, from its hello to its end. */
 export interface NodeSession {
   /** Answers a ConfigRequest. Nothing is offered to the slot before the first one. */
   request(configVersion: bigint, checksum: Uint8Array): Promise<ConfigAnswer>;
-  /**
-   * Called when the agent's next report is about a snapshot that others are being sent as well: resolves when the
-   * report may be worked on. Undefined when that is now.
-   */
+  /** Resolves when the agent's next report may be processed, because it may have to wait for a fan-out; undefined: now. */
   reportTurn(): Promise<void> | undefined;
   /**
-   * Takes an apply report. One that fits neither the newest nor the last-good snapshot is counted and ignored.
-   * @param at when it came, monotonic milliseconds
+   * Handles an apply report. One that fits neither the newest nor the last-good snapshot is counted and ignored.
+   * @param at when it arrived, monotonic milliseconds
    */
   report(report: ApplyReport, at: number): Promise<void>;
-  /** A push was handed to the network as a whole, which makes the node's apply state `pushed`. */
+  /** A push was sent completely: the node's apply state becomes `pushed`. */
   sent(push: SnapshotPush): void;
-  /**
-   * RELOAD_CONFIG was sent: the next request gets the newest snapshot although it was rejected.
-   * @throws ServiceError `unavailable`
-   */
+  /** RELOAD_CONFIG was sent: the next request gets the newest snapshot even if it was rejected. @throws ServiceError `unavailable` */
   reload(): Promise<void>;
   close(): void;
 }
 
-/** A node's snapshot as operators see it: every secret is `"***"`. */
+/** A node's snapshot for operators: every secret is `"***"`. */
 export interface SnapshotJson {
   readonly generation: number;
   /** Lower-case hex. */
@@ -81,7 +72,7 @@ export type { AgentCommandName } from '../domain/node/node.js';
 
 export interface Delivery {
   state(): ServingState;
-  /** Calls back when the state changes. @returns a function that stops listening */
+  /** @returns how to stop listening */
   onStateChange(listener: (state: ServingState) => void): () => void;
 
   node(nodeId: string): NodeState | undefined;
@@ -90,13 +81,13 @@ export interface Delivery {
   verifier(nodeId: string): SealedSecret | undefined;
   /** The newest generation of a node, or undefined for an unknown node. */
   generation(nodeId: string): number | undefined;
-  /** Calls back when a node's PSK was replaced or the node was deleted, before the command is answered. */
+  /** Calls back when a node's PSK is replaced or the node is deleted, before the command is answered. */
   onRevoked(listener: (nodeId: string) => void): () => void;
 
   openNodeSession(nodeId: string, sessionId: string, slot: PushSlot): NodeSession;
-  /** The newest generation that was sent as a whole to an open session of this instance. */
+  /** The newest generation that was sent completely to an open session of this instance. */
   pushed(nodeId: string): { readonly generation: number; readonly at: number } | undefined;
-  /** For how many milliseconds the node's agent has not taken what it is offered here; 0 while nothing waits for it. */
+  /** For how many milliseconds the agent has taken nothing of what is offered here; 0 while nothing waits. */
   unsentMs(nodeId: string): number;
 
   /**

@@ -1,20 +1,19 @@
 /**
- * When apply reports are worked on. While a change is fanned out they wait, because every agent that has it answers at
- * once, and what follows from an answer (facts, the last-good snapshot, read models) costs more than the push to the
- * next agent. Afterwards, and when the first has waited long enough, they pass in order of arrival, a few in each turn
- * of the event loop. Bounded by the reports that sessions may have waiting. Implements `docs/architecture.md#a-push`.
+ * When apply reports are processed. During a fan-out they wait, because handling an agent's answer costs more than the push to
+ * the next agent. Afterwards, or after a bounded wait, they pass in order of arrival, a few per turn of the event loop. Sessions
+ * bound how many can wait. Implements `docs/architecture.md#a-push`.
  */
 import { yieldToEventLoop } from '../kernel/background.js';
 
-/** Apply reports that are worked on before the event loop gets a turn. @internal exported for tests */
+/** Apply reports per turn of the event loop. @internal exported for tests */
 export const sliceReports = 32;
-/** How long a fan-out may hold them up: longer than one of all nodes takes, shorter than any node's presence lease. @internal exported for tests */
+/** How long a fan-out may delay them: longer than a fan-out to all nodes, shorter than any presence lease. @internal exported for tests */
 export const reportTurnMs = 2_000;
 
 export interface ReportTurns {
-  /** Resolves when the report may be worked on; undefined if it may be at once. */
+  /** Resolves when the report may be processed; undefined: now. */
   turn(): Promise<void> | undefined;
-  /** The fan-out has come to its end. */
+  /** The fan-out has ended. */
   wake(): void;
   /** Lets everything pass at once. */
   close(): void;

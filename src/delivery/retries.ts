@@ -1,8 +1,7 @@
 /**
- * When a rejected newest generation becomes its node's target again: after a time that grows, and when the agent was told to
- * reload. The schedule lies in the node's apply history record, so it outlives the node's sessions here, and begins anew on
- * another instance. This decides when; which snapshot is the target then is in `target.ts`.
- * Implements `docs/contract/agent-protocol.md#configuration`, "A reject is not for ever".
+ * When a rejected newest generation becomes its node's target again: after growing delays, and when the agent is told to
+ * reload. The schedule is kept in the node's apply history record, so it outlives sessions, and starts over on another instance.
+ * `target.ts` chooses the target. Implements `docs/contract/agent-protocol.md#configuration`, "A reject is not for ever".
  */
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
@@ -12,23 +11,23 @@ import type { ApplyHistories, ApplyHistoryRecord } from './apply-history.js';
 export interface Retry {
   readonly generation: number;
   readonly rejectedAt: number;
-  /** How often it has fallen due. */
+  /** How often it has been due. */
   times: number;
   dueAt: number;
   /** It is the target until the node reports on it. */
   isTarget: boolean;
-  /** The session that was offered it since it became the target: a reject on another one repeats an earlier report. */
+  /** The session that was offered the target; a reject from another session repeats an earlier report. */
   offeredTo: string | undefined;
 }
 
 export interface Retries {
-  /** The node rejected a snapshot, on this session. */
+  /** The node rejected a snapshot in this session. */
   rejected(record: ApplyHistoryRecord, generation: number, sessionId: string): void;
-  /** A request of the node's agent is about to be answered: retries that fell due while it was away are due now. */
+  /** A request is about to be answered: a retry that fell due meanwhile is due now. */
   asked(record: ApplyHistoryRecord): void;
   /** The agent was told to ask for its whole configuration. */
   reload(record: ApplyHistoryRecord): void;
-  /** Offers what has fallen due to nodes with a session here, as many as a second may: to be called once a second. */
+  /** Offers due retries to nodes with a session here, up to the limit per second. Must be called once a second. */
   tick(): void;
 }
 
@@ -39,11 +38,11 @@ export interface RetriesDeps {
   random(): number;
   /** The newest generation of a node. */
   generation(nodeId: string): number | undefined;
-  /** Offers the node's newest snapshot to its sessions, although they were offered it before. */
+  /** Offers the node's newest snapshot to its sessions again. */
   offer(nodeId: string): void;
 }
 
-/** The rejected generation that is the node's target all the same. */
+/** The rejected generation that is the target again, if any. */
 export const tryAgain = ({ retry }: ApplyHistoryRecord): number | undefined =>
   retry?.isTarget === true ? retry.generation : undefined;
 
@@ -55,7 +54,7 @@ export function createRetries(deps: RetriesDeps): Retries {
   const nodes = new Set<string>();
   const jittered = (ms: number): number => Math.round(ms * (1 - jitter + 2 * jitter * deps.random()));
 
-  /** @returns undefined for a node that has not rejected its newest generation */
+  /** Undefined for a node that has not rejected its newest generation. */
   const retryOf = (record: ApplyHistoryRecord): Retry | undefined => {
     const generation = deps.generation(record.nodeId);
     if (generation === undefined || !record.history.rejected.some((reject) => reject.generation === generation)) {
@@ -76,11 +75,11 @@ export function createRetries(deps: RetriesDeps): Retries {
     retry.offeredTo = undefined;
   };
 
-  /** @returns whether it has fallen due since it was asked last */
+  /** Whether it has fallen due since the last call. */
   const hasFallenDue = (retry: Retry): boolean => {
     const now = clock.monotonic();
     if (now < retry.dueAt) return false;
-    // Several may have passed while the node was away: they are one.
+    // Several that passed while the node was away count as one.
     while (retry.dueAt <= now) {
       retry.times += 1;
       const after = afterMs[retry.times];

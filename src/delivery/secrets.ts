@@ -1,7 +1,6 @@
 /**
- * Opens the secrets of a compiled snapshot. The compiler leaves placeholders, so that its output can be compared and
- * shown; they become bytes here, while a snapshot is encoded for its agent.
- * Implements `docs/contract/domain.md#commands-and-events` (sealed secrets).
+ * Opens the secrets of a compiled snapshot while it is encoded. The compiler's output has placeholders, so that it can be
+ * compared and shown. Implements `docs/contract/domain.md#commands-and-events` (sealed secrets).
  */
 import type { SecretPlaceholder } from '../domain/snapshot/snapshot.js';
 import type { Keyring } from '../security/keyring.js';
@@ -10,7 +9,7 @@ import { isSealedValue } from '../security/sealing.js';
 /** Opens one placeholder. @throws SecretUnreadableError */
 export type SecretOpener = (placeholder: SecretPlaceholder) => Uint8Array;
 
-/** A secret that cannot be opened, and a retry will not help. The message names its place, never its value. */
+/** A secret cannot be opened, and a retry will not help. The message names its place, never its value. */
 class SecretUnreadableError extends Error {
   constructor(placeholder: SecretPlaceholder, reason: string) {
     super(`the secret ${placeholder.field} of ${placeholder.resource_id} cannot be opened: ${reason}`);
@@ -18,7 +17,6 @@ class SecretUnreadableError extends Error {
   }
 }
 
-/** An opener that uses the installation's keyring. */
 export function openerOf(keyring: Pick<Keyring, 'open'>): SecretOpener {
   return (placeholder) => {
     const { secret, stream, resource_id: resourceId, field } = placeholder;

@@ -1,6 +1,5 @@
 /**
- * The open node sessions of this instance, by node, and what each has been sent so far. Holds no rule about what a node
- * should have (`target.ts`) and answers no request (`answer.ts`).
+ * The open node sessions of this instance, and what each has been sent. `target.ts` has the rules, `answer.ts` answers requests.
  * Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import type { Clock } from '../kernel/clock.js';
@@ -11,19 +10,19 @@ export interface SessionState {
   readonly nodeId: string;
   readonly sessionId: string;
   readonly slot: PushSlot;
-  /** Its first ConfigRequest has been answered: pushes may be offered. */
+  /** Its first ConfigRequest is answered, so pushes may be offered. */
   opened: boolean;
-  /** Requests that are being answered. Meanwhile nothing is offered, so that no offer overtakes an answer. */
+  /** Requests being answered; meanwhile nothing is offered, so that no offer overtakes an answer. */
   answering: number;
-  /** The newest generation that was considered for it, whether or not it was the target then. */
+  /** The newest generation considered for it, whether or not it was offered. */
   considered: number;
   pushed: { readonly generation: number; readonly at: number } | undefined;
-  /** The newest push that it was offered and that its agent has not taken, and since when nothing was taken, monotonic. */
+  /** The newest offer that the agent has not taken, and since when it has taken nothing, monotonic. */
   unsent: { readonly generation: number; readonly since: number } | undefined;
-  /** The offer that it has not answered yet, to measure the time to applied. */
+  /** Offers without an answer yet, to measure the time to applied. */
   readonly offers: Offers;
   closed: boolean;
-  /** A newer session of its node has said hello: further reports of this one do not count. */
+  /** A newer session of its node has said hello: its reports no longer count. */
   superseded: boolean;
 }
 
@@ -66,7 +65,7 @@ export function createSessionRegistry() {
       return true;
     },
     has: (nodeId: string): boolean => byNode.has(nodeId),
-    /** The sessions that a push of this generation may be offered to. */
+    /** The sessions to which a push of this generation may be offered. */
     waitingFor(nodeId: string, generation: number): readonly SessionState[] {
       return [...(byNode.get(nodeId) ?? [])].filter(
         ({ opened, answering, considered }) => opened && answering === 0 && considered < generation,
@@ -80,7 +79,7 @@ export function createSessionRegistry() {
       const all = [...(byNode.get(nodeId) ?? [])].flatMap(({ pushed }) => (pushed === undefined ? [] : [pushed]));
       return all.sort((a, b) => b.generation - a.generation)[0];
     },
-    /** Monotonic time since which no session of the node takes its offers; undefined if one does, or if there is no session. */
+    /** Since when no session of the node takes its offers, monotonic; undefined if one does, or there is none. */
     unsentSince(nodeId: string): number | undefined {
       let latest: number | undefined;
       for (const { unsent } of byNode.get(nodeId) ?? []) {
@@ -95,12 +94,12 @@ export function createSessionRegistry() {
   };
 }
 
-/** Notes that a push was offered. @param now monotonic milliseconds */
+/** @param now monotonic milliseconds */
 export function noteOffered(session: SessionState, push: SnapshotPush, now: number): void {
   session.unsent = { generation: push.generation, since: session.unsent?.since ?? now };
 }
 
-/** Notes that a push was sent as a whole. One older than the newest that was sent changes nothing. */
+/** Notes that a push was sent completely. */
 export function noteSent(
   session: SessionState,
   push: SnapshotPush,

@@ -1,8 +1,7 @@
 /**
- * A node's snapshot as operators see it: proto3 JSON with the proto's field names and `"***"` for every secret. Earlier ones
- * are compiled elsewhere (`src/projections/history/`).
- * The compiler's output has these names, and a placeholder for each secret: every placeholder is masked, in whatever field.
- * Implements `docs/contract/rest.md#nodes`.
+ * A node's snapshot for operators: proto3 JSON with the proto's field names and `"***"` for every secret. The compiler's output
+ * already has these names, and placeholders for secrets, which are masked wherever they occur. `src/projections/history/`
+ * compiles earlier snapshots. Implements `docs/contract/rest.md#nodes`.
  */
 import { compileNode } from '../domain/compile/compile-node.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
@@ -19,15 +18,12 @@ const masked = '***';
 export interface SnapshotJsonDeps {
   fleet(): Fleet;
   readonly newest: Pick<NewestSnapshots, 'stamp'> & CompilerCheck;
-  /** Compiles the snapshot at the newest generation not above one, secrets sealed; undefined when there is none. */
+  /** Compiles the snapshot at the newest generation up to this one, secrets sealed; undefined if there is none. */
   compileEarlier(nodeId: string, generation: number): Promise<NodeSnapshot | undefined>;
   readonly openSecret: SecretOpener;
 }
 
-/**
- * @returns a function that gives a node's snapshot JSON, the newest or the one at the newest generation not above the given
- *   one; undefined for an unknown node and before its first generation; it throws ServiceError
- */
+/** @returns `Delivery.snapshotJson` */
 export function createSnapshotJson(
   deps: SnapshotJsonDeps,
 ): (nodeId: string, generation?: number) => Promise<SnapshotJson | undefined> {
@@ -52,7 +48,7 @@ export function createSnapshotJson(
   };
 }
 
-/** The secrets of an earlier snapshot are opened only to compute the checksum of the bytes that an agent would get. */
+/** Opens the secrets only to compute the checksum of the bytes that an agent would get. */
 function earlierJson(snapshot: NodeSnapshot, openSecret: SecretOpener): SnapshotJson {
   const push = encodeSnapshot(snapshot, openSecret);
   return { ...stampOf(push), snapshot: snapshotToJson(snapshot, push.checksum) };
@@ -94,7 +90,7 @@ const prefixes = new Map([
   ['role', 'L3_ROLE_'],
 ]);
 
-/** Lists of messages are in no message but the whole. A loop: entries as pairs take four times as long. */
+/** Only the whole snapshot has lists of messages. A loop, because `Object.entries` takes four times as long. */
 function fieldsOf(message: object): object {
   const shown: Record<string, unknown> = {};
   for (const name in message) {

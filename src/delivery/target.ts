@@ -9,35 +9,33 @@ import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 import { limits } from '../kernel/limits.js';
 import type { SnapshotPush } from './port.js';
 
-/** Names one exact snapshot: another compiler or another log gives the same generation another checksum. */
+/** Identifies one exact snapshot: with another compiler or log, the same generation has another checksum. */
 export interface Stamp {
   readonly generation: number;
   /** Lower-case hex. */
   readonly checksum: string;
 }
 
-/** The stamp of an encoded snapshot. */
 export function stampOf({ generation, checksum }: Pick<SnapshotPush, 'generation' | 'checksum'>): Stamp {
   return { generation, checksum: Buffer.from(checksum).toString('hex') };
 }
 
-/** A snapshot that a node rejected, as it did last. */
+/** A node's last reject of a snapshot. */
 export interface Reject extends Stamp {
-  /** The session that reported it; undefined when this instance has it from the log. */
+  /** The session that reported it; undefined if it is known from the log. */
   readonly sessionId: string | undefined;
   /** A digest of its errors. */
   readonly errors: string;
 }
 
-/** Knowledge about a node's applies, beside its newest snapshot. */
 export interface ApplyHistory {
-  /** The newest snapshot that it applied and whose exact bytes are stored. */
+  /** The newest applied snapshot whose exact bytes are stored. */
   readonly lastGood: Stamp | undefined;
-  /** Snapshots that it rejected, without applying it or a later one since. Only the newest and the last-good one matter. */
+  /** Snapshots that it rejected without applying them or later ones since. Only the newest and the last-good one matter. */
   readonly rejected: readonly Reject[];
-  /** The apply that was recorded last: a repeat is not recorded again. */
+  /** The last recorded apply; a repeat is not recorded again. */
   readonly applied: Stamp | undefined;
-  /** A reject was recorded after it, so the next apply is no repeat. */
+  /** A reject was recorded after it, so the next apply is not a repeat. */
   readonly rejectedSince: boolean;
 }
 
@@ -57,22 +55,18 @@ export type Target = 'newest' | 'last_good';
 export const sameStamp = (a: Stamp | undefined, b: Stamp | undefined): boolean =>
   a !== undefined && b !== undefined && a.generation === b.generation && a.checksum === b.checksum;
 
-/** The node's reject of the snapshot, if it has not applied it since. */
 export const rejectOf = (history: ApplyHistory, stamp: Stamp): Reject | undefined =>
   history.rejected.find((entry) => sameStamp(entry, stamp));
 
-/**
- * The target of a node whose newest configuration is `newest`.
- * @param again the rejected generation that is due to be tried again, if any
- */
+/** The target of a node. @param again the rejected generation that is due for a retry */
 export function targetOf(newest: Stamp, history: ApplyHistory, again?: number): Target {
   if (again === newest.generation || rejectOf(history, newest) === undefined) return 'newest';
   const { lastGood } = history;
-  // No snapshot is left that it has not rejected, so it is offered the newest, which it should run.
+  // If it has rejected both, it is offered the newest.
   return lastGood !== undefined && rejectOf(history, lastGood) === undefined ? 'last_good' : 'newest';
 }
 
-/** The node runs the snapshot: its rejects of this snapshot and of earlier ones no longer count. */
+/** The node runs the snapshot: rejects of this one and earlier ones no longer count. */
 export function afterApply(history: ApplyHistory, stamp: Stamp): ApplyHistory {
   return {
     ...history,
@@ -82,7 +76,7 @@ export function afterApply(history: ApplyHistory, stamp: Stamp): ApplyHistory {
   };
 }
 
-/** The node rejected the snapshot and still runs the one before. @param isRepeat it is not recorded again */
+/** The node rejected the snapshot. @param isRepeat the reject is not recorded again */
 export function afterReject(history: ApplyHistory, reject: Reject, isRepeat = false): ApplyHistory {
   const others = history.rejected.filter((entry) => !sameStamp(entry, reject));
   return {
@@ -92,10 +86,10 @@ export function afterReject(history: ApplyHistory, reject: Reject, isRepeat = fa
   };
 }
 
-/** The last reports of a node's agent, as the read models have them from the log. */
+/** The last recorded reports of a node's agent. */
 export type RecordedApplyReports = Pick<NodeAgentFacts, 'applied' | 'rejected' | 'version_conflict_at'>;
 
-/** A node's apply history as the log has it. */
+/** A node's apply history according to the log. */
 export function applyHistoryOf({ applied, rejected }: RecordedApplyReports, lastGood: Stamp | undefined): ApplyHistory {
   const stamp = ({ generation, checksum }: Stamp): Stamp => ({ generation, checksum });
   return {
@@ -109,10 +103,9 @@ export function applyHistoryOf({ applied, rejected }: RecordedApplyReports, last
 }
 
 /**
- * The node names the snapshot that it is recorded to have applied, and whose bytes are kept, at its newest generation: that
- * is its newest snapshot, without compiling and encoding it. It was recorded when it was compared with the newest one, and
- * no other is made of the same generation while log and compiler are the same. So a fleet that comes back after a restart
- * is served from its records.
+ * Whether the claimed snapshot is the newest one, without compiling it: it has the newest generation, is recorded as applied,
+ * and its bytes are stored. It was compared with the newest one when it was recorded, and the same log and compiler always
+ * make the same snapshot. So a fleet that comes back after a restart is served from records.
  */
 export const isRecordedNewest = (
   claimed: Stamp | undefined,
@@ -121,13 +114,13 @@ export const isRecordedNewest = (
 ): claimed is Stamp =>
   claimed?.generation === generation && sameStamp(claimed, applied) && sameStamp(claimed, lastGood);
 
-/** How the version in a ConfigRequest relates to the node's generation, before its target is considered. */
+/** How the version in a ConfigRequest relates to the node's generation. */
 export type VersionClaim =
   /** Above 2^53-1, or more than 2^32 ahead. */
   | 'absurd'
   /** Above the node's generation, which must be raised first. */
   | 'ahead'
-  /** The node's generation: whether it is the same snapshot depends on the checksum. */
+  /** The node's generation; the checksum decides whether it is the same snapshot. */
   | 'equal'
   /** Below the node's generation, or no configuration at all. */
   | 'behind';
@@ -140,7 +133,7 @@ export function versionClaim(configVersion: bigint, newestGeneration: number): V
   return ahead === 0n ? 'equal' : 'behind';
 }
 
-/** Which snapshot a generation and a checksum name. Both must match: either alone names none. */
+/** Which snapshot is claimed. Generation and checksum must both match. */
 export function snapshotNamed(
   claimed: Stamp,
   newest: Stamp | undefined,
@@ -150,7 +143,7 @@ export function snapshotNamed(
   return sameStamp(claimed, lastGood) ? 'last_good' : undefined;
 }
 
-/** @param errors as reported; their strings are bounded by the protocol */
+/** The errors up to the limit for recording, with a note of how many are omitted. */
 export function recordedErrors(errors: readonly ApplyError[]): readonly ApplyError[] {
   let bytes = 0;
   const end = errors.findIndex((error) => {
@@ -163,7 +156,7 @@ export function recordedErrors(errors: readonly ApplyError[]): readonly ApplyErr
   return [...errors.slice(0, end), { resource_type: '', resource_id: '', path: '', message }];
 }
 
-/** Tells whether two rejects object to the same, without keeping their errors. @param errors as they are recorded */
+/** Compares rejects without keeping their errors. @param errors as recorded */
 export function errorsDigest(errors: readonly ApplyError[]): string {
   const texts = errors.map(({ resource_type, resource_id, path, message }) => [
     resource_type,

@@ -1,11 +1,10 @@
 /**
- * How long agents take from the offer of a snapshot until they say that they run it, or something newer. The clock begins
- * with the first offer that is not applied yet, so a stream of edits that an agent cannot keep up with shows as one long
- * wait, not as many short ones. A rejected snapshot is not waited for any more. Decides nothing.
+ * Measures the time from the offer of a snapshot until the agent has applied it or a newer one. It starts with the oldest offer
+ * that is not applied, so a stream of edits that an agent cannot keep up with shows as one long wait. A reject ends the wait.
  */
 import { Histogram } from 'prom-client';
 
-/** Snapshots that were offered to one session and are neither applied nor rejected, the oldest first. */
+/** Snapshots offered to one session and neither applied nor rejected, oldest first. */
 export type Offers = { readonly generation: number; readonly at: number }[];
 
 export interface TimeToApplied {
@@ -17,7 +16,7 @@ export interface TimeToApplied {
   readonly seconds: Histogram;
 }
 
-/** When more are outstanding, the newest replaces the one before: the oldest decides. */
+/** If more are outstanding, the newest replaces the one before it. */
 const offersMax = 8;
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
@@ -28,7 +27,7 @@ export function createTimeToApplied(): TimeToApplied {
     buckets,
     registers: [],
   });
-  /** Takes out what the generation settles. @returns when the oldest of it was offered */
+  /** Removes offers up to the generation. @returns when the oldest of them was made */
   const settle = (offers: Offers, generation: number): number | undefined => {
     const settled = offers.filter((offer) => offer.generation <= generation);
     for (const offer of settled) offers.splice(offers.indexOf(offer), 1);

@@ -1,7 +1,6 @@
 /**
- * A compiled snapshot as wire messages: names become enum numbers, placeholders become bytes. Written field by field,
- * so that a field added to one side only does not compile, or is seen in review; and without spreads, which take ten times
- * as long. Implements `docs/contract/wire.md#configuration`.
+ * A compiled snapshot as wire messages: names become enum numbers, placeholders become bytes. Written field by field, so that a
+ * field added to one side only does not compile, and without spreads, which take ten times as long. Implements `docs/contract/wire.md#configuration`.
  */
 import type * as compiled from '../domain/snapshot/snapshot.js';
 import type {
@@ -33,7 +32,7 @@ import type { SecretOpener } from './secrets.js';
 
 const noBytes = Buffer.alloc(0);
 
-/** The parts of a RuntimeConfigSnapshot that hold configuration. All three are always present. */
+/** The configuration in a RuntimeConfigSnapshot. All parts are always present. */
 export interface WireParts {
   readonly gateway: GatewayConfig;
   readonly l3: L3TunnelConfig;

@@ -223,7 +223,7 @@ describe('a receiver', () => {
       (response: ServerResponse) => {
         response.socket?.end('nonsense\r\n\r\n');
       },
-      { status: null, error: /no HTTP/ },
+      { status: null, error: /not HTTP/ },
     ],
     [
       'hangs up',
