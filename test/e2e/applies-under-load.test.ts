@@ -17,8 +17,8 @@ import { startEventStoreDbProcess } from '../servers/eventstoredb-process.js';
 import { ferretDbBuilt, startFerretDb } from '../servers/ferretdb-process.js';
 
 const instances = ['a', 'b', 'c'] as const;
-const writersOfEach = 3;
-const applies = 21;
+const writersOfEach = 2;
+const applies = 9;
 const nodesOfEach = 3;
 const patienceMs = 120_000;
 

@@ -1,17 +1,16 @@
 /**
  * Kills the real service with kill -9 under load: after each restart every acknowledged command is there, no command is
- * there in part, and no generation is lower. SVC_TEST_KILLS sets how often it is killed.
+ * there in part, and no generation is lower. SVC_TEST_KILLS sets how often it is killed. `chaos.test.ts` kills instances on
+ * EventStoreDB and MongoDB.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
 import type { ServiceProcess } from '../../scripts/stack/service.js';
 import { prepareService } from '../../scripts/stack/service.js';
-import { onStorePairs } from '../support/store-pairs.js';
-import type { StorePair } from '../support/store-pairs.js';
 
 interface Item {
   readonly id: string;
@@ -36,23 +35,19 @@ async function listAll<T>(admin: RestClient, path: string): Promise<T[]> {
   }
 }
 
-onStorePairs('kill -9 under load', (stores) => {
-  // Fewer on external stores, which are slower.
-  const kills = Number(process.env['SVC_TEST_KILLS'] ?? (stores.external ? 3 : 6));
-  const callers = stores.external ? 3 : 8;
+describe('kill -9 under load', () => {
+  const kills = Number(process.env['SVC_TEST_KILLS'] ?? 4);
+  const callers = 8;
   let folder: string;
-  let pair: StorePair;
   let service: ServiceProcess;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'svc-crash-'));
-    pair = await stores.open();
-    service = await prepareService({ dataDir: folder, env: { ...pair.env, SVC_LOG_LEVEL: 'warn' } });
+    service = await prepareService({ dataDir: folder, env: { SVC_LOG_LEVEL: 'warn' } });
   });
 
   afterAll(async () => {
     await service.stop();
-    await pair.close();
     await rm(folder, { recursive: true, force: true });
   });
 

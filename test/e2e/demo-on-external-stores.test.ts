@@ -1,9 +1,11 @@
-/** The demo on the stores that its environment names: it runs the same steps and refuses stores that are not empty. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+/** The demo on EventStoreDB and MongoDB: it runs the same steps and refuses stores that are not empty. */
+import { describe, expect, test } from 'vitest';
 import { withOwnDatabase, withoutCredentials } from '../../scripts/stack/demo-stores.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { openEventStoreDb } from '../../src/storage/eventstoredb/open.js';
 import { runScript } from '../support/programs.js';
+import { append, nodeCreated } from '../support/read-side.js';
 import { externalStores, externalStoresBuilt } from '../support/store-pairs.js';
-import type { StorePair } from '../support/store-pairs.js';
 
 interface Outcome {
   readonly code: number | null;
@@ -21,40 +23,30 @@ const succeeded = (output: string): readonly number[] =>
 const everyStep = Array.from({ length: steps }, (_, index) => index + 1);
 
 describe.skipIf(!externalStoresBuilt())('the demo', () => {
-  let pair: StorePair;
-  beforeAll(async () => {
-    pair = await externalStores.open();
-  });
-  afterAll(() => pair.close());
-
-  test('completes every step on the stores that the environment names, and refuses to run there again', async () => {
-    // Without a database in the URL, the demo creates one.
-    const env: Readonly<Record<string, string>> = {
-      ...pair.env,
-      SVC_MONGODB_URL: pair.env['SVC_MONGODB_URL']!.replace(/(:\d+)\/[^?]*/, '$1'),
-    };
-    const first = await demo([], env);
-    expect(first.output).toContain('Every step succeeded');
-    expect(first.code).toBe(0);
-    expect(succeeded(first.output)).toEqual(everyStep);
-    const title = first.output.split('✔')[0];
-    expect(title).toContain(`Log: EventStoreDB, ${withoutCredentials(env['SVC_EVENTSTORE_URL']!)}\n`);
-    expect(title).toMatch(/Read models: MongoDB, mongodb:\/\/[^/]+\/svc_demo_[0-9a-f]{12}\n/);
-    expect(first.output).not.toContain(env['SVC_MASTER_KEY']);
-
-    const again = await demo([], env);
-    expect(again.code).toBe(1);
-    expect(again.output).toMatch(
-      /^The demo needs empty stores: its log has events in svc-[a-z-]+\. Set SVC_EVENTSTORE_URL/,
-    );
-    expect(succeeded(again.output)).toEqual([]);
+  test('completes every step on the test servers, and names the stores that it uses', async () => {
+    const { code, output } = await demo(['--test-servers'], {});
+    expect(output).toContain('Every step succeeded');
+    expect(code).toBe(0);
+    expect(succeeded(output)).toEqual(everyStep);
+    const [title] = output.split('✔');
+    expect(title).toMatch(/Log: EventStoreDB, esdb:\/\/127\.0\.0\.1:\d+\n/);
+    expect(title).toMatch(/Read models: MongoDB, mongodb:\/\/127\.0\.0\.1:\d+\/svc\n/);
   }, 150_000);
 
-  test('starts the test servers with --test-servers', async () => {
-    const { code, output } = await demo(['--test-servers'], {});
-    expect(output).toContain('Log: EventStoreDB, esdb://127.0.0.1:');
-    expect(succeeded(output)).toEqual(everyStep);
-    expect(code).toBe(0);
+  test('refuses the stores that its environment names when they are not empty', async () => {
+    const { env, close } = await externalStores.open();
+    try {
+      const log = openEventStoreDb({ url: env['SVC_EVENTSTORE_URL']!, logger: silentLogger });
+      await append(log, nodeCreated('a node'));
+      await log.close();
+      const { code, output } = await demo([], env);
+      expect(code).toBe(1);
+      expect(output).toMatch(/^The demo needs empty stores: its log has events in svc-fleet\. Set SVC_EVENTSTORE_URL/);
+      expect(output).not.toContain(env['SVC_MASTER_KEY']);
+      expect(succeeded(output)).toEqual([]);
+    } finally {
+      await close();
+    }
   }, 150_000);
 });
 

@@ -1,5 +1,5 @@
 /**
- * The event feed over a log of the largest commands, with a heap of 512 MiB: what a page or a stream costs follows from what it
+ * The event feed over a log of the largest commands, with a heap of 256 MiB: what a page or a stream costs follows from what it
  * asks for, so that eight readers at once get all of it, and the process lives. Cites `docs/contract/automation.md#event-feed`.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -25,7 +25,7 @@ import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openEventStream } from '../support/event-stream.js';
 
-const commands = 500;
+const commands = 250;
 const readers = 8;
 /** Every so many commands are of another user: where the readers begin. */
 const share = Math.ceil(commands / readers);
@@ -110,7 +110,7 @@ const partOf = (reader: number): readonly string[] => ids.slice(reader * share +
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-full-'));
   ids = await writeLog(folder);
-  const env = { NODE_OPTIONS: '--max-old-space-size=512' };
+  const env = { NODE_OPTIONS: '--max-old-space-size=256' };
   service = await prepareService({ dataDir: folder, env, readyWithinMs: 240_000 });
   await service.start();
   admin = await signIn(service.url, 'admin', service.adminPassword);

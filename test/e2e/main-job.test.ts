@@ -1,6 +1,6 @@
 /**
- * The main job with the real service and real agents as processes, on each pair of stores: connect, deploy, relay, edit,
- * revoke, restart.
+ * The main job with the real service and real agents as processes: connect, deploy, relay, edit, revoke, restart. On
+ * EventStoreDB and MongoDB, `several-instances.test.ts` does the same with two instances.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -9,15 +9,13 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { eventually, freePorts } from '../../scripts/stack/process.js';
 import type { RunningProgram } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
 import type { ServiceProcess } from '../../scripts/stack/service.js';
 import { prepareService } from '../../scripts/stack/service.js';
-import { onStorePairs } from '../support/store-pairs.js';
-import type { StorePair } from '../support/store-pairs.js';
 
 interface NodeView {
   readonly id: string;
@@ -37,9 +35,8 @@ interface DeployedNode {
   readonly errors: NodeView['apply']['errors'];
 }
 
-onStorePairs('the main job', (stores) => {
+describe('the main job', () => {
   let folder: string;
-  let pair: StorePair;
   let service: ServiceProcess;
   let admin: RestClient;
   const agents = new Map<string, RunningProgram>();
@@ -80,8 +77,7 @@ onStorePairs('the main job', (stores) => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'svc-e2e-'));
-    pair = await stores.open();
-    service = await prepareService({ dataDir: folder, env: pair.env });
+    service = await prepareService({ dataDir: folder });
     await service.start();
     admin = await service.admin();
     await admin.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1, metrics_interval_secs: 5 });
@@ -100,7 +96,6 @@ onStorePairs('the main job', (stores) => {
     await Promise.all([...agents.values()].map((agent) => agent.stop()));
     await service.stop();
     for (const server of targets) server.close();
-    await pair.close();
     await rm(folder, { recursive: true, force: true });
   }, 120_000);
 
