@@ -17,12 +17,14 @@ function newest(path) {
   return Math.max(...readdirSync(path).map((name) => newest(join(path, name))));
 }
 
+/** Of the repository; it states the version. */
+const manifest = join(dirname(folder), 'package.json');
+
 function upToDate() {
   const sources = join(folder, 'src');
   if (!existsSync(built)) return false;
-  return (
-    !existsSync(sources) || Math.max(newest(sources), newest(join(folder, 'package.json'))) <= statSync(built).mtimeMs
-  );
+  if (!existsSync(sources)) return true;
+  return Math.max(...[sources, join(folder, 'package.json'), manifest].map(newest)) <= statSync(built).mtimeMs;
 }
 
 /** Packages in CommonJS expect `require`. */
@@ -40,6 +42,7 @@ export async function buildCli() {
     format: 'esm',
     target: 'node20',
     banner: { js: banner },
+    define: { PRODUCT_VERSION: JSON.stringify(JSON.parse(readFileSync(manifest, 'utf8')).version) },
     logLevel: 'error',
   });
 }

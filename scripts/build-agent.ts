@@ -7,6 +7,7 @@ import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { argv, stdout } from 'node:process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { version } from '../src/kernel/version.js';
 
 const timeoutMs = 60_000;
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -26,6 +27,7 @@ export function buildAgent(outfile: string): number {
     '--external:sodium-native',
     `--banner:js=#!/usr/bin/env node\nconst ownUrl = require('node:url').pathToFileURL(__filename).href;`,
     '--define:import.meta.url=ownUrl',
+    `--define:PRODUCT_VERSION=${JSON.stringify(version)}`,
     '--log-level=error',
   ];
   execFileSync(join(root, 'node_modules', 'esbuild', 'bin', 'esbuild'), options, { timeout: timeoutMs });

@@ -12,10 +12,13 @@ import { statusCommand } from './commands/status.js';
 import { topCommand } from './commands/top.js';
 import { everyCommand } from './program-tree.js';
 
+/** Defined by `build.js`. */
+declare const PRODUCT_VERSION: string;
+
 export function createProgram(): Command {
   const program = new Command('svcctl')
     .description('The command line of the gateway control service.')
-    .version('0.1.0')
+    .version(PRODUCT_VERSION)
     .option('--context <name>', 'use this context instead of the current one')
     .option('--ca-file <file>', 'trust the certificates of this file too', (file) => resolve(file))
     .option('--insecure', 'let the token go over plain http')

@@ -9,6 +9,7 @@ import { systemClock } from '../kernel/clock.js';
 import type { Clock } from '../kernel/clock.js';
 import { silentLogger } from '../kernel/logger.js';
 import type { Logger } from '../kernel/logger.js';
+import { version } from '../kernel/version.js';
 import type { AgentConfig } from './config.js';
 import { startSessionLoop } from './control/session-loop.js';
 import type { SessionEvents } from './control/session-loop.js';
@@ -17,7 +18,7 @@ import { createUsageMeter, hostAddresses } from './host.js';
 import { createRuntime } from './runtime.js';
 
 /** As sent in SessionOffer and AgentHello. */
-export const agentVersion = 'reference-agent/0.1.0';
+export const agentVersion = `reference-agent/${version}`;
 
 /** The features of `docs/contract/agent-protocol.md#configuration` that this agent supports. */
 const features = ['tcp_raw', 'tcp_sni', 'tcp_tls', 'tcp_reality', 'udp_raw', 'udp_enc', 'http', 'route_state'] as const;

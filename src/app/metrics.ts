@@ -12,7 +12,7 @@ import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import type { Projections } from '../projections/port.js';
 import type { LogChain } from '../security/log-chain/log-chain.js';
 import type { FleetCounts } from '../reports/sums.js';
-import { version } from './version.js';
+import { version } from '../kernel/version.js';
 
 /** A part with its own metrics. */
 export interface Measured {

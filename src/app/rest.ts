@@ -29,7 +29,7 @@ import { createRequestCounts } from '../transport/rest/server/request-records.js
 import { createRestSockets } from '../transport/rest/server/sockets.js';
 import type { Agents } from './agents.js';
 import type { Core } from './core.js';
-import { version } from './version.js';
+import { version } from '../kernel/version.js';
 import type { WebhookParts } from './webhooks.js';
 
 export interface RestOptions {

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readConfig } from '../../src/app/config/config.js';
 import { printableConfig, unknownVariables } from '../../src/app/config/variables.js';
 import { warnOfExposure } from '../../src/app/exposure.js';
-import { version } from '../../src/app/version.js';
+import { version } from '../../src/kernel/version.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 
 let folder: string;
