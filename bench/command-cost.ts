@@ -4,7 +4,6 @@
  * same time and are measured in turn, so the ratio of two sizes holds on any machine.
  */
 import { join } from 'node:path';
-import { startChild } from './child.js';
 import { median, rounded } from './figures.js';
 import type { Figure, Report } from './figures.js';
 import { upstreamId } from './fleet-log.js';
@@ -12,10 +11,9 @@ import { throughput, warmUpMs } from './http-caller.js';
 import type { HttpCaller } from './http-caller.js';
 import type { BenchOptions } from './options.js';
 import type { BenchService } from './stack.js';
-import { processorSeconds, withFolder, withService } from './stack.js';
+import { processorSeconds, withFolder, withService, writeFleet } from './stack.js';
 
 const callerCounts = [1, 32];
-const writeWithinMs = 300_000;
 
 interface Fleet {
   readonly nodes: number;
@@ -91,12 +89,8 @@ async function withFleets(
       const [nodes, ...rest] = left;
       if (nodes === undefined) return use(started);
       const dataDir = join(folder, `fleet-${nodes}`);
-      const writer = startChild('processes/fleet-writer', [dataDir]);
-      try {
-        await writer.ask('write', nodes, writeWithinMs);
-      } finally {
-        await writer.close();
-      }
+      // Each node has a chain to the next one, and each chain an upstream of its own.
+      await writeFleet(dataDir, { shape: { nodes, upstreams: nodes, chains: nodes } });
       return withService({ dataDir }, (service) => start(rest, [...started, { nodes, service }]));
     };
     return start(sizes, []);

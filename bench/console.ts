@@ -13,7 +13,6 @@ import { startChild } from './child.js';
 import { rounded, spread } from './figures.js';
 import type { Figure, Report } from './figures.js';
 import { createNodes } from './fleet-over-rest.js';
-import { usualAgents } from './options.js';
 import type { BenchOptions } from './options.js';
 import type { StartAgents } from './processes/agents.js';
 import { password, withService } from './stack.js';
@@ -28,7 +27,7 @@ const connectWithinMs = 300_000;
 export async function consoleBench(options: BenchOptions): Promise<Report> {
   const nodes = options.quick ? 500 : 10_000;
   const rounds = options.quick ? 10 : 100;
-  const agents = Math.min(nodes, usualAgents(options));
+  const agents = Math.min(nodes, options.agents ?? (options.quick ? 100 : 1_000));
   const browser = await openBrowser();
   if (browser === undefined) throw new Error('no browser runs here');
   try {

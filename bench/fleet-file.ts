@@ -9,12 +9,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { createRestClient } from '../scripts/stack/rest-client.js';
 import type { RestClient } from '../scripts/stack/rest-client.js';
-import { startChild } from './child.js';
 import { rounded } from './figures.js';
 import type { Figure, Report } from './figures.js';
 import type { FleetShape } from './fleet-log.js';
 import type { BenchOptions } from './options.js';
-import { metricsOf, residentBytes, withFolder, withService } from './stack.js';
+import { metricsOf, residentBytes, withFolder, withService, writeFleet } from './stack.js';
 import type { BenchService } from './stack.js';
 
 const shapes: { readonly [name: string]: FleetShape } = {
@@ -23,7 +22,6 @@ const shapes: { readonly [name: string]: FleetShape } = {
 };
 const quickShapes: typeof shapes = { nodes_100_chains_200: { nodes: 100, upstreams: 50, chains: 200 } };
 const changed = 50;
-const writeWithinMs = 600_000;
 const answerWithinMs = 300_000;
 const metricsReusedMs = 1_500;
 
@@ -40,12 +38,7 @@ export async function fleetFile({ quick }: BenchOptions): Promise<Report> {
   for (const [name, shape] of Object.entries(quick ? quickShapes : shapes)) {
     figures[name] = await withFolder(async (folder) => {
       const dataDir = join(folder, 'data');
-      const writer = startChild('processes/fleet-writer', [dataDir]);
-      try {
-        await writer.ask('fleet', shape, writeWithinMs);
-      } finally {
-        await writer.close();
-      }
+      await writeFleet(dataDir, { shape });
       return withService({ dataDir }, (service) => measure(service));
     });
   }

@@ -1,7 +1,4 @@
-/**
- * Creates a fleet over REST for the agents of a benchmark. Each node has a chain to its own upstream and one to an
- * upstream that all share, so that an edit can touch one node or all.
- */
+/** Creates nodes over REST for the agents of a benchmark, and compiles a snapshot of the size of theirs. */
 import { randomUUID } from 'node:crypto';
 import type { LightCredentials } from '../scripts/simulate/light/fleet.js';
 import { applyCommand } from '../src/domain/fleet/apply.js';
@@ -17,17 +14,6 @@ import { streams } from '../src/kernel/event.js';
 import { randomIds } from '../src/kernel/ids.js';
 import type { BenchService } from './stack.js';
 
-export interface BenchNode extends LightCredentials {
-  /** The upstream that only this node's chain uses, and that chain. */
-  readonly upstreamId: string;
-  readonly chainId: string;
-}
-
-export interface BenchFleet {
-  readonly nodes: readonly BenchNode[];
-  readonly sharedUpstreamId: string;
-}
-
 const endpoint = '192.0.2.10:8443';
 const hop = (node_id: string, listen_port: number) =>
   ({ node_id, listen_port, outer: 'tcp', security: 'raw' }) as const;
@@ -40,37 +26,6 @@ export async function createNodes(service: BenchService, count: number): Promise
     return { nodeId: node.id, controlPsk: node.control_psk };
   });
 }
-
-/** Nodes with both chains, deployed. */
-export async function createFleet(service: BenchService, count: number): Promise<BenchFleet> {
-  const shared = await service.admin.call<{ id: string }>('POST', '/api/l4-upstreams', { name: 'shared', endpoint });
-  const credentials = await createNodes(service, count);
-  const nodes = await spreadOver(service, count, async (post, index): Promise<BenchNode> => {
-    const node = credentials[index];
-    if (node === undefined) throw new RangeError(`there is no node ${index}`);
-    const upstream = await post<{ id: string }>('/api/l4-upstreams', { name: `own-${index}`, endpoint });
-    const chains: string[] = [];
-    for (const [name, port, upstream_id] of [
-      ['own', 20_000, upstream.id],
-      ['shared', 20_001, shared.id],
-    ] as const) {
-      const body = {
-        name: `${name}-${index}`,
-        payload: 'tcp',
-        hops: [hop(node.nodeId, port)],
-        target: { upstream_id },
-      };
-      const chain = await post<{ id: string }>('/api/l4-chains', body);
-      await post(`/api/l4-chains/${chain.id}/deploy`);
-      chains.push(chain.id);
-    }
-    return { ...node, upstreamId: upstream.id, chainId: chains[0] ?? '' };
-  });
-  return { nodes, sharedUpstreamId: shared.id };
-}
-
-/** Size of such a node's snapshot, which the floor sends as well. */
-export const snapshotBytes = (): number => snapshotOf([20_000, 20_001])().length;
 
 /** Compiles and encodes the snapshot of a node with a chain on each of these ports, again with each call. */
 export function snapshotOf(ports: readonly number[]): () => Uint8Array {

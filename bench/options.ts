@@ -12,9 +12,6 @@ export interface BenchOptions {
   readonly only: readonly string[];
 }
 
-/** How many agents a benchmark connects that is not about the largest fleets. */
-export const usualAgents = ({ quick, agents }: BenchOptions): number => agents ?? (quick ? 100 : 1_000);
-
 /** The options and the names of the benchmarks to run. @throws Error for an unknown option or a number out of range */
 export function readOptions(args: readonly string[]): {
   readonly options: BenchOptions;

@@ -8,17 +8,14 @@ import { attacks } from './attacks.js';
 import { commandCost } from './command-cost.js';
 import { commands } from './commands.js';
 import { consoleBench } from './console.js';
-import { convergence } from './convergence.js';
 import { events } from './events.js';
 import { machine } from './figures.js';
 import type { Report } from './figures.js';
 import { fleet } from './fleet.js';
 import { fleetFile } from './fleet-file.js';
-import { flood } from './flood.js';
 import { handshakes } from './handshakes.js';
 import { history } from './history.js';
 import { hops } from './hops.js';
-import { memory } from './memory.js';
 import type { BenchOptions } from './options.js';
 import { readOptions } from './options.js';
 import { reality } from './reality.js';
@@ -34,15 +31,12 @@ const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Rep
   commands,
   'command-cost': commandCost,
   replay,
-  convergence,
   fleet,
   'fleet-file': fleetFile,
   turns,
   handshakes,
   reality,
   'reality-shape': realityShape,
-  flood,
-  memory,
   adapters,
   events,
   attacks,

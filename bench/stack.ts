@@ -9,6 +9,8 @@ import type { RestClient } from '../scripts/stack/rest-client.js';
 import { prepareService } from '../scripts/stack/service.js';
 import type { ServiceProcess } from '../scripts/stack/service.js';
 export { processorSeconds } from '../scripts/stack/processor-time.js';
+import { startChild } from './child.js';
+import type { WrittenFleet } from './processes/fleet-writer.js';
 import { openCaller } from './http-caller.js';
 import type { HttpCaller } from './http-caller.js';
 
@@ -30,6 +32,18 @@ export async function withFolder<T>(use: (folder: string) => Promise<T>): Promis
   } finally {
     await rm(folder, { recursive: true, force: true });
     folders.delete(folder);
+  }
+}
+
+const writeWithinMs = 600_000;
+
+/** Writes the log of a fleet into a new data folder, in a process of its own. */
+export async function writeFleet(dataDir: string, fleet: WrittenFleet): Promise<void> {
+  const writer = startChild('processes/fleet-writer', [dataDir]);
+  try {
+    await writer.ask('write', fleet, writeWithinMs);
+  } finally {
+    await writer.close();
   }
 }
 

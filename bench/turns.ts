@@ -7,17 +7,15 @@ import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { createRestClient } from '../scripts/stack/rest-client.js';
 import type { RestClient } from '../scripts/stack/rest-client.js';
-import { startChild } from './child.js';
 import { rounded } from './figures.js';
 import type { Figure, Report } from './figures.js';
 import { nodeId, upstreamId } from './fleet-log.js';
 import type { BenchOptions } from './options.js';
 import type { LongestTurn } from './processes/turn-meter.js';
-import { withFolder, withService } from './stack.js';
+import { withFolder, withService, writeFleet } from './stack.js';
 
 const shape = { nodes: 10_000, upstreams: 2_000, chains: 20_000 };
 const quickShape: typeof shape = { nodes: 100, upstreams: 50, chains: 200 };
-const writeWithinMs = 600_000;
 const answerWithinMs = 300_000;
 
 interface Chain {
@@ -30,12 +28,7 @@ export async function turns({ quick, only }: BenchOptions): Promise<Report> {
   const size = quick ? quickShape : shape;
   return withFolder(async (folder) => {
     const dataDir = join(folder, 'data');
-    const writer = startChild('processes/fleet-writer', [dataDir]);
-    try {
-      await writer.ask('fleet', size, writeWithinMs);
-    } finally {
-      await writer.close();
-    }
+    await writeFleet(dataDir, { shape: size });
     const socket = join(folder, 'turns');
     const meter = new URL('processes/turn-meter.js', import.meta.url).href;
     const env = { NODE_OPTIONS: `--import=${meter}`, TURN_METER: socket };

@@ -11,8 +11,7 @@ import type { Child } from '../child.js';
 import { nodeId } from '../fleet-log.js';
 import { spreadOver } from '../fleet-over-rest.js';
 import type { StartAgents } from '../processes/agents.js';
-import type { AgentFleet } from '../processes/fleet-writer.js';
-import { metricsOf, processorSeconds, withFolder, withService } from '../stack.js';
+import { metricsOf, processorSeconds, withFolder, withService, writeFleet } from '../stack.js';
 import type { BenchService } from '../stack.js';
 import type { Extent } from './rows.js';
 
@@ -54,13 +53,7 @@ const connectingAtOnce = 32;
 export async function withWorld<T>(extent: Extent, use: (world: World) => Promise<T>): Promise<T> {
   return withFolder(async (folder) => {
     const dataDir = join(folder, 'data');
-    const writer = startChild('processes/fleet-writer', [dataDir]);
-    try {
-      const fleet = { nodes: extent.agents, own: extent.own } satisfies AgentFleet;
-      await writer.ask('agents', fleet, setUpWithinMs);
-    } finally {
-      await writer.close();
-    }
+    await writeFleet(dataDir, { nodes: extent.agents, own: extent.own });
     const env = { ...collectable, SVC_MAX_CONNECTIONS: String(2 * extent.agents + 1_000) };
     return withService({ dataDir, env }, async (service) => {
       await service.admin.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: heartbeatSeconds });

@@ -6,24 +6,17 @@ import { withInstallation } from '../installation.js';
 
 const [dataDir = ''] = process.argv.slice(2);
 
-export interface AgentFleet {
-  readonly nodes: number;
-  /** How many of them have an upstream of their own. */
-  readonly own: number;
-}
+export type WrittenFleet =
+  /** What creates and deploys it, and nothing after that. */
+  | { readonly shape: FleetShape }
+  /** Nodes for agents; this many of them have an upstream of their own. */
+  | { readonly nodes: number; readonly own: number };
 
 answerParent({
-  /** Each node has a chain to the next one, and each chain an upstream of its own. */
-  async write(nodes: number) {
-    const events = 1 + 4 * nodes;
-    const shape = { nodes, upstreams: nodes, chains: nodes };
-    await withInstallation(dataDir, (log) => writeFleetLog(log, events, shape));
-    return events;
-  },
-  /** Only what creates and deploys it. */
-  fleet(shape: FleetShape) {
-    const events = 1 + shape.nodes + shape.upstreams + 2 * shape.chains;
-    return withInstallation(dataDir, (log) => writeFleetLog(log, events, shape));
-  },
-  agents: ({ nodes, own }: AgentFleet) => withInstallation(dataDir, (log) => writeAgentFleetLog(log, nodes, own)),
+  write: (fleet: WrittenFleet) =>
+    withInstallation(dataDir, (log) => {
+      if (!('shape' in fleet)) return writeAgentFleetLog(log, fleet.nodes, fleet.own);
+      const { nodes, upstreams, chains } = fleet.shape;
+      return writeFleetLog(log, 1 + nodes + upstreams + 2 * chains, fleet.shape);
+    }),
 });
