@@ -174,7 +174,7 @@ export async function printList(
 }
 
 /** Undefined for what is no terminal, or does not say. */
-const terminalWidth = (): number | undefined => stdout.columns || undefined;
+export const terminalWidth = (): number | undefined => stdout.columns || undefined;
 
 /** The one line of a failure: the service's own sentence, and the id under which its log has more. */
 export function sayFailure({ message, requestId }: Failure): void {

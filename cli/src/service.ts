@@ -94,16 +94,20 @@ export async function doneOf<T>(asked: Promise<Answer<T>>): Promise<Done<T>> {
 }
 
 export function refusalOf({ status, headers, url }: Response, body: unknown): Failure {
-  const sentence =
+  const given =
     typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string'
       ? body.error
       : `the answer is ${status}, and not of this service`;
   const retryAfterMs = Number(headers.get('retry-after') ?? 0) * 1_000 || 0;
   const code = status === 401 ? exitCodes.notSignedIn : exitCodes.refused;
-  // A wrong password is no token that has ended.
-  const advice = status === 401 && !url.endsWith('/api/auth/login') ? `; ${signInAgain()}` : '';
-  return new Failure(code, sentence + advice, { requestId: headers.get('x-request-id'), status, retryAfterMs });
+  // A wrong password needs no other token.
+  const isToken = status === 401 && !url.endsWith('/api/auth/login');
+  const sentence = isToken ? `${given.replace(headerWanted, 'this token is not valid')}; ${signInAgain()}` : given;
+  return new Failure(code, sentence, { requestId: headers.get('x-request-id'), status, retryAfterMs });
 }
+
+/** What the service says to a client that sends headers; a person has a token. */
+const headerWanted = /expected a valid token in the header .*$/;
 
 /** What helps when a token is no longer taken. */
 const signInAgain = (): string =>

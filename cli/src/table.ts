@@ -9,6 +9,8 @@ export interface Column {
   readonly wide?: true;
   /** Never cut: half of an id is of no use. */
   readonly whole?: true;
+  /** Cut, and then left out, before any other column is. */
+  readonly spare?: true;
   of(row: Row): unknown;
   /** Stands in its place where the rest has no room; never cut. */
   brief?(row: Row): unknown;
@@ -71,9 +73,12 @@ export function layoutOf(
 const widthOf = (cells: readonly Cell[]): number =>
   cells.reduce((sum, { width }) => sum + width, gap.length * (cells.length - 1));
 
-/** Takes from the widest first; when that is not enough, the last column that may be cut goes. */
+/** Takes from spare columns, then from the widest; when that is not enough, the last column that may be cut goes. */
 function fitted(cells: readonly Cell[], room: number): readonly Cell[] {
-  const isElastic = ({ column, isBrief }: Cell): boolean => column.whole === undefined && !isBrief;
+  const isSpare = ({ column }: Cell): boolean => column.spare === true;
+  const anySpare = cells.some(isSpare);
+  const isElastic = (cell: Cell): boolean =>
+    anySpare ? isSpare(cell) : cell.column.whole === undefined && !cell.isBrief;
   const widths = cells.map(({ width }) => width);
   for (let excess = widthOf(cells) - room; excess > 0; excess -= 1) {
     const widest = cells.reduce<number | undefined>((best, cell, index) => {

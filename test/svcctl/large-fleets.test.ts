@@ -60,9 +60,23 @@ describe('audit', () => {
         expect.stringContaining(` ${idOf(2)}`),
       ]);
       expect(lines[1]).toMatch(/l4_c[a-z_.]*…? .*a cha/);
-      expect(lines[1]!.includes('hops[0].listen_port')).toBe(columns > 100);
+      expect(lines[1]!.includes('hops[0].listen_port')).toBe(columns > 140);
     },
   );
+
+  test.skipIf(!terminals)('leaves out what changed before it cuts what was done', async () => {
+    const short = { ...entry(1), actor: { name: 'ada' }, resource: { name: 'edge' } };
+    answer = ({ path }) => pageOf(path, [short]);
+    const lines = linesOf((await script.onTerminal(['audit'], [], [80, 24])).out);
+    expect(lines[1]).toMatch(new RegExp(`ada +l4_chain\\.update +edge +${idOf(1)}`));
+  });
+
+  test('names a field once that an apply changed of many resources', async () => {
+    answer = ({ path }) =>
+      pageOf(path, [{ ...entry(1), changes: [...paths, ...paths].map(() => ({ path: 'target' })) }]);
+    expect((await script.run(['audit'])).out.trimEnd()).toMatch(/ target$/);
+    expect((await script.run(['audit'])).out).not.toContain('target target');
+  });
 
   test('has all of each row in a pipe, the id before what is long', async () => {
     const { out } = await script.run(['audit']);
@@ -70,6 +84,22 @@ describe('audit', () => {
       new RegExp(`^2030-01-31T12:00:00\\.000Z .*a chain with a name that is long 1  ${idOf(1)}  hops\\[0\\].*port$`),
     );
   });
+});
+
+test.skipIf(!terminals)('status has lines that fit a terminal, under the title of their group', async () => {
+  const traffic = Object.fromEntries(Array.from({ length: 12 }, (_, n) => [`figure_number_${n}`, n]));
+  const sentence = 'a sentence with many words that goes on and on '.repeat(3).trim();
+  answer = () => ({
+    data: { nodes: { total: 1, offline: 1 }, traffic, matters: [{ severity: 'degraded', sentence }] },
+  });
+  const lines = linesOf((await script.onTerminal(['status'], [], [80, 24])).out);
+  expect(lines.filter((line) => line.length > 80)).toEqual([]);
+  expect(lines.slice(0, 3)).toEqual([
+    'nodes         total 1  offline 1',
+    expect.stringMatching(/^traffic {7}figure_number_0 0 {2}figure_number_1 1 /),
+    expect.stringMatching(/^ {14}figure_number_3 3 /),
+  ]);
+  expect(lines.filter((line) => line.startsWith('degraded      a sentence'))).toHaveLength(1);
 });
 
 describe.skipIf(!terminals)('top', () => {
@@ -211,13 +241,13 @@ describe('a plan', () => {
     };
   });
 
-  test('ends with a line that counts, and is asked about with it', async () => {
+  test('ends with a line that counts, and is asked about after it', async () => {
     const { code, out } = await script.run(['plan', '-f', file]);
     expect([code, out.trimEnd().split('\n').at(-1)]).toEqual([2, counts]);
     const unasked = await script.run(['apply', '-f', file]);
     expect([unasked.code, unasked.out.trimEnd().split('\n').at(-1)]).toEqual([3, counts]);
     if (!terminals) return;
-    const declined = await script.onTerminal(['apply', '-f', file], [[`Apply ${counts}? [y/N]`, 'n\n']]);
+    const declined = await script.onTerminal(['apply', '-f', file], [['Apply this? [y/N]', 'n\n']]);
     expect(declined.code).toBe(1);
   });
 

@@ -84,6 +84,17 @@ describe('a token that has ended', () => {
     expect((await script.run(['get', 'nodes'])).err).toContain('expired; expected another token in SVC_TOKEN');
   });
 
+  test('that the service does not know is told of as a token, not as a header', async () => {
+    const error = 'unauthenticated: expected a valid token in the header Authorization: Bearer <token>';
+    answer = () => ({ status: 401, error });
+    signedIn();
+    const { code, err } = await person.run(['get', 'nodes']);
+    expect([code, err]).toEqual([
+      5,
+      'svcctl: unauthenticated: this token is not valid; run svcctl login (request asked-1)\n',
+    ]);
+  });
+
   test('is forgotten by logout, whether the service or the file says so', async () => {
     answer = () => expired;
     for (const more of [{}, { expires_at: '2020-01-01T00:00:00.000Z' }]) {

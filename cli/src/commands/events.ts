@@ -162,9 +162,12 @@ const auditColumns: readonly Column[] = [
   { title: 'ACTION', of: ({ action }) => action },
   { title: 'RESOURCE', of: ({ resource }) => nameOf(resource) },
   { title: 'ENTRY', whole: true, of: ({ id }) => id },
-  { title: 'CHANGED', of: ({ changes }) => (changes as readonly Row[]).map(({ path }) => path).join(' ') },
+  { title: 'CHANGED', spare: true, of: ({ changes }) => pathsOf(changes as readonly Row[]) },
   { title: 'REQUEST', wide: true, of: ({ request_id }) => request_id },
 ];
+
+/** Each once: an apply changes the same field of many resources. */
+const pathsOf = (changes: readonly Row[]): string => [...new Set(changes.map(({ path }) => path))].join(' ');
 
 async function audit({ filter, limit, output, ...options }: AuditOptions): Promise<void> {
   const query = filtersOf(filter);

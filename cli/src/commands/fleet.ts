@@ -154,7 +154,7 @@ async function apply(options: ApplyOptions): Promise<void> {
   if (isText) await show(plans);
   refuseObstacles(plans);
   const all = plans.map((one) => one.plan);
-  if (all.some(({ steps }) => steps.length > 0)) await confirm(`Apply ${summary(all)}?`, options.yes);
+  if (all.some(({ steps }) => steps.length > 0)) await confirm('Apply this?', options.yes);
   for (const planned of plans) {
     const psks = options.pskDir === undefined ? undefined : preparePsks(options.pskDir, planned.plan);
     const done = await applyOne(api, planned, options).catch((error: unknown) => {

@@ -1,7 +1,8 @@
 /** status: how the fleet is. */
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import { line, paint, printValue, shown } from '../output.js';
+import stringWidth from 'string-width';
+import { line, paint, printValue, shown, terminalWidth } from '../output.js';
 import type { Schemas } from '../service.js';
 import { dataOf } from '../service.js';
 import type { GlobalOptions } from '../session.js';
@@ -29,8 +30,21 @@ export function statusCommand(program: Command): void {
 async function printFigures(stats: object): Promise<void> {
   for (const [group, figures] of Object.entries(stats as Readonly<Record<string, unknown>>)) {
     if (Array.isArray(figures) || typeof figures !== 'object' || figures === null) continue;
-    await line(`${group.padEnd(14)}${textsOf(figures as Figures).join('  ')}`);
+    await line(wrapped(group, textsOf(figures as Figures), '  ', terminalWidth()));
   }
+}
+
+const titleWidth = 14;
+
+/** A title and texts beside it, in as many lines as the terminal needs. */
+function wrapped(title: string, texts: readonly string[], gap: string, room = Number.POSITIVE_INFINITY): string {
+  const lines: string[] = [];
+  for (const text of texts) {
+    const last = lines.at(-1);
+    if (last !== undefined && titleWidth + stringWidth(last + gap + text) <= room) lines.push(lines.pop() + gap + text);
+    else lines.push(text);
+  }
+  return title.padEnd(titleWidth) + lines.join(`\n${' '.repeat(titleWidth)}`);
 }
 
 type Figures = Readonly<Record<string, unknown>>;
@@ -51,6 +65,7 @@ const colours = { down: 'red', degraded: 'yellow', soon: 'dim' } as const;
 async function printMatters(matters: Schemas['DashboardStats']['matters']): Promise<void> {
   if (matters.length > 0) await line('');
   for (const { severity, sentence } of matters) {
-    await line(`${paint(colours[severity], severity.padEnd(14))}${shown(sentence)}`);
+    const text = wrapped(severity, shown(sentence).split(' '), ' ', terminalWidth());
+    await line(text.replace(severity, paint(colours[severity], severity)));
   }
 }
