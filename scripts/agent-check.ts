@@ -4,6 +4,7 @@
  * `docs/how-to/write-an-agent.md`.
  */
 import { writeFile } from 'node:fs/promises';
+import { errorText } from '../src/kernel/errors.js';
 import { parseHostPort } from '../src/kernel/host-port.js';
 import { agentCommand } from './agent-check/agent-process.js';
 import type { AgentEnvironment } from './agent-check/agent-process.js';
@@ -11,8 +12,11 @@ import { checkAgent } from './agent-check/check.js';
 import { isConforming, jsonReport, scenarioText, summaryText } from './agent-check/report.js';
 import { scenarios } from './agent-check/scenarios.js';
 import type { Scenario } from './agent-check/play.js';
-import { CommandError, exitCodes, parseArguments, runCommand, say, UsageError } from './maintenance/command-line.js';
+import { exitCodes, parseArguments, runCommand, say, UsageError } from './maintenance/command-line.js';
 import type { ExitCode } from './maintenance/command-line.js';
+
+/** Says nothing about the agent. */
+const kitFailed = exitCodes.usage;
 
 const usage = `Usage: npm run agent:check -- ENDPOINT [options]
 
@@ -27,7 +31,8 @@ documents that the agent breaks. The agent must be able to run a RAW TCP rule on
   --verbose         shows what the agent writes
   --list            names the scenarios
 
-Exit codes: 0 nothing broken, 1 something broken or not played to its end, 2 wrong arguments.`;
+Exit codes: 0 nothing broken, 1 something broken or not played to its end, 2 wrong arguments, or the kit itself could not
+run.`;
 
 function chosen(names: readonly string[], isSlow: boolean): readonly Scenario[] {
   const unknown = names.find((name) => !scenarios.some((scenario) => scenario.name === name));
@@ -60,19 +65,27 @@ async function main(argv: readonly string[], signal: AbortSignal): Promise<ExitC
   const results = await checkAgent({
     at,
     scenarios: chosen(names, flags.has('--slow')),
-    ...(command === undefined ? { announce } : { starter: agentCommand(command, heard) }),
+    ...(command === undefined ? { announce } : { starter: agentCommand(command), heard }),
     onResult: (result) => say(scenarioText(result)),
     signal,
   });
   say(summaryText(results));
   const file = values('--json').at(-1);
   if (file !== undefined) {
-    await writeFile(file, jsonReport(results)).catch((error: unknown) => {
-      throw new CommandError(`--json: cannot write ${file}: ${String(error)}`);
-    });
+    await writeFile(file, jsonReport(results));
   }
   if (signal.aborted) return exitCodes.interrupted;
+  const outcomes = new Set(results.map(({ outcome }) => outcome));
+  if (outcomes.has('failed') && !outcomes.has('broken')) return kitFailed;
   return isConforming(results) ? exitCodes.done : exitCodes.failed;
 }
 
-await runCommand(usage, main);
+await runCommand(usage, async (argv, signal) => {
+  try {
+    return await main(argv, signal);
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    process.stderr.write(`The kit cannot run: ${errorText(error)}\n`);
+    return kitFailed;
+  }
+});

@@ -12,8 +12,11 @@ export interface StartedAgent {
   start(): Promise<void>;
 }
 
-/** Starts agents; tests start them inside their own process. */
-export type AgentStarter = (environment: AgentEnvironment) => StartedAgent;
+/**
+ * Starts agents; tests start them inside their own process.
+ * @param heard receives the agent's output
+ */
+export type AgentStarter = (environment: AgentEnvironment, heard: (text: string) => void) => StartedAgent;
 
 /** The variables, named as in the source. */
 export function environmentOf(endpoint: string, node: PlayedNode): AgentEnvironment {
@@ -23,12 +26,9 @@ export function environmentOf(endpoint: string, node: PlayedNode): AgentEnvironm
 /** How long an agent may take to stop. */
 const stopWithinMs = 6_000;
 
-/**
- * @param command for a shell; a command of several programs should replace the shell with `exec`
- * @param heard receives the agent's output
- */
-export function agentCommand(command: string, heard: (text: string) => void): AgentStarter {
-  return (environment) => {
+/** @param command for a shell; a command of several programs should replace the shell with `exec` */
+export function agentCommand(command: string): AgentStarter {
+  return (environment, heard) => {
     let running: { readonly gone: Promise<void>; kill(signal: NodeJS.Signals): void } | undefined;
     return {
       async start() {

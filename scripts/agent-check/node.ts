@@ -69,6 +69,8 @@ export interface OpenAttempt {
 export interface PlayedNode {
   readonly nodeId: string;
   readonly controlPsk: string;
+  /** The PSK and the keys that come from it, in the forms in which a log may show them. */
+  readonly secretTexts: readonly string[];
   readonly plays: Plays;
   readonly watch: Watch;
   readonly verdicts: Verdicts;
@@ -97,7 +99,8 @@ export interface NodeCalls {
 export function createNode(): PlayedNode & NodeCalls {
   const nodeId = randomUUID();
   const service = generateX25519();
-  const controlPsk = encodeControlPsk({ secret: randomBytes(32), servicePublic: service.publicKey });
+  const secret = randomBytes(32);
+  const controlPsk = encodeControlPsk({ secret, servicePublic: service.publicKey });
   const decoded = agentKeysFrom(controlPsk);
   if (!decoded.ok) throw new Error(decoded.error);
   const keys = decoded.value;
@@ -152,6 +155,7 @@ export function createNode(): PlayedNode & NodeCalls {
   return {
     nodeId,
     controlPsk,
+    secretTexts: [secret, keys.psk, keys.nodeStatic.privateKey].flatMap((key) => textsOf(Buffer.from(key))),
     plays,
     watch,
     get verdicts() {
@@ -242,6 +246,13 @@ export function createNode(): PlayedNode & NodeCalls {
     },
   };
 }
+
+/** Base64 without its last digits, which may belong to what follows. */
+const textsOf = (key: Buffer): readonly string[] => [
+  key.toString('hex'),
+  key.toString('base64').slice(0, 42),
+  key.toString('base64url').slice(0, 42),
+];
 
 export const snapshotUpdate = (value: RuntimeConfigSnapshot): ServiceMessage => ({
   $case: 'configUpdate',

@@ -4,20 +4,26 @@ import { badFramesScenario } from './scenarios/bad-frames.js';
 import { clockSkew } from './scenarios/clock-skew.js';
 import { awayScenarios, bareStatuses, closes } from './scenarios/closes.js';
 import { firstSessionScenario } from './scenarios/first-session.js';
+import { edits } from './scenarios/edits.js';
 import { fragments } from './scenarios/fragments.js';
 import { heartbeats } from './scenarios/heartbeats.js';
 import { kinds } from './scenarios/kinds.js';
 import { laterService } from './scenarios/later-service.js';
 import { lostConnection } from './scenarios/lost-connection.js';
+import { relaying } from './scenarios/relaying.js';
 import { falseService, refusals } from './scenarios/refusals.js';
 import { rejects } from './scenarios/rejects.js';
 import { rekey } from './scenarios/rekey.js';
+import { slowReader } from './scenarios/slow-reader.js';
 import { slowService } from './scenarios/slow-service.js';
 import { snapshots } from './scenarios/snapshots.js';
 import { stopping } from './scenarios/stopping.js';
 
 export const scenarios: readonly Scenario[] = [
   firstSessionScenario,
+  relaying,
+  slowReader,
+  edits,
   heartbeats,
   rekey,
   closes,

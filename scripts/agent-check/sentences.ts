@@ -13,11 +13,15 @@ export interface Sentence {
 }
 
 const protocol = (anchor: string, text: string): Sentence => ({ document: 'docs/agent-protocol.md', anchor, text });
+const dataPlane = (anchor: string, text: string): Sentence => ({ document: 'docs/data-plane.md', anchor, text });
 
 export const sentences = {
   // Connection
   oneConnection: protocol('connection', '**Both must use the same HTTP/2 connection**'),
   callCosts: protocol('opensession', 'Under load an answer may take up to 2 seconds.'),
+
+  // Keys
+  pskNotLogged: protocol('keys', 'Log neither the PSK nor a key that comes from it.'),
 
   // OpenSession
   protocolVersion: protocol(
@@ -98,6 +102,7 @@ export const sentences = {
     'configuration',
     'On each new session repeat the last report exactly as it was, also if it is a reject.',
   ),
+  legacyIgnored: protocol('configuration', 'The legacy forms of `ConfigUpdate` are never sent, and applied by nobody.'),
   reload: protocol(
     'configuration',
     'The command RELOAD_CONFIG asks for it at once: answer it with a ConfigRequest of version 0.',
@@ -113,7 +118,20 @@ export const sentences = {
     'close what is new, keep what ran, and report REJECTED with every error that you know',
   ),
   unsupported: protocol('rules', 'Reject the snapshot, with the field that asks for it (`hops[1].security`)'),
-  relays: protocol('rules', 'relays bytes, both half-closes and resets'),
+  relays: protocol('rules', 'relays bytes'),
+
+  // The data plane
+  prompt: dataPlane('tcp', 'Bytes are passed on as they come: a relay never waits for more.'),
+  backpressure: dataPlane('tcp', 'joins the two: bytes both ways, with backpressure.'),
+  halfClose: dataPlane('tcp', 'An end of one direction (FIN) is passed on as an end; the other direction stays open.'),
+  resets: dataPlane(
+    'tcp',
+    'A reset, or any other failure, of one side resets the other one, so that nobody takes a failure for a regular end.',
+  ),
+  bytesOfClients: dataPlane('what-an-agent-reports', 'from and to clients: the contents'),
+  sessionsCounted: dataPlane('what-an-agent-reports', 'connections (HTTP: requests; UDP: flows).'),
+  errorsCounted: dataPlane('what-an-agent-reports', 'Error: refused, or ended otherwise than by a regular end.'),
+  matchOfRoute: dataPlane('what-an-agent-reports', '| raw | `default` | empty;'),
 
   // Heartbeats, commands, metrics
   heartbeat: protocol(
@@ -128,6 +146,10 @@ export const sentences = {
     'heartbeats-commands-metrics',
     '`RuntimeRoute.state` is empty, or of a REALITY route `target_unreachable` or `target_unusable`',
   ),
+  nextHop: protocol('heartbeats-commands-metrics', '`next_hop` of a route is `host:port`'),
+  shares: protocol('heartbeats-commands-metrics', '`cpu_usage` and `memory_usage` are shares between 0 and 1'),
+  uptime: protocol('heartbeats-commands-metrics', '`uptime_seconds` the seconds since your process started'),
+  timestamp: protocol('heartbeats-commands-metrics', "`timestamp` the time by the node's clock"),
   intervals: protocol(
     'heartbeats-commands-metrics',
     'The `HeartbeatResponse` carries the intervals in force from now on; the first ones are in `SessionGrant`.',
@@ -225,6 +247,6 @@ export const notChecked: readonly { readonly sentence: Sentence; readonly why: s
   },
   {
     sentence: protocol('rules', 'What a rule asks of an agent.'),
-    why: 'the kit sends traffic through a RAW rule; docs/data-plane.md and its vectors are for the others',
+    why: 'the kit sends traffic through a RAW rule; docs/data-plane.md and its vectors are for the other kinds',
   },
 ];

@@ -18,6 +18,9 @@ export interface Site {
   close(): Promise<void>;
 }
 
+/** The endpoint of a snapshot's rules. */
+type NextHop = Pick<Site, 'upstream'>;
+
 export async function openSite(): Promise<Site> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -64,7 +67,7 @@ export interface Content {
 const credential = '0b2f8a30-6d5e-4c1f-9a7b-3c4d5e6f7a8b';
 
 /** A snapshot for a node, of a new generation unless one is given. */
-export function makeSnapshot(node: PlayedNode, site: Site, content: Content = {}): RuntimeConfigSnapshot {
+export function makeSnapshot(node: PlayedNode, site: NextHop, content: Content = {}): RuntimeConfigSnapshot {
   const broken = content.broken ?? [];
   const raw = (content.ports ?? []).map((port) => rule(port, site));
   const tls = broken.map((port): TcpProxyRule => {
@@ -89,7 +92,7 @@ export function makeSnapshot(node: PlayedNode, site: Site, content: Content = {}
 
 const tcp = { payload: PayloadProtocol.TCP, outer: OuterTransport.TCP, security: SecurityLayer.RAW };
 
-function rule(port: number, { upstream }: Site): TcpProxyRule {
+function rule(port: number, { upstream }: NextHop): TcpProxyRule {
   return {
     ruleId: `chain-${port}/1`,
     origin: { resourceType: 'l4_chain', resourceId: `chain-${port}`, resourceName: `Chain of ${port}`, hopIndex: 1 },

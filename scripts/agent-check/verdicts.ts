@@ -19,20 +19,29 @@ export interface Verdicts {
   /** Checked, and not broken. */
   kept(): readonly SentenceName[];
   broken(): readonly Broken[];
+  /** Resolves when a sentence is found broken. */
+  whenBroken(sentence: SentenceName): Promise<void>;
 }
 
 export function createVerdicts(): Verdicts {
   const checked = new Set<SentenceName>();
   const broken = new Map<SentenceName, Broken>();
+  const waiting = new Map<SentenceName, () => void>();
   return {
     check(sentence, kept, observed) {
       checked.add(sentence);
       const known = broken.get(sentence);
       if (!kept && known === undefined) broken.set(sentence, { sentence, observed, times: 1 });
       if (!kept && known !== undefined) known.times += 1;
+      if (!kept) waiting.get(sentence)?.();
       return kept;
     },
     kept: () => [...checked].filter((name) => !broken.has(name)),
     broken: () => [...broken.values()],
+    whenBroken: (sentence) =>
+      new Promise((resolve) => {
+        waiting.set(sentence, resolve);
+        if (broken.has(sentence)) resolve();
+      }),
   };
 }

@@ -30,6 +30,10 @@ export interface Watch {
 }
 
 const ephemeralBytes = 32;
+/** Clocks and machines differ, but not by that much. */
+const mostClockMs = 86_400_000;
+const mostLateSeconds = 60;
+
 const routeStates: ReadonlySet<string> = new Set(['target_unreachable', 'target_unusable']);
 
 export function createWatch(verdicts: () => Verdicts): Watch {
@@ -40,6 +44,8 @@ export function createWatch(verdicts: () => Verdicts): Watch {
   /** Snapshots that no report has answered yet. */
   let outstanding = 0;
   let processId = '';
+  /** The last heartbeat of the process. */
+  let beat: { readonly at: number; readonly uptimeSeconds: number } | undefined;
   /** Whether its hello names the feature `route_state`. */
   let tellsStates = false;
   let counters = new Map<string, bigint>();
@@ -50,6 +56,7 @@ export function createWatch(verdicts: () => Verdicts): Watch {
     held = { applied: undefined, lastReport: undefined };
     counters = new Map();
     processId = '';
+    beat = undefined;
     outstanding = 0;
   };
 
@@ -111,6 +118,23 @@ export function createWatch(verdicts: () => Verdicts): Watch {
     check('countersRise', value >= before, `${name} fell from ${before} to ${value}`);
     counters.set(name, value);
   };
+  const measures = (heartbeat: HeartbeatRequest, at: number): void => {
+    const { cpuUsage, memoryUsage, timestamp } = heartbeat;
+    const areShares = [cpuUsage, memoryUsage].every((share) => share >= 0 && share <= 1);
+    check('shares', areShares, `cpu_usage ${cpuUsage}, memory_usage ${memoryUsage}`);
+    if (timestamp !== undefined) {
+      const apartMs = Math.abs(Number(timestamp.seconds) * 1000 - Date.now());
+      check('timestamp', apartMs < mostClockMs, `timestamp of ${timestamp.seconds} s since 1970`);
+    }
+    const uptimeSeconds = Number(heartbeat.uptimeSeconds);
+    const passed = beat && (at - beat.at) / 1000;
+    const grown = uptimeSeconds - (beat?.uptimeSeconds ?? uptimeSeconds);
+    if (passed !== undefined) {
+      const isInTime = grown >= 0 && grown <= passed + mostLateSeconds;
+      check('uptime', isInTime, `uptime_seconds grew by ${grown} in ${Math.round(passed)} s`);
+    }
+    beat = { at, uptimeSeconds };
+  };
   const heartbeat = ({ runtimeListeners }: HeartbeatRequest): void => {
     for (const { transport, listenAddr, listenPort, routes, bytesIn, bytesOut, totalSessions } of runtimeListeners) {
       const name = `${transport} ${listenAddr}:${listenPort}`;
@@ -166,7 +190,10 @@ export function createWatch(verdicts: () => Verdicts): Watch {
       const asked = before.some(({ $case }) => $case === 'configRequest');
       if (message.$case === 'configRequest') request(message.value, session, !asked);
       if (message.$case === 'applyReport') report(message.value, asked);
-      if (message.$case === 'heartbeat') heartbeat(message.value);
+      if (message.$case === 'heartbeat') {
+        measures(message.value, session.said.at(-1)?.at ?? 0);
+        heartbeat(message.value);
+      }
       if (message.$case === 'metrics') metrics(message.value);
     },
     forget,

@@ -12,6 +12,7 @@ const inTimeMs = { least: rekeySeconds * 1_000 * 0.9 - 50, most: 10_000 };
 /** How long the service takes to end the old stream. */
 const endDelayMs = 400;
 const refusalsInARow = 2;
+const firstPayloads = ['hello', 'applyReport', 'configRequest'] as const;
 /** Two seconds, on a busy machine. The kit itself ends the stream later. */
 const mostWaitMs = 7_000;
 
@@ -42,6 +43,9 @@ export const rekey: Scenario = {
     const hasEnded = session.endedAt !== undefined && session.endedAt <= second.attachedAt;
     check('rekeyClose', hasEnded, 'it did not wait for the end of the old stream');
     await nextSession(play, known, 'rekeyThenHello');
+    const payloads = second.said.slice(0, firstPayloads.length).map(({ message }) => message.$case);
+    const observed = `the new session begins with ${payloads.join(', ')}`;
+    check('rekeyThenHello', payloads.join() === firstPayloads.join(), observed);
 
     let refused = 0;
     node.plays.refuse = () => {

@@ -29,7 +29,7 @@ export const snapshots: Scenario = {
     check('olderIgnored', isIgnored, observed);
     check('olderIgnored', await relays(port), `it applied generation ${older.generation} after ${newest.generation}`);
 
-    const again = await reportOn(play, newest);
+    const again = await reportOn(play, newest, 'applyWhole');
     check(
       'applyWhole',
       again.status === ConfigApplyStatus.APPLIED,
