@@ -77,7 +77,7 @@ const HIDDEN: Readonly<Record<string, readonly string[]>> = {
   'reflect-metadata': ['security'],
   fastify: ['transport/rest'],
   '@fastify/': ['transport/rest'],
-  '@grpc/grpc-js': ['transport/agent', 'agent', 'gen', 'storage'],
+  '@grpc/grpc-js': ['agent', 'gen', 'storage'],
 };
 
 /** Names of the packages that package.json lists. */

@@ -6,7 +6,6 @@ import { connect } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { AgentServiceService } from '../../src/gen/svc/control/v1/agent_service.js';
-import { connectionOf, http2StreamOf } from '../../src/transport/agent/grpc-internals.js';
 import { h2cPreface } from '../../src/transport/listener/sniff.js';
 import { startAgentFixture } from '../support/agent-fixture.js';
 import type { AgentFixture } from '../support/agent-fixture.js';
@@ -97,34 +96,4 @@ test('random bytes in frames end only their own session', async () => {
   stream.say(heartbeatOf(1));
   await eventually(() => stream.heard.length).toBe(1);
   other.disconnect();
-});
-
-test('a connection without a session for ten seconds is closed, even with an open call', async () => {
-  const stream = await agent.connect();
-  await eventually(() => fixture.telemetry.opened.length).toBe(1);
-  const idle = connectHttp2(`http://${fixture.transport.address}`);
-  idle.on('error', () => undefined);
-  const call = idle.request({
-    ':method': 'POST',
-    ':path': '/svc.control.v1.SecureAgentService/OpenSession',
-    'content-type': 'application/grpc',
-    te: 'trailers',
-  });
-  call.on('error', () => undefined);
-  await once(idle, 'remoteSettings');
-  stream.say(heartbeatOf(1));
-  await eventually(() => stream.heard.length).toBe(1);
-  fixture.settings = { ...fixture.settings, offline_after_secs: 1000 };
-  stream.say(heartbeatOf(2));
-  await eventually(() => stream.heard.length).toBe(2);
-  const closed = once(idle, 'close');
-  fixture.clock.advance(10_001);
-  await closed;
-  stream.say(heartbeatOf(3));
-  await eventually(() => stream.heard.length).toBe(3);
-});
-
-test('a call without the private path into the gRPC library has no connection', () => {
-  expect(http2StreamOf({})).toBeUndefined();
-  expect(connectionOf({ call: { stream: { session: {} } } })).toBeUndefined();
 });

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
-import { MessageReader, framedMessage, messageHeadBytes } from '../../src/transport/agent/grpc-internals.js';
+import { MessageReader, framedMessage, messageHeadBytes } from '../../src/transport/agent/grpc-messages.js';
 
 const messages = fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 8 });
 const cuts = fc.array(fc.nat(400), { maxLength: 12 });

@@ -1,5 +1,5 @@
 /**
- * The Control stream as a session sees it, without gRPC: `grpc-server.ts` creates these. Types only.
+ * The Control stream as a session sees it, without gRPC: `grpc-call.ts` implements it. Types only.
  */
 import type { GrpcStatusCode } from '../../kernel/errors.js';
 import type { AgentConnection } from '../listener/connection.js';
