@@ -67,19 +67,9 @@ export interface ApplyReportsDeps {
 /** Longest place of an error in a log line. */
 const placeChars = 256;
 
-export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
-  const counts = new Map<ReportOutcome, number>();
-  const count = (outcome: ReportOutcome): void => void counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
-
-  const ignore = (nodeId: string): void => {
-    count('ignored');
-    deps.logger.debug(
-      { node_id: nodeId },
-      'an apply report is ignored: neither on the newest nor on the last-good snapshot, or from a superseded session',
-    );
-  };
-
-  const record = async (entry: ApplyHistoryRecord, sessionId: string, event: AgentEvent): Promise<void> => {
+/** Records facts, and notes the outcome in the history record. */
+function createRecorder(deps: Pick<ApplyReportsDeps, 'clock' | 'recordFact'>) {
+  return async (entry: ApplyHistoryRecord, sessionId: string, event: AgentEvent): Promise<void> => {
     // A repeat is not recorded while this one is being written.
     entry.recorded = true;
     entry.reportedAt = deps.clock.now();
@@ -93,6 +83,31 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
       entry.recorded = false;
       throw error;
     }
+  };
+}
+
+/** The stamp of the newest snapshot, whose generation `claimed` has; undefined while it cannot be made. */
+function newestStamp(
+  newestSnapshots: NewestSnapshots,
+  { nodeId, history }: ApplyHistoryRecord,
+  claimed: Stamp,
+): Stamp | undefined {
+  if (isRecordedNewest(claimed, history, claimed.generation)) return claimed;
+  const newest = newestSnapshots.stamp(nodeId);
+  return newest.kind === 'made' ? newest.stamp : undefined;
+}
+
+export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
+  const record = createRecorder(deps);
+  const counts = new Map<ReportOutcome, number>();
+  const count = (outcome: ReportOutcome): void => void counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+
+  const ignore = (nodeId: string): void => {
+    count('ignored');
+    deps.logger.debug(
+      { node_id: nodeId },
+      'an apply report is ignored: neither on the newest nor on the last-good snapshot, or from a superseded session',
+    );
   };
 
   const applied = async (
@@ -156,13 +171,6 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
     });
   };
 
-  /** The stamp of the newest snapshot, whose generation `claimed` has; undefined while it cannot be made. */
-  const newestStamp = ({ nodeId, history }: ApplyHistoryRecord, claimed: Stamp): Stamp | undefined => {
-    if (isRecordedNewest(claimed, history, claimed.generation)) return claimed;
-    const newest = deps.newest.stamp(nodeId);
-    return newest.kind === 'made' ? newest.stamp : undefined;
-  };
-
   return {
     applied,
     counts: () => counts,
@@ -173,7 +181,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
         generation: Number(report.generation),
         checksum: Buffer.from(report.checksum).toString('hex'),
       };
-      const newest = stamp.generation === generation ? newestStamp(entry, stamp) : undefined;
+      const newest = stamp.generation === generation ? newestStamp(deps.newest, entry, stamp) : undefined;
       const named = snapshotNamed(stamp, newest, entry.history.lastGood);
       // A last-good snapshot from another log may share the newest one's generation, and would be mistaken for it.
       const mistakable = named === 'last_good' && newest?.generation === stamp.generation;

@@ -11,9 +11,10 @@ import { createSemaphore } from '../kernel/semaphore.js';
 import type { Projections } from '../projections/port.js';
 import type { EventStore } from '../storage/event-store.js';
 import { firstFrom, newestEvent } from '../storage/event-store.js';
-import type { CursorPlace } from './cursor.js';
+import type { CursorPlace, Cursors } from './cursor.js';
 import { createCursors, shortId } from './cursor.js';
 import { beforeAll, followBehind, followFeed } from './follower.js';
+import type { Follower } from './follower.js';
 import type { Feed, FeedBatch, FeedItem, FeedPlace, FeedReadOptions } from './port.js';
 import type { CommittedNames } from './names.js';
 import { storedNames } from './names.js';
@@ -35,31 +36,8 @@ export interface FeedDeps {
   readonly windowBounds?: WindowBounds;
 }
 
-/** Starts to follow the log. */
-export function createFeed(deps: FeedDeps): Feed {
-  const { eventStore, clock } = deps;
-  const cursors = createCursors(deps.installationId);
-  const names = storedNames(deps.projections);
-  const follower = followFeed({ ...deps, cursors, names });
-  const reads = createSemaphore({
-    places: tuning.reads,
-    waiting: tuning.readsWaiting,
-    waitMs: tuning.readWaitMs,
-  });
-
-  /** The window, after a bounded wait for everything answered before the call. @throws ServiceError `unavailable` */
-  async function settled(): Promise<Window> {
-    const answered = deps.answered();
-    await follower.until(() => (follower.window()?.to.position ?? -1) >= answered, tuning.settleMs);
-    return opened();
-  }
-
-  function opened(): Window {
-    const window = follower.window();
-    if (window === undefined) throw new ServiceError('unavailable', 'the event store is out of reach');
-    return window;
-  }
-
+/** Finds the places of cursors and events in the log. */
+function createPlaces(eventStore: FeedDeps['eventStore'], cursors: Cursors, follower: Pick<Follower, 'window'>) {
   /** @throws ServiceError `invalid_request`, `conflict`, `unavailable` */
   async function placeOf(cursor: string): Promise<FeedPlace> {
     const read = cursors.read(cursor);
@@ -104,6 +82,35 @@ export function createFeed(deps: FeedDeps): Feed {
       if (index + 1 === count) return { position: event.position, cursor: cursors.of(event) };
     }
     return undefined;
+  }
+
+  return { placeOf, behind };
+}
+
+/** Starts to follow the log. */
+export function createFeed(deps: FeedDeps): Feed {
+  const { eventStore, clock } = deps;
+  const cursors = createCursors(deps.installationId);
+  const names = storedNames(deps.projections);
+  const follower = followFeed({ ...deps, cursors, names });
+  const { placeOf, behind } = createPlaces(eventStore, cursors, follower);
+  const reads = createSemaphore({
+    places: tuning.reads,
+    waiting: tuning.readsWaiting,
+    waitMs: tuning.readWaitMs,
+  });
+
+  /** The window, after a bounded wait for everything answered before the call. @throws ServiceError `unavailable` */
+  async function settled(): Promise<Window> {
+    const answered = deps.answered();
+    await follower.until(() => (follower.window()?.to.position ?? -1) >= answered, tuning.settleMs);
+    return opened();
+  }
+
+  function opened(): Window {
+    const window = follower.window();
+    if (window === undefined) throw new ServiceError('unavailable', 'the event store is out of reach');
+    return window;
   }
 
   /** Reads the log from a place on, in slices, at most up to the window. @throws ServiceError `unavailable` */

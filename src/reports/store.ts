@@ -4,7 +4,7 @@
  * `docs/contract/agent-protocol.md#several-instances`.
  */
 import { shutdownMs } from '../kernel/closers.js';
-import { errorText, unreachable } from '../kernel/errors.js';
+import { errorText } from '../kernel/errors.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
@@ -143,7 +143,7 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
       if (entry === undefined) continue;
       for (const part of partsOf) {
         if (!parts.includes(part) && !isLongAgo(entry.written[part])) continue;
-        const fields = fieldsOf(part, entry);
+        const fields = codecs[part].fieldsOf(entry);
         if (fields === undefined) continue;
         changed[part].push({ id, fields });
         entry.written = { ...entry.written, [part]: `${instanceId}/${place}` };
@@ -159,7 +159,7 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
   async function readParts(part: Part, nodeIds: readonly string[]): Promise<void> {
     for (let from = 0; from < nodeIds.length; from += tablesPerRead) {
       for (const { id, fields } of await collections[part].getMany(nodeIds.slice(from, from + tablesPerRead))) {
-        enterFields(part, table.entry(id), fields);
+        codecs[part].enter(table.entry(id), fields);
       }
     }
   }
@@ -254,36 +254,29 @@ function beatFields(entry: Entry, instance: string, place: string): BeatFields {
   };
 }
 
-function fieldsOf(part: Part, { listeners, links, metrics }: Entry): Fields | undefined {
-  switch (part) {
-    case 'listeners':
-      return listeners && listenersFields(listeners);
-    case 'links':
-      return links && ({ wire: links.wire, ...totalsFields(links.totals) } satisfies LinksFields);
-    case 'metrics':
-      return metrics && ({ ...metrics } satisfies MetricsFields);
-    default:
-      return unreachable(part);
-  }
+interface Codec {
+  fieldsOf(entry: Entry): Fields | undefined;
+  enter(entry: Entry, fields: Fields): void;
 }
 
-function enterFields(part: Part, entry: Entry, fields: Fields): void {
-  switch (part) {
-    case 'listeners':
-      entry.listeners = listenersOfFields(fields as ListenersFields);
-      return;
-    case 'links': {
+/** How each part of an entry is stored. */
+const codecs: { readonly [P in Part]: Codec } = {
+  listeners: {
+    fieldsOf: ({ listeners }) => listeners && listenersFields(listeners),
+    enter: (entry, fields) => void (entry.listeners = listenersOfFields(fields as ListenersFields)),
+  },
+  links: {
+    fieldsOf: ({ links }) => links && { wire: links.wire, ...totalsFields(links.totals) },
+    enter(entry, fields) {
       const { wire, ...totals } = fields as LinksFields;
       entry.links = { wire, totals: totalsOf(totals), summary: undefined };
-      return;
-    }
-    case 'metrics':
-      entry.metrics = fields as MetricsFields;
-      return;
-    default:
-      unreachable(part);
-  }
-}
+    },
+  },
+  metrics: {
+    fieldsOf: ({ metrics }) => metrics && { ...metrics },
+    enter: (entry, fields) => void (entry.metrics = fields as MetricsFields),
+  },
+};
 
 function listenersFields({ table: { shape, values }, totals }: LastListeners): ListenersFields {
   const numbers = new Uint8Array(Float64Array.from(values).buffer);

@@ -117,19 +117,14 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
     member.inAge = append(byAge, member);
     addresses.join(member);
   };
-  const leaveSniffing = (member: Member<T>): void => {
-    if (member.inSniffing !== undefined) remove(member.inSniffing);
-    member.inSniffing = undefined;
+  const leave = (member: Member<T>, list: 'inAge' | 'inSniffing' | 'inMirrored'): void => {
+    if (member[list] !== undefined) remove(member[list]);
+    member[list] = undefined;
   };
   const leaveWithoutSession = (member: Member<T>): void => {
-    if (member.inAge !== undefined) remove(member.inAge);
-    member.inAge = undefined;
-    leaveMirrored(member);
+    leave(member, 'inAge');
+    leave(member, 'inMirrored');
     addresses.leave(member);
-  };
-  const leaveMirrored = (member: Member<T>): void => {
-    if (member.inMirrored !== undefined) remove(member.inMirrored);
-    member.inMirrored = undefined;
   };
   const moveTo = (member: Member<T>, address: string): void => {
     const key = addressKey(address);
@@ -161,9 +156,8 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
     mirrored(entry, address, now) {
       const member = memberOf(entry);
       if (!member.present) return;
-      leaveSniffing(member);
-      if (member.inAge !== undefined) remove(member.inAge);
-      member.inAge = undefined;
+      leave(member, 'inSniffing');
+      leave(member, 'inAge');
       member.since = now;
       member.inMirrored = append(mirrored, member);
       moveTo(member, address);
@@ -171,9 +165,9 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
     sniffed(entry, address, now) {
       const member = memberOf(entry);
       if (!member.present) return;
-      leaveSniffing(member);
+      leave(member, 'inSniffing');
       if (member.inMirrored !== undefined) {
-        leaveMirrored(member);
+        leave(member, 'inMirrored');
         member.since = now;
         member.inAge = append(byAge, member);
       }
@@ -194,7 +188,7 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
       if (!member.present) return;
       member.present = false;
       size -= 1;
-      leaveSniffing(member);
+      leave(member, 'inSniffing');
       leaveWithoutSession(member);
     },
     expendable: addresses.oldestOfMost,
