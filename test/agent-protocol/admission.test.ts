@@ -5,13 +5,11 @@ import {
   createAddressBudget,
   createFaultyCalls,
   createNodeBudget,
-  createProvenPairs,
 } from '../../src/transport/agent/admission/budgets.js';
 import { createHandshakeGate } from '../../src/transport/agent/admission/handshake-gate.js';
 import { createLine } from '../../src/transport/agent/admission/line.js';
 import { createReplayCache } from '../../src/transport/agent/admission/replay-cache.js';
 import type { AgentConnection } from '../../src/transport/listener/connection.js';
-import { noteSuperseded } from '../../src/transport/agent/node-sessions.js';
 import { createManualClock } from '../support/manual-clock.js';
 
 describe('the waiting line', () => {
@@ -184,43 +182,6 @@ describe('the node budget', () => {
   });
 });
 
-describe('a proven pair', () => {
-  const day = 24 * 3_600_000;
-  test('belongs to an address and a node that had a session, for 24 hours after the last one', () => {
-    const clock = createManualClock();
-    const provenPairs = createProvenPairs(clock);
-    expect(provenPairs.take('192.0.2.1', 'n1')).toBeUndefined();
-    provenPairs.proven('192.0.2.1', 'n1');
-    expect(provenPairs.take('192.0.2.1', 'n1')).toBeDefined();
-    expect(provenPairs.take('::ffff:192.0.2.1', 'n1')).toBeDefined();
-    expect(provenPairs.take('192.0.2.1', 'n2')).toBeUndefined();
-    expect(provenPairs.take('192.0.2.2', 'n1')).toBeUndefined();
-    clock.advance(day - 1);
-    expect(provenPairs.take('192.0.2.1', 'n1')).toBeDefined();
-    provenPairs.proven('192.0.2.1', 'n1');
-    clock.advance(day - 1);
-    expect(provenPairs.take('192.0.2.1', 'n1')).toBeDefined();
-    clock.advance(1);
-    expect(provenPairs.take('192.0.2.1', 'n1')).toBeUndefined();
-  });
-  test('takes five failures and one more each five seconds; a new session does not fill it', () => {
-    const clock = createManualClock();
-    const provenPairs = createProvenPairs(clock);
-    provenPairs.proven('192.0.2.1', 'n1');
-    const charges = Array.from({ length: 6 }, () => provenPairs.take('192.0.2.1', 'n1'));
-    expect(charges.map((charge) => charge !== undefined)).toEqual([true, true, true, true, true, false]);
-    provenPairs.proven('192.0.2.1', 'n1');
-    expect(provenPairs.take('192.0.2.1', 'n1')).toBeUndefined();
-    charges[0]?.refund();
-    charges[0]?.refund();
-    expect(provenPairs.take('192.0.2.1', 'n1')).toBeDefined();
-    expect(provenPairs.take('192.0.2.1', 'n1')).toBeUndefined();
-    clock.advance(5_001);
-    expect(provenPairs.take('192.0.2.1', 'n1')).toBeDefined();
-    expect(provenPairs.take('192.0.2.1', 'n1')).toBeUndefined();
-  });
-});
-
 describe('faulty calls', () => {
   const connection = (closed = false): AgentConnection =>
     ({ remoteAddress: '192.0.2.1', closed }) as unknown as AgentConnection;
@@ -347,13 +308,4 @@ describe('the admission of handshakes', () => {
     expect(await waiting).toBeDefined();
     gate.close();
   });
-});
-
-test('two SUPERSEDED of a node within 5 minutes mean a duplicate agent', () => {
-  const first = noteSuperseded([], 0);
-  expect(first.duplicate).toBe(false);
-  expect(noteSuperseded(first.supersedings, 300_000).duplicate).toBe(true);
-  const late = noteSuperseded(first.supersedings, 300_001);
-  expect(late.duplicate).toBe(false);
-  expect(noteSuperseded(late.supersedings, 300_002).duplicate).toBe(true);
 });

@@ -113,27 +113,6 @@ describe('the listener', () => {
   let fixture: ListenerFixture;
   afterEach(() => fixture.close());
 
-  test('closes the oldest connection without a session of the address that has most of them', async () => {
-    fixture = await startListenerFixture({ maxConnections: 5 });
-    const { accepted, dial, listener, refusals } = fixture;
-    const fromA = [await dial(h2cPreface, '127.0.0.2'), await dial(h2cPreface, '127.0.0.2')];
-    const fromB = [await dial(h2cPreface, '127.0.0.3'), await dial(), await dial(h2cPreface, '127.0.0.3')];
-    await eventually(() => accepted.length).toBe(4);
-    await dial(h2cPreface, '127.0.0.3');
-    await eventually(() => fromB.map((socket) => socket.closed)).toEqual([true, false, false]);
-    expect(fromA.map((socket) => socket.closed)).toEqual([false, false]);
-    expect(refusals).toEqual([{ reason: 'connection_evicted', address: '127.0.0.3' }]);
-    expect(listener.stats()).toMatchObject({ accepted: 6, open: { sniffing: 1 }, closed: { evicted: 1, refused: 0 } });
-  });
-
-  test('counts connections whose first bytes are awaited among those without a session', async () => {
-    fixture = await startListenerFixture({ maxConnections: 3 });
-    const slow = [await fixture.dial(), await fixture.dial(), await fixture.dial()];
-    await fixture.dial(h2cPreface, '127.0.0.2');
-    await eventually(() => fixture.accepted.length).toBe(1);
-    await eventually(() => slow.map((socket) => socket.closed)).toEqual([true, false, false]);
-  });
-
   test('behind a balancer counts by the address that it names', async () => {
     fixture = await startListenerFixture({ maxConnections: 4, proxyFrom: ['127.0.0.0/8'] });
     const from = (address: string) => fixture.dial(Buffer.concat([proxyHeader(address), h2cPreface]));

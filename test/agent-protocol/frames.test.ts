@@ -7,7 +7,7 @@ import { AgentPayload, SecureFrame } from '../../src/gen/svc/control/v1/session.
 import { createCipherState } from '../../src/channel/noise/cipher-state.js';
 import { InboundFrames, decodeFrame, encodeFrame } from '../../src/transport/agent/frames.js';
 import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
-import { decodeStrictly, walkMessage } from '../../src/transport/agent/wire-scan.js';
+import { walkMessage } from '../../src/transport/agent/wire-scan.js';
 import { valueOf } from '../support/noise-parties.js';
 
 describe('the frame codec', () => {
@@ -161,16 +161,6 @@ describe('reading a payload', () => {
     const countIn = (...bytes: number[]) => walkMessage(Buffer.from(bytes), shape);
     expect(countIn(...outer(2), ...outer(1))).toEqual({ ok: true, value: 3 });
     expect(countIn(...outer(2), ...outer(2))).toEqual({ ok: false, error: { tooMany: 'inner' } });
-  });
-  test('takes what the generated code cannot read as malformed', () => {
-    const failing = {
-      decode: () => {
-        throw new Error('bad UTF-8');
-      },
-    };
-    expect(decodeStrictly(failing, Uint8Array.of(0x08, 1))).toEqual({ ok: false, error: 'malformed' });
-    expect(decodeStrictly({ decode: () => 'read' }, Uint8Array.of(0x08, 1))).toEqual({ ok: true, value: 'read' });
-    expect(decodeStrictly({ decode: () => 'read' }, Uint8Array.of(0x08))).toEqual({ ok: false, error: 'malformed' });
   });
   test('accepts unknown fields of a later release', () => {
     const payload = AgentPayload.encode({

@@ -1,9 +1,7 @@
 /** What a connected agent gets, what becomes of its payloads, and takeover, rekey, duplicates and several instances. */
-import { createMetrics } from '../../src/instance/metrics.js';
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ConfigAnswer } from '../../src/delivery/port.js';
-import { Command } from '../../src/gen/svc/control/v1/command.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { instanceId, snapshotPush, startAgentFixture } from '../support/agent-fixture.js';
@@ -88,17 +86,6 @@ describe('a hello', () => {
     first.say(heartbeatOf(1));
     await eventually(() => first.heard.length).toBe(1);
     expect(fixture.telemetry.opened.length).toBe(1);
-  });
-  test('passes on a changed public address at most once a minute, the last one when the minute is over', async () => {
-    await agent.connect({ publicIpv4: '192.0.2.1' });
-    await eventually(() => fixture.addresses.length).toBe(1);
-    await agent.connect({ publicIpv4: '192.0.2.2' });
-    await agent.connect({ publicIpv4: '192.0.2.3', publicIpv6: 'no address' });
-    await eventually(() => fixture.telemetry.opened.length).toBe(3);
-    expect(fixture.addresses).toEqual([['node-1', '192.0.2.1', null]]);
-    fixture.clock.advance(61_000);
-    await eventually(() => fixture.addresses.length).toBe(2);
-    expect(fixture.addresses[1]).toEqual(['node-1', '192.0.2.3', null]);
   });
 });
 
@@ -252,20 +239,6 @@ describe('while a change is brought to all agents', () => {
 });
 
 describe('heartbeats and metrics', () => {
-  test('a heartbeat is answered with the intervals in force and the claimed commands, each once', async () => {
-    fixture.commands.set('node-1', ['RELOAD_CONFIG', 'RUN_DIAGNOSTICS']);
-    const stream = await agent.connect();
-    stream.say(heartbeatOf(41));
-    await eventually(() => stream.heard.length).toBe(1);
-    fixture.settings = { ...fixture.settings, heartbeat_interval_secs: 4, metrics_interval_secs: 9 };
-    stream.say(heartbeatOf(42));
-    await eventually(() => stream.heard.length).toBe(2);
-    expect(stream.heard).toMatchObject([
-      { value: { ok: true, ackSequence: 41n, commands: [Command.RELOAD_CONFIG, Command.RUN_DIAGNOSTICS] } },
-      { value: { ackSequence: 42n, commands: [], heartbeatIntervalSecs: 4, metricsIntervalSecs: 9 } },
-    ]);
-    expect(fixture.telemetry.heartbeats[0]).toMatchObject({ cpu_usage: 0.5, memory_usage: 0.25, uptime_seconds: 7 });
-  });
   test('numbers that JSON cannot hold are made safe', async () => {
     const stream = await agent.connect();
     stream.say(heartbeatOf(1, { cpuUsage: Number.NaN, memoryUsage: 17, uptimeSeconds: 2n ** 64n - 1n }));
@@ -275,24 +248,6 @@ describe('heartbeats and metrics', () => {
       memory_usage: 1,
       uptime_seconds: Number.MAX_SAFE_INTEGER,
     });
-  });
-  test('open connections of metrics reports are added up in /metrics until their session ends', async () => {
-    const stream = await agent.connect();
-    const value = { sequence: 1n, timestamp: undefined, bandwidth: undefined, gateway: undefined };
-    const connections = { active: 3n, accepted: 5n, closed: 0n, failed: 0n, handshakeFailures: 0n };
-    stream.say({ $case: 'metrics', value: { ...value, connections } });
-    stream.say({ $case: 'metrics', value: { ...value, connections: { ...connections, accepted: 12n } } });
-    stream.say(heartbeatOf(1));
-    const shown = async () => {
-      const metrics = createMetrics(fixture.transport.metrics(), fixture.clock);
-      const text = await metrics.text();
-      metrics.close();
-      return text.split('\n');
-    };
-    await eventually(shown).toContain('svc_agent_heartbeats_total 1');
-    expect(await shown()).toEqual(expect.arrayContaining(['svc_node_connections 3']));
-    stream.halfClose();
-    await eventually(shown).toContain('svc_node_connections 0');
   });
   test('a metrics report reaches telemetry and is not answered', async () => {
     const stream = await agent.connect();

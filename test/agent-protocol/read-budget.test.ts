@@ -2,15 +2,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
-import { LinkMetric, RuntimeListener, RuntimeRoute } from '../../src/gen/svc/control/v1/heartbeat.js';
+import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { LinkMetric } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { snapshotPush, startAgentFixture } from '../support/agent-fixture.js';
 import type { AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { configRequestOf, createRawAgent, heartbeatOf } from '../support/raw-agent.js';
-import type { RawAgent, RawStream, Sayable } from '../support/raw-agent.js';
+import type { RawAgent, RawStream } from '../support/raw-agent.js';
 
-const MiB = 1024 * 1024;
 let fixture: AgentFixture;
 let agent: RawAgent;
 let stream: RawStream;
@@ -28,7 +27,6 @@ afterEach(async () => {
 
 const throttled = (): number => fixture.transport.stats().throttledSessions;
 const answered = (): number => stream.heard.length;
-const bytesOf = (payload: Sayable): Uint8Array => AgentPayload.encode({ payload }).finish();
 
 /** Says heartbeats until the service reads no more. */
 async function flood(count = 200): Promise<void> {
@@ -75,38 +73,6 @@ describe('a session that sends more than it may', () => {
     for (let sequence = 0; sequence < 19; sequence += 1) stream.say(heartbeatOf(sequence));
     await eventually(answered).toBe(19);
     expect(throttled()).toBe(0);
-  });
-
-  test('is paused for the entries of its heartbeats, by what they cost', async () => {
-    const routes = Array.from({ length: 16_384 }, () => RuntimeRoute.fromPartial({}));
-    const linkMetrics = Array.from({ length: 16_384 }, () => LinkMetric.fromPartial({}));
-    const heavy = heartbeatOf(1, { linkMetrics, runtimeListeners: [RuntimeListener.fromPartial({ routes })] });
-    const bytes = bytesOf(heavy);
-    for (let round = 0; round < 4; round += 1) stream.sayBytes(bytes);
-    await eventually(throttled).toBe(1);
-    await eventually(answered).toBe(2);
-    // 65,538 entries are read, 40,000 were allowed at once: 6.4 seconds are owed.
-    fixture.clock.advance(4_000);
-    await delay(500);
-    expect(answered()).toBe(2);
-    fixture.clock.advance(3_000);
-    await eventually(answered).toBe(3);
-  });
-
-  test('is paused for bytes, also within a message that is not complete', async () => {
-    // A heartbeat with an unknown field of 3.5 MiB, as a later release might have.
-    const content = Buffer.alloc(3.5 * MiB);
-    const field = Buffer.concat([Buffer.from([0x9a, 0x06]), varint(content.length), content]);
-    const large = Buffer.concat([bytesOf(heartbeatOf(1)), field]);
-    stream.sayBytes(large);
-    await eventually(answered).toBe(1);
-    expect(throttled()).toBe(0);
-    stream.sayBytes(large);
-    await eventually(throttled).toBe(1);
-    expect(fixture.transport.stats().unfinishedBytes).toBeGreaterThan(0);
-    expect(answered()).toBe(1);
-    fixture.clock.advance(8_000);
-    await eventually(answered).toBe(2);
   });
 });
 
@@ -182,11 +148,3 @@ describe('a session that is paused', () => {
     await eventually(answered).toBe(1);
   });
 });
-
-function varint(value: number): Buffer {
-  const bytes: number[] = [];
-  for (let rest = value; ; rest >>>= 7) {
-    if (rest < 128) return Buffer.from([...bytes, rest]);
-    bytes.push((rest & 127) | 128);
-  }
-}

@@ -71,22 +71,6 @@ test('a slow reader gets all its answers when it reads again', async () => {
   await eventually(() => stream.heard.length).toBe(301);
 });
 
-test('a slow reader that is revoked loses its socket at once', async () => {
-  await stall();
-  fixture.revoke('node-1');
-  expect(await fixture.transport.sessionsEnded('node-1', 20_000)).toBe(true);
-  stream.resumeReading();
-  expect((await stream.status).code).not.toBe(status.OK);
-});
-
-test('a slow reader that is closed for another reason loses its socket after 2 s', async () => {
-  await stall();
-  fixture.setState({ kind: 'catching_up' });
-  expect(await fixture.transport.sessionsEnded('node-1', 20_000)).toBe(true);
-  stream.resumeReading();
-  expect((await stream.status).code).not.toBe(status.OK);
-});
-
 /** Longer than anybody has to read what a session ends with. */
 const busyMs = 2_500;
 

@@ -1,10 +1,9 @@
 /** The committed fleet: checkpoint and tail, when an instance is not ready, what it reports, what it never pushes. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ServingState } from '../../src/delivery/port.js';
 import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
 import type { FleetCapture } from '../../src/domain/fleet/checkpoint.js';
 import { ServiceError } from '../../src/kernel/errors.js';
-import type { EventStore, FoldCheckpoint, SubscribeOptions } from '../../src/storage/event-store.js';
+import type { EventStore, FoldCheckpoint } from '../../src/storage/event-store.js';
 import {
   createBareDelivery,
   createDeliveryFixture,
@@ -78,105 +77,6 @@ describe('a start from the checkpoint', () => {
     const delivery = await fixture.start({ eventStore: recorded.store });
     expect(recorded.from).toEqual(['start']);
     expect(delivery.generation('n1')).toBe(1 + fixture.log.fleet.revision.value);
-  });
-});
-
-describe('an instance', () => {
-  it('stops serving when the log is raised to a higher compiler version while it runs', async () => {
-    const delivery = await fixture.start();
-    const states: ServingState[] = [];
-    delivery.onStateChange((state) => states.push(state));
-    const session = openSession(delivery, 'n1');
-    await session.ask();
-    await fixture.log.run({ type: 'RaiseCompilerVersion', version: 99 });
-    await until(() => states.length === 1);
-    expect(states[0]).toEqual({ kind: 'older_compiler', logVersion: 99, ownVersion: expect.any(Number) });
-    await turns();
-    expect(session.offers).toEqual([]);
-  });
-
-  it('stops at an event type that it does not know, and names it', async () => {
-    const delivery = await fixture.start();
-    // The log of the fixture links it, and cannot fold it either.
-    await expect(fixture.log.append([{ type: 'MoonPhaseChanged', data: {} }])).rejects.toThrow('MoonPhaseChanged');
-    await until(() => delivery.state().kind === 'unknown_event');
-    expect(delivery.state()).toEqual({ kind: 'unknown_event', eventType: 'MoonPhaseChanged' });
-    expect(delivery.node('n1')?.name).toBe('n1');
-  });
-
-  it('is not ready when events of the log are missing, and does not continue after the gap', async () => {
-    const delivery = await fixture.start({
-      eventStore: {
-        ...fixture.stores.eventStore,
-        async *subscribe(options) {
-          for await (const item of fixture.stores.eventStore.subscribe(options)) {
-            if (item.kind !== 'events') yield item;
-            else yield { kind: 'events', events: item.events.filter(({ revision }) => revision !== 2) };
-          }
-        },
-      },
-    });
-    await refresh();
-    await refresh();
-    await until(() => delivery.state().kind === 'broken_log');
-    expect(await delivery.committed.passed(3, 10)).toBe(false);
-  });
-});
-
-describe('a log that is out of reach', () => {
-  /** A log that can be out of reach, or readable without ever reaching its end. */
-  function switched() {
-    const inner = fixture.stores.eventStore;
-    let dropped = new AbortController();
-    const log = {
-      mode: 'works' as 'works' | 'away' | 'endless',
-      drop: () => dropped.abort(),
-      store: {
-        ...inner,
-        async *subscribe(options: SubscribeOptions) {
-          if (log.mode === 'away') throw new ServiceError('unavailable', 'away');
-          dropped = new AbortController();
-          const signal = AbortSignal.any([options.signal, dropped.signal]);
-          for await (const item of inner.subscribe({ ...options, signal })) {
-            if (item.kind !== 'caught_up' || log.mode === 'works') yield item;
-          }
-          if (!options.signal.aborted) throw new ServiceError('unavailable', 'dropped');
-        },
-      },
-    };
-    return log;
-  }
-
-  it('makes the instance cut off, not behind, and ready again when the log is back', async () => {
-    const log = switched();
-    const delivery = await fixture.start({ eventStore: log.store, graceMs: 50 });
-    const states: string[] = [];
-    delivery.onStateChange(({ kind }) => states.push(kind));
-    log.mode = 'away';
-    log.drop();
-    await until(() => states.length > 0);
-    // An open session is still answered from the fold.
-    expect(snapshotOf(await openSession(delivery, 'n1').ask()).generation).toBe(delivery.generation('n1'));
-    log.mode = 'works';
-    await until(() => delivery.state().kind === 'ready');
-    expect(states).toEqual(['cut_off', 'ready']);
-  });
-
-  it('leaves the instance behind when it returns with more events than the grace period suffices for', async () => {
-    const log = switched();
-    const delivery = await fixture.start({ eventStore: log.store, graceMs: 50 });
-    const states: string[] = [];
-    delivery.onStateChange(({ kind }) => states.push(kind));
-    log.mode = 'away';
-    log.drop();
-    await until(() => states.length > 0);
-    await refresh();
-    log.mode = 'endless';
-    await until(() => delivery.state().kind === 'catching_up');
-    log.mode = 'works';
-    log.drop();
-    await until(() => delivery.state().kind === 'ready');
-    expect(states).toEqual(['cut_off', 'catching_up', 'ready']);
   });
 });
 

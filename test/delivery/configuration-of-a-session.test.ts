@@ -1,6 +1,5 @@
 /** What a session is answered and offered, with stores in memory: requests, pushes, rejects, restarts, generation raises. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { FactOutcome } from '../../src/domain/agents/facts.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { streams } from '../../src/kernel/event.js';
@@ -133,13 +132,6 @@ async function lastGoodBytes(nodeId: string): Promise<Uint8Array> {
 }
 
 describe('a ConfigRequest', () => {
-  it('is answered with the newest snapshot when the agent holds no configuration', async () => {
-    const delivery = await fixture.start();
-    const push = snapshotOf(await openSession(delivery, 'n1').ask());
-    expect(push.generation).toBe(delivery.generation('n1'));
-    expect(decoded(push)).toMatchObject({ nodeId: 'n1', generation: BigInt(push.generation) });
-  });
-
   it('is answered "unchanged" when it names the newest snapshot, which is recorded as applied once', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
@@ -151,20 +143,6 @@ describe('a ConfigRequest', () => {
     // A repeat too; its fact is settled after that of the request before it.
     await session.apply(push);
     expect(fixture.facts.map(({ type }) => type)).toEqual(['AgentConfigApplied']);
-  });
-
-  it('is answered with the newest snapshot when it names an older generation', async () => {
-    const delivery = await fixture.start();
-    const session = openSession(delivery, 'n1');
-    const old = snapshotOf(await session.ask());
-    await delivery.committed.passed(await refresh(), 5000);
-    const answer = await session.nodeSession.request(BigInt(old.generation), old.checksum);
-    expect(snapshotOf(answer).generation).toBeGreaterThan(old.generation);
-  });
-
-  it('is drained when the node does not exist', async () => {
-    const delivery = await fixture.start();
-    expect(await openSession(delivery, 'nobody').ask()).toMatchObject({ kind: 'draining' });
   });
 
   it('is drained while the read store is out of reach, and answered when it is back', async () => {
@@ -184,22 +162,6 @@ describe('a ConfigRequest', () => {
 });
 
 describe('a push', () => {
-  it('is not offered before the first request', async () => {
-    const delivery = await fixture.start();
-    const served = await witness(fixture, delivery);
-    const session = openSession(delivery, 'n1');
-    // Another session of the node is served.
-    const asked = openSession(delivery, 'n1', 'asked');
-    await asked.ask();
-    await refresh();
-    await served();
-    expect(asked.offers).toHaveLength(1);
-    expect(session.offers).toEqual([]);
-    await session.ask();
-    await delivery.committed.passed(await refresh(), 5000);
-    await until(() => session.offers.length === 1);
-  });
-
   it('follows a change and carries the newest state', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
@@ -218,18 +180,6 @@ describe('a push', () => {
     await until(() => session.offers.at(-1)?.generation === newest);
     expect(session.take()?.generation).toBe(newest);
     expect(session.take()).toBeUndefined();
-  });
-
-  it('is not offered to a closed session', async () => {
-    const delivery = await fixture.start();
-    const session = openSession(delivery, 'n1');
-    await session.ask();
-    const served = await witness(fixture, delivery);
-    session.nodeSession.close();
-    await refresh();
-    await served();
-    expect(session.offers).toEqual([]);
-    expect(delivery.stats().sessions, 'that of the witness').toBe(1);
   });
 
   it('is not offered to nodes that the command did not touch', async () => {
@@ -255,34 +205,6 @@ describe('a push', () => {
     await refresh();
     await until(() => old.offers.length === 1 && next.offers.length === 1);
     expect(old.offers[0]).toBe(next.offers[0]);
-  });
-
-  it('counts as pushed once it is handed to the network as a whole', async () => {
-    const delivery = await fixture.start();
-    const session = openSession(delivery, 'n1');
-    const push = snapshotOf(await session.ask());
-    expect(delivery.pushed('n1')).toBeUndefined();
-    session.nodeSession.sent(push);
-    expect(delivery.pushed('n1')).toEqual({ generation: push.generation, at: fixture.clock.now() });
-    session.nodeSession.close();
-    expect(delivery.pushed('n1')).toBeUndefined();
-  });
-
-  it('counts with the newest generation of all sessions of the node, in whatever order they were sent', async () => {
-    const delivery = await fixture.start();
-    const [old, next] = [openSession(delivery, 'n1', 's1'), openSession(delivery, 'n1', 's2')];
-    const first = snapshotOf(await old.ask());
-    await delivery.committed.passed(await refresh(), 5000);
-    const second = snapshotOf(await next.ask());
-    const counted = { generation: second.generation, at: fixture.clock.now() };
-    next.nodeSession.sent(second);
-    fixture.clock.advance(1000);
-    old.nodeSession.sent(first);
-    expect(delivery.pushed('n1')).toEqual(counted);
-    next.nodeSession.sent(first);
-    expect(delivery.pushed('n1')).toEqual(counted);
-    next.nodeSession.close();
-    expect(delivery.pushed('n1')?.generation).toBe(first.generation);
   });
 
   it('is not offered when an answer has already carried it', async () => {
@@ -381,46 +303,6 @@ describe('a rejected snapshot', () => {
     expect(fixture.facts.map(({ type }) => type)).toEqual(types);
   });
 
-  it('is counted while it is the newest generation of a node with a session', async () => {
-    const delivery = await fixture.start();
-    const session = openSession(delivery, 'n1');
-    await session.apply(snapshotOf(await session.ask()));
-    await refresh();
-    await until(() => session.offers.length === 1);
-    expect(delivery.stats().rejectingNodes).toBe(0);
-    await session.reject(session.take()!);
-    expect(delivery.stats().rejectingNodes).toBe(1);
-    await refresh();
-    await until(() => session.offers.length === 2);
-    expect(delivery.stats().rejectingNodes).toBe(0);
-    await session.reject(session.take()!);
-    expect(delivery.stats().rejectingNodes).toBe(1);
-    session.nodeSession.close();
-    expect(delivery.stats().rejectingNodes).toBe(0);
-  });
-
-  it('of a node that never applied one is what it gets however often it asks, and is not pushed to it', async () => {
-    const delivery = await fixture.start();
-    const session = openSession(delivery, 'n1', 's1');
-    const served = await witness(fixture, delivery);
-    for (let round = 0; round < 3; round += 1) await session.reject(snapshotOf(await session.ask()));
-    session.nodeSession.close();
-    const other = openSession(delivery, 'n1', 's2');
-    await other.reject(snapshotOf(await other.ask()));
-    await served();
-    expect([session.offers, other.offers]).toEqual([[], []]);
-  });
-
-  it('is what a node gets that has rejected its last-good snapshot too', async () => {
-    const delivery = await fixture.start();
-    const session = openSession(delivery, 'n1');
-    const good = await appliedThenRejected(session);
-    await session.reject(good);
-    for (let round = 0; round < 3; round += 1) {
-      expect(snapshotOf(await session.ask()).generation).toBe(delivery.generation('n1'));
-    }
-  });
-
   it('is known to the next instance, which serves the last-good bytes', async () => {
     const first = await fixture.start();
     const session = openSession(first, 'n1');
@@ -465,27 +347,6 @@ describe('a rejected newest snapshot is the target again', () => {
     expect(delivery.stats().rejectingNodes).toBe(0);
   });
 
-  it('at the next request, when it fell due while the node was away, and until the node reports on it', async () => {
-    const delivery = await start();
-    const first = openSession(delivery, 'n1', 's1');
-    const good = await appliedThenRejected(first);
-    const newest = first.offers[0]!;
-    first.nodeSession.close();
-    fixture.clock.advance(3 * minute);
-    // Each session begins with the last report of the one before.
-    for (const id of ['s2', 's3']) {
-      const session = openSession(delivery, 'n1', id);
-      await session.reject(newest);
-      const answer = await session.nodeSession.request(BigInt(good.generation), good.checksum);
-      expect(snapshotOf(answer).generation).toBe(newest.generation);
-      if (id === 's2') session.nodeSession.close();
-      else await session.reject(newest);
-    }
-    const last = openSession(delivery, 'n1', 's4');
-    await last.reject(newest);
-    expect(snapshotOf(await last.ask()).generation).toBe(good.generation);
-  });
-
   it('when its agent was told to reload, and is not pushed as well', async () => {
     const delivery = await start();
     const session = openSession(delivery, 'n1');
@@ -516,53 +377,7 @@ describe('a rejected newest snapshot is the target again', () => {
   });
 });
 
-describe('a last-good snapshot', () => {
-  it('is sealed in the read store, and deleted with its node', async () => {
-    const delivery = await fixture.start();
-    const session = openSession(delivery, 'n1');
-    const good = snapshotOf(await session.ask());
-    await session.apply(good);
-    const collection = await fixture.stores.readStore.collection(lastGoodSnapshots);
-    const stored = await lastGoodBytes('n1');
-    expect(Buffer.from(stored).includes(Buffer.from(good.payload.subarray(8, 40)))).toBe(false);
-    await fixture.log.run({ type: 'DeleteNode', id: 'n1', ifMatch: undefined });
-    await eventually(() => collection.get('n1')).toBeUndefined();
-  });
-});
-
 describe('an apply report', () => {
-  it("is counted and ignored when its generation is above the node's, or its checksum is foreign", async () => {
-    const delivery = await fixture.start();
-    const session = openSession(delivery, 'n1');
-    const push = snapshotOf(await session.ask());
-    await session.apply({ ...push, generation: push.generation + 1 });
-    await session.apply({ ...push, checksum: Buffer.alloc(32, 9) });
-    await session.reject({ ...push, generation: push.generation - 1 });
-    const absurd = { generation: 2n ** 64n - 1n, checksum: push.checksum, durationMs: 0 };
-    await session.nodeSession.report({ ...absurd, status: 'applied', errors: [] }, 0);
-    expect(fixture.facts).toEqual([]);
-    expect(delivery.stats().reports.get('ignored')).toBe(4);
-  });
-
-  it('is not recorded again when it is repeated on the next session', async () => {
-    const delivery = await fixture.start();
-    const session = openSession(delivery, 'n1');
-    const push = snapshotOf(await session.ask());
-    await session.apply(push);
-    session.nodeSession.close();
-    await openSession(delivery, 'n1', 's2').apply(push);
-    expect(fixture.facts).toHaveLength(1);
-    expect(fixture.facts[0]).toEqual({
-      type: 'AgentConfigApplied',
-      data: {
-        node_id: 'n1',
-        generation: push.generation,
-        checksum: Buffer.from(push.checksum).toString('hex'),
-        duration_ms: 3,
-      },
-    });
-  });
-
   it('of a last-good snapshot that is older than what is recorded as applied says that the node fell back', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
@@ -594,45 +409,6 @@ describe('an apply report', () => {
     expect(fixture.facts.map(({ type }) => type)).toEqual(['AgentConfigApplied']);
     expect([delivery.stats().rejectingNodes, delivery.stats().reports.get('ignored')]).toEqual([0, 1]);
   });
-
-  it('is recorded when it is repeated after a failure to record it', async () => {
-    let failing = true;
-    const delivery = await fixture.start({
-      recordFact: async (_nodeId, event) => {
-        if (failing) throw new ServiceError('unavailable', 'away');
-        fixture.facts.push(event);
-        return 'recorded';
-      },
-    });
-    const session = openSession(delivery, 'n1');
-    const push = snapshotOf(await session.ask());
-    await expect(session.apply(push)).rejects.toThrow('away');
-    failing = false;
-    await session.apply(push);
-    expect(fixture.facts).toHaveLength(1);
-  });
-});
-
-describe('a report whose fact was not written', () => {
-  it.each(['superseded', 'refused'] as const)('is recorded when it is repeated: %s', async (outcome) => {
-    const outcomes: FactOutcome[] = [outcome, 'recorded', 'recorded'];
-    const delivery = await fixture.start({
-      recordFact: async (_nodeId, event, sessionId) => {
-        const became = outcomes.shift() ?? 'recorded';
-        if (became === 'recorded') fixture.facts.push(event);
-        expect(sessionId).toBe(outcomes.length === 2 ? 's1' : 's2');
-        return became;
-      },
-    });
-    const first = openSession(delivery, 'n1', 's1');
-    const push = snapshotOf(await first.ask());
-    await first.apply(push);
-    first.nodeSession.close();
-    const second = openSession(delivery, 'n1', 's2');
-    await second.apply(push);
-    await second.apply(push);
-    expect(fixture.facts).toHaveLength(1);
-  });
 });
 
 describe('a ConfigRequest with a version that the service does not have', () => {
@@ -648,13 +424,6 @@ describe('a ConfigRequest with a version that the service does not have', () => 
     });
     fixture.clock.advance(60_000);
     expect(snapshotOf(await session.nodeSession.request(9000n, Buffer.alloc(32, 1))).generation).toBeGreaterThan(9000);
-  });
-
-  it('raises the generation too when it is the newest generation with another checksum', async () => {
-    const delivery = await fixture.start();
-    const generation = delivery.generation('n1')!;
-    const answer = await openSession(delivery, 'n1').nodeSession.request(BigInt(generation), Buffer.alloc(32, 1));
-    expect(snapshotOf(answer).generation).toBeGreaterThan(generation);
   });
 
   it('raises nothing while the fold only lags behind the instance that gave the agent its version', async () => {
@@ -690,34 +459,6 @@ describe('a ConfigRequest with a version that the service does not have', () => 
     );
     for (const answer of answers) expect(snapshotOf(answer).generation).toBeGreaterThan(5000);
   });
-
-  it('is too soon when another instance raised the generation a moment ago', async () => {
-    const delivery = await fixture.start();
-    await delivery.committed.passed(
-      await fixture.log.run(
-        { type: 'RaiseNodeGeneration', id: 'n1', reported: 700 },
-        new Date(fixture.clock.now()).toISOString(),
-      ),
-      5000,
-    );
-    expect((await openSession(delivery, 'n1').nodeSession.request(5000n, Buffer.alloc(32, 1))).kind).toBe(
-      'raised_too_soon',
-    );
-  });
-
-  it.each([2n ** 53n, 2n ** 64n - 1n, 2n ** 32n + 1000n])(
-    'is refused as absurd, and recorded once a minute, for version %s',
-    async (version) => {
-      const delivery = await fixture.start();
-      const session = openSession(delivery, 'n1');
-      expect(await session.nodeSession.request(version, noChecksum)).toEqual({ kind: 'absurd_version' });
-      await session.nodeSession.request(version, noChecksum);
-      expect(fixture.facts).toEqual([
-        { type: 'AgentVersionConflict', data: { node_id: 'n1', reported: String(version) } },
-      ]);
-      expect(fixture.log.fleet.tables.node.get('n1')?.generation_offset).toBe(0);
-    },
-  );
 });
 
 describe('a version conflict', () => {
@@ -780,18 +521,5 @@ describe('a node that cannot be compiled', () => {
     broken = false;
     await refresh('n1');
     await until(() => one.offers.length === 1);
-  });
-});
-
-describe('the snapshot JSON', () => {
-  it('is that of the newest snapshot, with its checksum in hex', async () => {
-    const delivery = await fixture.start();
-    const push = snapshotOf(await openSession(delivery, 'n1').ask());
-    expect(await delivery.snapshotJson('n1')).toMatchObject({
-      generation: push.generation,
-      checksum: Buffer.from(push.checksum).toString('hex'),
-      snapshot: { node_id: 'n1', generation: String(push.generation) },
-    });
-    expect(await delivery.snapshotJson('nobody')).toBeUndefined();
   });
 });

@@ -1,6 +1,7 @@
 /** Fan-outs: slices with turns of the event loop between them; no node starves, and none delays another. */
 import { describe, expect, it, vi } from 'vitest';
 import { sliceNodes, createFanOut, sliceBytes } from '../../src/delivery/fan-out.js';
+import type { FanOutDeps } from '../../src/delivery/fan-out.js';
 import { until } from '../support/delivery-fixture.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -14,12 +15,7 @@ describe('a fan-out', () => {
   };
 
   it('serves a few nodes in the turn of their change, once each, and many in later turns', async () => {
-    const served: string[] = [];
-    const serve = (nodeId: string): number => {
-      served.push(nodeId);
-      return 0;
-    };
-    const fanOut = createFanOut({ ...deps, serve });
+    const { served, fanOut } = recording();
     let turned = false;
     setImmediate(() => (turned = true));
     fanOut.touch(['a', 'b']);
@@ -31,6 +27,17 @@ describe('a fan-out', () => {
     expect(served).toEqual(['a', 'b']);
     await fanOut.close();
   });
+
+  /** @param act is called before a node counts as served */
+  function recording(over: Partial<FanOutDeps> = {}, act: (nodeId: string) => unknown = () => undefined) {
+    const served: string[] = [];
+    const serve = (nodeId: string): number => {
+      act(nodeId);
+      served.push(nodeId);
+      return 0;
+    };
+    return { served, fanOut: createFanOut({ ...deps, serve, ...over }) };
+  }
 
   /** What was served in each turn of the event loop, until all were. */
   async function perTurn(count: number, bytes: number): Promise<readonly number[]> {
@@ -79,19 +86,11 @@ describe('a fan-out', () => {
   it.each(Array.from({ length: 12 }, (_, index) => index))(
     'serves a node that changes as a run ends, %i microtasks after the last one was served',
     async (microtasks) => {
-      const served: string[] = [];
       const late = async (): Promise<void> => {
         for (let passed = 0; passed < microtasks; passed += 1) await Promise.resolve();
         fanOut.touch(['late']);
       };
-      const fanOut = createFanOut({
-        ...deps,
-        serve: (nodeId) => {
-          served.push(nodeId);
-          if (nodeId === 'first') void late();
-          return 0;
-        },
-      });
+      const { served, fanOut } = recording({}, (nodeId) => nodeId === 'first' && late());
       fanOut.touch(['first']);
       await until(() => served.includes('late'));
       await fanOut.close();
@@ -99,14 +98,7 @@ describe('a fan-out', () => {
   );
 
   it('is not delayed by edits that never stop', async () => {
-    const served: string[] = [];
-    const fanOut = createFanOut({
-      ...deps,
-      serve: (nodeId) => {
-        served.push(nodeId);
-        return 0;
-      },
-    });
+    const { served, fanOut } = recording();
     // A change in every turn of the event loop: a debouncer without a maximum would never fire.
     for (let round = 0; round < 50; round += 1) {
       fanOut.touch(['busy']);
@@ -117,14 +109,7 @@ describe('a fan-out', () => {
   });
 
   it('serves a node once, in its place, when it changes again while it waits', async () => {
-    const served: string[] = [];
-    const fanOut = createFanOut({
-      ...deps,
-      serve: (nodeId) => {
-        served.push(nodeId);
-        return 0;
-      },
-    });
+    const { served, fanOut } = recording();
     fanOut.touch(['a', 'b']);
     fanOut.touch(['a', 'c', 'b']);
     await until(() => fanOut.waiting === 0 && served.length >= 3);
@@ -133,15 +118,9 @@ describe('a fan-out', () => {
   });
 
   it('serves the other nodes first when one cannot be served, and tries that one again', async () => {
-    const served: string[] = [];
     let failures = 1;
-    const fanOut = createFanOut({
-      ...deps,
-      serve: (nodeId) => {
-        if (nodeId === 'bad' && failures-- > 0) throw new Error('not now');
-        served.push(nodeId);
-        return 0;
-      },
+    const { served, fanOut } = recording({}, (nodeId) => {
+      if (nodeId === 'bad' && failures-- > 0) throw new Error('not now');
     });
     fanOut.touch(['bad', 'good']);
     await until(() => served.length === 2);
@@ -180,16 +159,8 @@ describe('a fan-out', () => {
   });
 
   it('waits while nothing may be pushed, and serves every changed node afterwards', async () => {
-    const served: string[] = [];
     let open = false;
-    const fanOut = createFanOut({
-      ...deps,
-      mayPush: () => open,
-      serve: (nodeId) => {
-        served.push(nodeId);
-        return 0;
-      },
-    });
+    const { served, fanOut } = recording({ mayPush: () => open });
     fanOut.touch(['a', 'b']);
     await turn();
     await turn();
@@ -201,19 +172,10 @@ describe('a fan-out', () => {
   });
 
   it('stops within a slice when nothing may be pushed any more, and goes on there', async () => {
-    const served: string[] = [];
     let open = true;
     let rests = 0;
-    const fanOut = createFanOut({
-      ...deps,
-      mayPush: () => open,
-      onRest: () => void (rests += 1),
-      serve: (nodeId) => {
-        served.push(nodeId);
-        open = nodeId !== 'b';
-        return 0;
-      },
-    });
+    const over = { mayPush: () => open, onRest: () => void (rests += 1) };
+    const { served, fanOut } = recording(over, (nodeId) => (open = nodeId !== 'b'));
     fanOut.touch(['a', 'b', 'c']);
     await until(() => !fanOut.running);
     expect([served, fanOut.waiting, rests]).toEqual([['a', 'b'], 1, 1]);
@@ -228,9 +190,7 @@ describe('a fan-out', () => {
   });
 
   it('passes over nodes without a session, and does not run for nothing', async () => {
-    const served: string[] = [];
-    const serve = (nodeId: string): number => served.push(nodeId);
-    const fanOut = createFanOut({ ...deps, hasSession: (nodeId) => nodeId === 'here', serve });
+    const { served, fanOut } = recording({ hasSession: (nodeId) => nodeId === 'here' });
     fanOut.touch(['gone']);
     fanOut.wake();
     expect([fanOut.running, fanOut.waiting]).toEqual([false, 0]);

@@ -150,20 +150,6 @@ describe('the committed fleet', () => {
     ]);
   });
 
-  it('counts as behind, not cut off, when commands arrive after a drop', async () => {
-    const fold = await follow({ graceMs: 60 });
-    log.give(delivered(first), caughtUp);
-    await stateOf(fold).toBe('ready');
-    log.give(new Error('gone'), delivered(second));
-    await eventually(() => fold.fleet().revision.value).toBe(1);
-    await stateOf(fold).toBe('catching_up');
-    expect(told).not.toContain('cut_off');
-    expect(log.subscriptions.at(-1)?.after).toEqual({
-      commit: first.events[0].position,
-      prepare: first.events[0].position,
-    });
-  });
-
   it('writes a checkpoint when one is due, not before the end of the log, and continues from it', async () => {
     const fold = await follow({ checkpointEvery: 2 });
     log.give(delivered(first), delivered(second));
@@ -184,16 +170,6 @@ describe('the committed fleet', () => {
     expect(log.saved.length).toBe(1);
     expect(captureFleet(again.fleet()).revision).toBe(2);
   });
-});
-
-it('a checkpoint of one event is continued behind that event', async () => {
-  await follow({ checkpointEvery: 1 });
-  log.give(delivered(first), caughtUp);
-  await eventually(() => log.saved.map(({ revision }) => revision)).toEqual([0]);
-  await close();
-  await follow();
-  const { position } = first.events[0];
-  await eventually(() => log.subscriptions.at(-1)?.after).toEqual({ commit: position, prepare: position });
 });
 
 describe('a log that cannot be folded on', () => {

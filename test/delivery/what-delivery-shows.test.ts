@@ -88,30 +88,6 @@ describe('delivery and the committed fleet show', () => {
     expect([queries.links(a).length, queries.links('nobody')]).toEqual([1, []]);
   });
 
-  it('how far it is', async () => {
-    const delivery = await start();
-    const queries = queriesOf(delivery);
-    const [revision, position] = [delivery.committed.fleet().revision.value, delivery.committed.fleet().position.value];
-    const head = await fixture.stores.eventStore.headPosition();
-    expect([queries.revision(), revision]).toEqual([fixture.log.fleet.revision.value, queries.revision()]);
-    expect(position).toBe(head);
-    expect(await delivery.committed.passed(revision, 0)).toBe(true);
-    expect(await delivery.committed.passed(revision + 1, 0)).toBe(false);
-  });
-
-  it('a node at an earlier generation, compiled from the log', async () => {
-    const asked: unknown[] = [];
-    const delivery = await start({
-      compileEarlier: async (...earlier) => {
-        asked.push(earlier);
-        return compileNode(fixture.log.fleet, a);
-      },
-    });
-    const wanted = (delivery.generation(a) ?? 0) - 1;
-    expect((await delivery.snapshotJson(a, wanted))?.checksum).toMatch(/^[0-9a-f]{64}$/);
-    expect(asked).toEqual([[a, wanted]]);
-  });
-
   it('its counts: sessions, offers, reports and rejects', async () => {
     const delivery = await start();
     const zero = { sessions: 0, waitingNodes: 0, rejectingNodes: 0, offered: 0 };
@@ -200,13 +176,6 @@ describe('what fails in delivery', () => {
     const answer = await openSession(delivery, a).nodeSession.request(500n, Buffer.alloc(32));
     expect(answer.kind).toBe('draining');
     expect(lines).toEqual([expect.stringMatching(new RegExp(`^a generation was not raised .*${a}.*the log is away`))]);
-  });
-
-  it('nothing, when a generation is raised: the agent is answered above the version that it reported', async () => {
-    const delivery = await start();
-    const answer = await openSession(delivery, a).nodeSession.request(500n, Buffer.alloc(32));
-    expect(snapshotOf(answer).generation).toBeGreaterThan(500);
-    expect(lines).toEqual([]);
   });
 
   it('a node that cannot be served now is told, and served later', async () => {

@@ -184,15 +184,6 @@ describe('what a node told', () => {
     expect([carried(two), two.activity().last_5m.bytes_in]).toEqual([165, 10]);
   });
 
-  it('is known after a restart', async () => {
-    const one = await opened.oneOfSeveral('one');
-    await one.sessionOpened('n1', facts('s1'), ttlMs);
-    tell(one, 's1', 70);
-    await one.close();
-    const two = await opened.oneOfSeveral('two');
-    expect(carried(two)).toBe(70);
-  });
-
   it('stays as it was last known while the read store is away, and is stale', async () => {
     const [one, two] = [await opened.oneOfSeveral('one'), await opened.oneOfSeveral('two')];
     await one.sessionOpened('n1', facts('s1'), ttlMs);
