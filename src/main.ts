@@ -5,15 +5,13 @@
  */
 import { startApp } from './app/app.js';
 import { readConfig } from './app/config/config.js';
-import { ConfigError } from './app/config/variables.js';
-import { printableConfig, unknownVariables, usage } from './app/config/variables.js';
+import { ConfigError, printableConfig, unknownVariables, usage } from './app/config/variables.js';
 import { logCryptoLibrary } from './kernel/crypto/crypto.js';
 import { errorText } from './kernel/errors.js';
 import { version } from './kernel/version.js';
 import { createServiceLog } from './instance/service-log.js';
 import { StartError } from './app/installation/installation.js';
-import { handleUncaught } from './app/uncaught.js';
-import { logWarnings } from './app/uncaught.js';
+import { handleUncaught, logWarnings } from './app/uncaught.js';
 import { warnOfExposure } from './app/exposure.js';
 
 function fail(sentence: string): never {

@@ -4,19 +4,16 @@
  */
 import type { ApiTokenView, Caller, CommandHandlers } from '../commands/handlers-port.js';
 import { present } from '../commands/resources.js';
-import type { ApiTokenState } from '../domain/accounts/api-token.js';
-import { hasExpired, isForgotten, tokensOf } from '../domain/accounts/api-token.js';
-import type { Role } from '../domain/accounts/user.js';
-import { roles } from '../domain/accounts/user.js';
+import { hasExpired, isForgotten, tokensOf, type ApiTokenState } from '../domain/accounts/api-token.js';
+import { roles, type Role } from '../domain/accounts/user.js';
 import { createAddressBuckets } from '../kernel/address-buckets.js';
 import { addressRanges } from '../kernel/cidr.js';
 import { timestamp } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import { apiTokenHash, generateApiToken } from '../security/api-token.js';
-import type { AccountParts } from './parts.js';
+import { endEverywhere, type AccountParts } from './parts.js';
 import { pageOf } from './page.js';
-import { endEverywhere } from './parts.js';
 import type { TokenUse } from './token-uses.js';
 import { tuning } from './tuning.js';
 

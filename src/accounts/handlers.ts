@@ -9,24 +9,19 @@ import type { CommandHandlers, Done, RevertHandlers } from '../commands/handlers
 import { createUserFields } from './fields.js';
 import { apiTokenHandlers } from './api-tokens.js';
 import { pageOf } from './page.js';
-import type { AccountHandlerOptions, AccountParts } from './parts.js';
-import { endEverywhere } from './parts.js';
+import { endEverywhere, type AccountHandlerOptions, type AccountParts } from './parts.js';
 import { createPasswordCheck } from './password-check.js';
 import { signInHandlers, subjectOf } from './sign-in.js';
 import type { UserState, AccountCommand } from '../domain/accounts/user.js';
-import type { IfMatch } from '../domain/resource/refusal.js';
-import { versionMismatch } from '../domain/resource/refusal.js';
+import { versionMismatch, type IfMatch } from '../domain/resource/refusal.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { RecordedCommand } from '../kernel/event.js';
+import { lastEvent, streams, type RecordedCommand } from '../kernel/event.js';
 import type { CommandContext, Gateway, ProjectionWait } from '../commands/port.js';
 import { present } from '../commands/resources.js';
-import type { AuditTrail } from '../commands/revert.js';
-import { auditHolds } from '../commands/revert.js';
-import type { Accounts } from '../domain/accounts/accounts.js';
-import { decideAccounts } from '../domain/accounts/accounts.js';
+import { auditHolds, type AuditTrail } from '../commands/revert.js';
+import { decideAccounts, type Accounts } from '../domain/accounts/accounts.js';
 import { accountEvent, accountEvents, userType } from '../domain/accounts/declaration.js';
 import { changedFields } from '../domain/accounts/revert.js';
-import { lastEvent, streams } from '../kernel/event.js';
 
 export function createAccountHandlers(options: AccountHandlerOptions): CommandHandlers['accounts'] {
   const fields = createUserFields(options.keyring);

@@ -3,8 +3,7 @@
  * creates no event: no revert or audit needs it, and it would fill most of the log. Implements
  * `docs/contract/automation.md#api-tokens`.
  */
-import type { Clock } from '../kernel/clock.js';
-import { timestamp } from '../kernel/clock.js';
+import { timestamp, type Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { Logger } from '../kernel/logger.js';

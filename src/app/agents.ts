@@ -2,11 +2,9 @@
  * Serves agents on the core: their reports, their transport, the claims of commands, the loops that keep facts and
  * credentials up to date, and this instance's place among the others. See `docs/architecture.md`.
  */
-import type { CommandClaims } from '../instance/command-claims.js';
-import { openCommandClaims } from '../instance/command-claims.js';
-import type { Membership } from '../instance/membership.js';
+import { openCommandClaims, type CommandClaims } from '../instance/command-claims.js';
+import { joinCluster, type Membership } from '../instance/membership.js';
 import { liveInstances } from '../instance/instance-lease.js';
-import { joinCluster } from '../instance/membership.js';
 import { agentContext } from '../commands/system.js';
 import type { Config } from './config/config.js';
 import { compilerVersion } from '../domain/compile/version.js';
@@ -18,8 +16,7 @@ import { createCarriers } from '../reports/history/carriers.js';
 import { watchCredentials } from './credentials.js';
 import type { Measured } from './metrics.js';
 import { keepStandingFacts } from './standing-facts.js';
-import { openReports } from '../reports/reports.js';
-import type { Known, ReportsService } from '../reports/reports.js';
+import { openReports, type Known, type ReportsService } from '../reports/reports.js';
 import { openSharedHellos } from '../instance/shared-hellos.js';
 import { createAgentTransport } from '../transport/agent/agent-transport.js';
 import { startListener } from '../transport/listener/listener.js';

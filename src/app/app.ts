@@ -6,12 +6,10 @@ import { createAgents } from './agents.js';
 import { createCore } from './core.js';
 import { createRest, createRestDeps } from './rest.js';
 import type { Config } from './config/config.js';
-import type { TlsFiles } from './config/tls-files.js';
-import { readTls } from './config/tls-files.js';
-import type { Closers } from '../kernel/closers.js';
+import { readTls, type TlsFiles } from './config/tls-files.js';
+import { createClosers, type Closers } from '../kernel/closers.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
-import { formatHostPort } from '../kernel/host-port.js';
-import type { HostPort } from '../kernel/host-port.js';
+import { formatHostPort, type HostPort } from '../kernel/host-port.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Known } from '../reports/reports.js';
 import type { Measured } from './metrics.js';
@@ -19,7 +17,6 @@ import { StartError } from './installation/installation.js';
 import { startWebhooks } from './webhooks.js';
 import { answerWhileStarting } from '../transport/rest/server/while-starting.js';
 import { sleep } from '../kernel/background.js';
-import { createClosers } from '../kernel/closers.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 
 interface Running extends RunningApp {

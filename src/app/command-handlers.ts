@@ -12,8 +12,7 @@ import {
   createResourceHandlers,
   createSettingsHandlers,
 } from '../commands/resources.js';
-import type { AuditTrail } from '../commands/revert.js';
-import { createRevertHandlers } from '../commands/revert.js';
+import { createRevertHandlers, type AuditTrail } from '../commands/revert.js';
 import type { Accounts } from '../domain/accounts/accounts.js';
 import type { AccountCommand } from '../domain/accounts/user.js';
 import type { Fleet } from '../domain/fleet/fleet.js';

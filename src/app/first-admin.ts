@@ -6,10 +6,8 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Accounts } from '../domain/accounts/accounts.js';
-import { userByName } from '../domain/accounts/accounts.js';
-import { isPassword } from '../domain/accounts/user.js';
-import type { AccountCommand, UserState } from '../domain/accounts/user.js';
+import { userByName, type Accounts } from '../domain/accounts/accounts.js';
+import { isPassword, type AccountCommand, type UserState } from '../domain/accounts/user.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Keyring } from '../security/keyring.js';

@@ -15,8 +15,7 @@ import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import { isMismatch, mismatchText } from '../projections/fleet/compiler-mismatch.js';
 import type { Projections } from '../projections/port.js';
 import type { AgentFacts } from '../reports/facts.js';
-import type { EventStore } from '../storage/event-store.js';
-import { lastRevision } from '../storage/event-store.js';
+import { lastRevision, type EventStore } from '../storage/event-store.js';
 
 export interface FollowerParts {
   readonly eventStore: Pick<EventStore, 'read' | 'headPosition'>;

@@ -4,20 +4,15 @@
  */
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
-import type { LogHead, RecordLogHeads } from '../domain/log-chain/heads.js';
-import { headText, namesAll } from '../domain/log-chain/heads.js';
-import type { ChainHead } from '../domain/log-chain/links.js';
-import { storedLink } from '../domain/log-chain/links.js';
-import { startLoop } from '../kernel/background.js';
-import type { Loop } from '../kernel/background.js';
+import { headText, namesAll, type LogHead, type RecordLogHeads } from '../domain/log-chain/heads.js';
+import { storedLink, type ChainHead } from '../domain/log-chain/links.js';
+import { startLoop, type Loop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { chainedStreams, isForeign, streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
-import type { EventStore } from '../storage/event-store.js';
-import { firstFrom } from '../storage/event-store.js';
-import type { ServiceStreamOptions } from './installation/service-stream.js';
-import { writeService } from './installation/service-stream.js';
+import { firstFrom, type EventStore } from '../storage/event-store.js';
+import { writeService, type ServiceStreamOptions } from './installation/service-stream.js';
 
 /** The head of each stream's chain in memory; revision -1 for a stream without events. */
 export type HeadOf = (stream: string) => { readonly revision: number; readonly chain: ChainHead };

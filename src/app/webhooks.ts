@@ -4,11 +4,9 @@ import type { CommandHandlers } from '../commands/handlers-port.js';
 import { systemContext } from '../commands/system.js';
 import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { NumberSource } from '../instance/metrics.js';
-import type { HostPort } from '../kernel/host-port.js';
-import { formatHostPort } from '../kernel/host-port.js';
+import { formatHostPort, type HostPort } from '../kernel/host-port.js';
 import { createWebhookHandlers } from '../webhooks/commands.js';
-import type { WebhookService, WebhooksDeps } from '../webhooks/webhooks.js';
-import { createWebhooks } from '../webhooks/webhooks.js';
+import { createWebhooks, type WebhookService, type WebhooksDeps } from '../webhooks/webhooks.js';
 import type { Core } from './core.js';
 
 /** The parts of the core that webhooks use. */

@@ -5,8 +5,7 @@
  * `docs/contract/agent-protocol.md#several-instances`.
  */
 import { startLoop } from '../kernel/background.js';
-import type { Clock } from '../kernel/clock.js';
-import { timestamp } from '../kernel/clock.js';
+import { timestamp, type Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Activity } from '../reports/port.js';

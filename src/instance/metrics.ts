@@ -2,8 +2,7 @@
  * The text of `/metrics`, made with prom-client: the metrics of the parts, numbers read when the text is made, and
  * process metrics (CPU, memory, event loop). Counts nothing itself. Implements `docs/contract/rest.md#beside-api`.
  */
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import type { Metric } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry, type Metric } from 'prom-client';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 

@@ -3,8 +3,7 @@
  * (`src/kernel/logger.ts`). As a second defence, it masks fields with a secret's name, and anything inside a text that
  * looks like a secret. Each part decides what it logs. `docs/reference/log.md` describes the lines.
  */
-import { pino } from 'pino';
-import type { DestinationStream } from 'pino';
+import { pino, type DestinationStream } from 'pino';
 import type { LogFields, Logger } from '../kernel/logger.js';
 
 export interface ServiceLog extends Logger {

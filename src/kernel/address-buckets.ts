@@ -5,8 +5,7 @@
 import { addressKey } from './addresses.js';
 import type { Clock } from './clock.js';
 import { createLru, getOrCreate } from './lru.js';
-import type { TokenBucket } from './token-bucket.js';
-import { createTokenBucket } from './token-bucket.js';
+import { createTokenBucket, type TokenBucket } from './token-bucket.js';
 
 export interface AddressBudget {
   readonly perSecond: number;

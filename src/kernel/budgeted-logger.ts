@@ -7,8 +7,7 @@
 import type { Clock } from './clock.js';
 import type { Logger } from './logger.js';
 import { createLru, getOrCreate } from './lru.js';
-import type { TokenBucket } from './token-bucket.js';
-import { createTokenBucket } from './token-bucket.js';
+import { createTokenBucket, type TokenBucket } from './token-bucket.js';
 
 export interface BudgetedLogger extends Logger {
   /** Lines dropped since the start. */

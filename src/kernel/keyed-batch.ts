@@ -4,8 +4,7 @@
  * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { timedOut, withDeadline } from './background.js';
-import { backoff } from './retry.js';
-import type { RetryPolicy } from './retry.js';
+import { backoff, type RetryPolicy } from './retry.js';
 
 export interface KeyedBatchOptions<V> {
   /** How long a value waits for others, in milliseconds. */

@@ -1,6 +1,5 @@
 /** Worker threads that only compute: how they start and how they fail. */
-import { Worker } from 'node:worker_threads';
-import type { ResourceLimits } from 'node:worker_threads';
+import { Worker, type ResourceLimits } from 'node:worker_threads';
 import { errorText } from './errors.js';
 
 /** The thread failed: it threw, or needed more memory than allowed. */

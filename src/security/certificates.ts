@@ -10,8 +10,7 @@ import type { KeyObject } from 'node:crypto';
 import { canonicalNamePattern } from '../kernel/addresses.js';
 import type { CertificateDetails } from '../domain/credential/credential.js';
 import { timestamp } from '../kernel/clock.js';
-import type { Result } from '../kernel/result.js';
-import { err, ok } from '../kernel/result.js';
+import { err, ok, type Result } from '../kernel/result.js';
 import { spkiPin } from '../channel/tls/spki-pin.js';
 import { promisify } from 'node:util';
 

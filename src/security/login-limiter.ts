@@ -10,8 +10,7 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import { addressKey } from '../kernel/addresses.js';
-import { createLru } from '../kernel/lru.js';
-import type { Lru } from '../kernel/lru.js';
+import { createLru, type Lru } from '../kernel/lru.js';
 import { createWaiters } from '../kernel/waiters.js';
 
 /** Entries of each table: addresses, pairs of address and name, names. */

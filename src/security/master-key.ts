@@ -10,8 +10,7 @@ import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { xchacha, xchachaNonceBytes } from '../kernel/crypto/crypto.js';
 import { syncFolder, systemErrorCode } from '../kernel/files.js';
-import { err, ok } from '../kernel/result.js';
-import type { Result } from '../kernel/result.js';
+import { err, ok, type Result } from '../kernel/result.js';
 
 export const masterKeyBytes = 32;
 const salt = 'svc-master-v1';

@@ -4,8 +4,7 @@
  * is an Ed25519 seed, which `src/app/installation/service-identity.ts` seals and stores. Implements
  * `docs/contract/rest.md#authentication-and-roles`.
  */
-import { createPrivateKey, createPublicKey, hash, randomBytes, randomUUID } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, hash, randomBytes, randomUUID, type KeyObject } from 'node:crypto';
 import { createSigner, createVerifier } from 'fast-jwt';
 import type { Clock } from '../kernel/clock.js';
 import { createLru } from '../kernel/lru.js';

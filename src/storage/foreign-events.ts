@@ -3,8 +3,7 @@
  * log and watches its subscriptions. Each reader decides what to do about one (`follow.ts`). Implements
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "told once with stream, revision and id".
  */
-import { holdsFacts, isForeign } from '../kernel/event.js';
-import type { ForeignEvent } from '../kernel/event.js';
+import { holdsFacts, isForeign, type ForeignEvent } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
 import { foreignEventPage } from './broken-log.js';
 import type { EventStore } from './event-store.js';

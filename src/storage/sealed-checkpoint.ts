@@ -5,8 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { yieldToEventLoop } from '../kernel/background.js';
-import type { Result } from '../kernel/result.js';
-import { err, ok } from '../kernel/result.js';
+import { err, ok, type Result } from '../kernel/result.js';
 import type { EventStore, FoldCheckpoint } from './event-store.js';
 
 /** Computes the seal; `LogChain` of `src/security` implements it. */

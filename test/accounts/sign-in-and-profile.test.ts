@@ -2,8 +2,7 @@
 import { hash } from '@node-rs/argon2';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { userField } from '../../src/accounts/fields.js';
-import type { CommittedAccounts } from '../../src/projections/accounts.js';
-import { openAccounts } from '../../src/projections/accounts.js';
+import { openAccounts, type CommittedAccounts } from '../../src/projections/accounts.js';
 import { emptyAccounts } from '../../src/domain/accounts/accounts.js';
 import { accountEvent } from '../../src/domain/accounts/declaration.js';
 import type { AccountCommand, AccountEvent } from '../../src/domain/accounts/user.js';
@@ -16,12 +15,10 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import { createPasswordHasher } from '../../src/security/passwords.js';
 import type { EventStore } from '../../src/storage/event-store.js';
-import type { AccountsInstance } from '../support/accounts-fixture.js';
-import { startAccounts } from '../support/accounts-fixture.js';
+import { startAccounts, type AccountsInstance } from '../support/accounts-fixture.js';
 import { linked } from '../support/log-chain.js';
 import { clearTextIn } from '../support/clear-text.js';
-import type { CommandFixture } from '../support/command-fixture.js';
-import { actor, createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import { actor, createCommandFixture, refusalOf, type CommandFixture } from '../support/command-fixture.js';
 import { until } from '../support/delivery-fixture.js';
 
 const password = 'correct horse battery';

@@ -1,10 +1,8 @@
 /** Last uses of API tokens over several instances (`docs/contract/automation.md#api-tokens`). */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { TokenUses } from '../../src/accounts/token-uses.js';
-import { openTokenUses } from '../../src/accounts/token-uses.js';
+import { openTokenUses, type TokenUses } from '../../src/accounts/token-uses.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { CommandFixture } from '../support/command-fixture.js';
-import { createCommandFixture } from '../support/command-fixture.js';
+import { createCommandFixture, type CommandFixture } from '../support/command-fixture.js';
 
 let fixture: CommandFixture;
 let away: boolean;

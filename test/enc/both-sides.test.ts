@@ -2,8 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createEncDialler } from '../../src/channel/enc/dialler.js';
-import type { EncDialler } from '../../src/channel/enc/dialler.js';
+import { createEncDialler, type EncDialler } from '../../src/channel/enc/dialler.js';
 import { createEncListener, halfOpenMax } from '../../src/channel/enc/listener.js';
 import type { EncListener, EncPeer, PeerAddress } from '../../src/channel/enc/listener.js';
 import { handshakePacket, index, keyIdOf, readPacket } from '../../src/channel/enc/packets.js';

@@ -2,8 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { answerPacket, handshakePacket, keyIdOf, readPacket } from '../../src/channel/enc/packets.js';
-import { createEncSession, encParty } from '../../src/channel/enc/session.js';
-import type { EncSession } from '../../src/channel/enc/session.js';
+import { createEncSession, encParty, type EncSession } from '../../src/channel/enc/session.js';
 import { encTiming } from '../../src/channel/enc/timing.js';
 import { initiate, respond } from '../../src/channel/noise/handshake.js';
 import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';

@@ -3,12 +3,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
-import { openCommandClaims } from '../../src/instance/command-claims.js';
-import type { CommandClaims, CommandClaimsDeps } from '../../src/instance/command-claims.js';
+import { openCommandClaims, type CommandClaims, type CommandClaimsDeps } from '../../src/instance/command-claims.js';
 import { eventually } from '../support/eventually.js';
 import { createManualClock } from '../support/manual-clock.js';
-import { openTemporaryStores } from '../support/temporary-stores.js';
-import type { TemporaryStores } from '../support/temporary-stores.js';
+import { openTemporaryStores, type TemporaryStores } from '../support/temporary-stores.js';
 
 let stores: TemporaryStores;
 let instances: CommandClaims[];

@@ -3,10 +3,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { InstanceLease, InstanceLeaseDeps } from '../../src/instance/instance-lease.js';
 import { liveInstances, startInstanceLease } from '../../src/instance/instance-lease.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { createManualClock } from '../support/manual-clock.js';
-import type { ManualClock } from '../support/manual-clock.js';
-import { openTemporaryStores } from '../support/temporary-stores.js';
-import type { TemporaryStores } from '../support/temporary-stores.js';
+import { createManualClock, type ManualClock } from '../support/manual-clock.js';
+import { openTemporaryStores, type TemporaryStores } from '../support/temporary-stores.js';
 
 let clock: ManualClock;
 let stores: TemporaryStores;

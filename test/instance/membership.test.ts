@@ -7,8 +7,7 @@ import { sleep } from '../../src/kernel/background.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { eventually } from '../support/eventually.js';
-import { openTemporaryStores } from '../support/temporary-stores.js';
-import type { TemporaryStores } from '../support/temporary-stores.js';
+import { openTemporaryStores, type TemporaryStores } from '../support/temporary-stores.js';
 
 let stores: TemporaryStores;
 beforeEach(async () => {

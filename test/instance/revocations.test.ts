@@ -3,8 +3,7 @@ import { expect, test } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { LiveInstance } from '../../src/instance/instance-lease.js';
-import { createRevocations } from '../../src/instance/revocations.js';
-import type { Revocations } from '../../src/instance/revocations.js';
+import { createRevocations, type Revocations } from '../../src/instance/revocations.js';
 
 /** Instances that share a list of leases, each with sessions that end when the test says so. */
 function fleet(ids: readonly string[]) {

@@ -1,7 +1,6 @@
 /** The batched writes behind telemetry and last-good snapshots: newest per key, bounded, nothing lost on failures. */
 import { describe, expect, it } from 'vitest';
-import { createKeyedBatch } from '../../src/kernel/keyed-batch.js';
-import type { KeyedBatchOptions } from '../../src/kernel/keyed-batch.js';
+import { createKeyedBatch, type KeyedBatchOptions } from '../../src/kernel/keyed-batch.js';
 
 function batch(overrides: Partial<KeyedBatchOptions<string>> = {}) {
   const written: string[][] = [];

@@ -1,8 +1,7 @@
 /** The log chain of the commands that gateways write: whole across groups, races and lost answers. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ChainHead } from '../../src/domain/log-chain/links.js';
-import type { ProposedEvent } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
+import { streams, type ProposedEvent } from '../../src/kernel/event.js';
 import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
 import { bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
 import { createNode, sealed, updateNode } from '../support/fleet.js';

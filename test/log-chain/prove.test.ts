@@ -5,13 +5,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BrokenChainError, emptyChain } from '../../src/domain/log-chain/links.js';
-import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
-import { lastEvent, streams } from '../../src/kernel/event.js';
+import { lastEvent, streams, type RecordedCommand, type RecordedEvent } from '../../src/kernel/event.js';
 import { canonicalJson } from '../../src/kernel/json.js';
-import type { LogHead } from '../../src/domain/log-chain/heads.js';
-import { headText, parseHead } from '../../src/domain/log-chain/heads.js';
-import { namedHeads, proveStream } from '../../src/security/log-chain/prove.js';
-import type { ExpectedHead, StreamProof } from '../../src/security/log-chain/prove.js';
+import { headText, parseHead, type LogHead } from '../../src/domain/log-chain/heads.js';
+import { namedHeads, proveStream, type ExpectedHead, type StreamProof } from '../../src/security/log-chain/prove.js';
 import { storedEvent } from '../../src/storage/broken-log.js';
 import { createCommandAssembler } from '../../src/storage/follow.js';
 import { histories } from '../support/fleet-histories.js';

@@ -12,8 +12,7 @@ import { verifyArchive } from '../../src/storage/log-archive/verify-log.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
 import { logCheck } from '../../scripts/maintenance/installation.js';
 import { startEventStoreDb } from '../servers/eventstoredb/server.js';
-import { mongoDatabase, onMongoServers } from '../storage/contract/mongodb-harness.js';
-import type { MongoDatabase } from '../storage/contract/mongodb-harness.js';
+import { mongoDatabase, onMongoServers, type MongoDatabase } from '../storage/contract/mongodb-harness.js';
 import { eventually } from '../support/eventually.js';
 import {
   appendFacts,

@@ -5,12 +5,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { checkReadModels } from '../../src/projections/rebuild/check.js';
-import type { CheckOptions } from '../../src/projections/rebuild/check.js';
+import { checkReadModels, type CheckOptions } from '../../src/projections/rebuild/check.js';
 import { rebuildReadModels } from '../../src/projections/rebuild/rebuild.js';
 import { appendFacts } from '../support/installations.js';
-import { append, openReadSide, planned, randomLog, sessionOpened } from '../support/read-side.js';
-import type { ReadSide } from '../support/read-side.js';
+import { append, openReadSide, planned, randomLog, sessionOpened, type ReadSide } from '../support/read-side.js';
 
 let side: ReadSide;
 let scratch: ReadSide;

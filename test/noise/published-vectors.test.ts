@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { kkPsk0 } from '../../src/channel/noise/handshake.js';
-import type { HandshakePattern } from '../../src/channel/noise/handshake.js';
+import { kkPsk0, type HandshakePattern } from '../../src/channel/noise/handshake.js';
 import { cryptoLibraries, overLibrary } from '../support/crypto-libraries.js';
 import { valueOf } from '../support/noise-parties.js';
 

@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { initiate, respond } from '../../src/channel/noise/handshake.js';
 import { oracleDecrypt, oracleEncrypt, oracleInitiate, oracleRespond } from '../support/noise-oracle.js';
 import type { OracleParty } from '../support/noise-oracle.js';
-import { handshakeParties, valueOf } from '../support/noise-parties.js';
-import type { FullParty } from '../support/noise-parties.js';
+import { handshakeParties, valueOf, type FullParty } from '../support/noise-parties.js';
 
 const oracleSide = (party: FullParty): OracleParty => ({
   prologue: party.prologue,

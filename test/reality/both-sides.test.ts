@@ -2,17 +2,14 @@
  * A mirrored connection and its connection to the target: whichever ends, by itself or because the listener closes it, ends
  * the other one, whatever is awaited at that moment. The target is a TCP server whose sockets the test holds.
  */
-import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openReality } from '../../src/agent/reality/handshake.js';
 import type { RealitySettings } from '../../src/transport/listener/reality/settings.js';
 import { eventually } from '../support/eventually.js';
-import { startPlainTarget } from '../support/plain-target.js';
-import type { PlainTarget } from '../support/plain-target.js';
+import { startPlainTarget, type PlainTarget } from '../support/plain-target.js';
 import { startRealityFixture, startTlsTarget, targetName } from '../support/reality-fixture.js';
 import type { RealityFixture, TlsTarget } from '../support/reality-fixture.js';
 

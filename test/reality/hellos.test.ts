@@ -10,8 +10,7 @@ import { createClientShares, answerShare } from '../../src/channel/tls/key-excha
 import { readServerHello, withShare } from '../../src/channel/tls/server-hello.js';
 import { extensionField, message, uint, vector } from '../../src/channel/tls/vectors.js';
 import { createHelloCollector } from '../../src/transport/listener/reality/authenticate.js';
-import { createTargetFlightReader } from '../../src/transport/listener/reality/target-flight.js';
-import type { TargetFlight } from '../../src/transport/listener/reality/target-flight.js';
+import { createTargetFlightReader, type TargetFlight } from '../../src/transport/listener/reality/target-flight.js';
 
 const shares = createClientShares();
 const hello = buildBrowserHello('target.example', shares);

@@ -10,8 +10,7 @@ import { openReality } from '../../src/agent/reality/handshake.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { realityBinary, runReferenceClient, startGoTarget, startReferenceServer } from '../servers/reality-process.js';
 import type { RunningServer } from '../servers/json-process.js';
-import { startRealityFixture, startTlsTarget, targetName } from '../support/reality-fixture.js';
-import type { RealityFixture } from '../support/reality-fixture.js';
+import { startRealityFixture, startTlsTarget, targetName, type RealityFixture } from '../support/reality-fixture.js';
 
 const targets = {
   'of Go with P-256 and a hybrid key exchange': () => startGoTarget(targetName),

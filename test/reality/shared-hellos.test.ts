@@ -1,11 +1,9 @@
 /** Hellos that another instance has seen, and what the service learns of its target by several visits (`docs/reality.md`). */
 import { once } from 'node:events';
-import { createServer } from 'node:tls';
-import type { TLSSocket } from 'node:tls';
+import { createServer, type TLSSocket } from 'node:tls';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openSharedHellos } from '../../src/instance/shared-hellos.js';
-import type { SharedHellos } from '../../src/instance/shared-hellos.js';
+import { openSharedHellos, type SharedHellos } from '../../src/instance/shared-hellos.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { silentLogger } from '../../src/kernel/logger.js';
@@ -15,8 +13,7 @@ import { createTarget } from '../../src/transport/listener/reality/target.js';
 import { eventually } from '../support/eventually.js';
 import type { RealityFixture, TlsTarget } from '../support/reality-fixture.js';
 import { startRealityFixture, startTlsTarget, targetName } from '../support/reality-fixture.js';
-import type { TemporaryStores } from '../support/temporary-stores.js';
-import { openTemporaryStores } from '../support/temporary-stores.js';
+import { openTemporaryStores, type TemporaryStores } from '../support/temporary-stores.js';
 import { createManualClock } from '../support/manual-clock.js';
 
 let target: TlsTarget;

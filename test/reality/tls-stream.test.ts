@@ -1,16 +1,13 @@
 /** The stream inside an established connection: data, key updates, alerts, ends, and what a peer may not send. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createRecordCipher } from '../../src/channel/tls/record-cipher.js';
-import type { RecordCipher } from '../../src/channel/tls/record-cipher.js';
+import { createRecordCipher, type RecordCipher } from '../../src/channel/tls/record-cipher.js';
 import { createRecordReader } from '../../src/channel/tls/record-reader.js';
-import { suiteOf } from '../../src/channel/tls/suites.js';
-import type { Suite } from '../../src/channel/tls/suites.js';
+import { suiteOf, type Suite } from '../../src/channel/tls/suites.js';
 import { createTlsStream } from '../../src/channel/tls/tls-stream.js';
 import { message } from '../../src/channel/tls/vectors.js';
 import { eventually } from '../support/eventually.js';

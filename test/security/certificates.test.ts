@@ -6,8 +6,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readCertificateChain, readPrivateKey, createSelfSigned } from '../../src/security/certificates.js';
 import { createCertificate } from '../support/certificate.js';
-import type { IssuedCertificate } from '../support/x509.js';
-import { authority, issue } from '../support/x509.js';
+import { authority, issue, type IssuedCertificate } from '../support/x509.js';
 
 let ca: IssuedCertificate;
 let leaf: IssuedCertificate;

@@ -3,8 +3,7 @@
  * (`docs/contract/domain.md#commands-and-events`).
  */
 import { expect, it } from 'vitest';
-import { createKeyring, digestOf, unwrapKeyring } from '../../src/security/keyring.js';
-import type { Place, WrappedKeyring } from '../../src/security/keyring.js';
+import { createKeyring, digestOf, unwrapKeyring, type Place, type WrappedKeyring } from '../../src/security/keyring.js';
 import { createMasterKey } from '../../src/security/master-key.js';
 import type { SealedValue } from '../../src/security/sealing.js';
 

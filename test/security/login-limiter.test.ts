@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addressKey } from '../../src/kernel/addresses.js';
-import { createLoginLimiter } from '../../src/security/login-limiter.js';
-import type { LoginAdmission, LoginLimiter } from '../../src/security/login-limiter.js';
+import { createLoginLimiter, type LoginAdmission, type LoginLimiter } from '../../src/security/login-limiter.js';
 import { createManualClock } from '../support/manual-clock.js';
 
 const minutes = 60_000;

@@ -1,7 +1,6 @@
 import { hash } from '@node-rs/argon2';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createPasswordHasher } from '../../src/security/passwords.js';
-import type { PasswordHasher, PasswordHasherOptions } from '../../src/security/passwords.js';
+import { createPasswordHasher, type PasswordHasher, type PasswordHasherOptions } from '../../src/security/passwords.js';
 
 const open: PasswordHasher[] = [];
 const hasher = (options?: PasswordHasherOptions): PasswordHasher => {

@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { controlPrologue, initiate, respond } from '../../src/channel/noise/handshake.js';
 import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
 import { createDummyVerifier, issueControlPsk, openVerifier, sealVerifier } from '../../src/security/psk.js';
-import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
-import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
+import { x25519PairOf, generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { testKeyring } from '../support/keyring.js';
 import { valueOf } from '../support/noise-parties.js';
 

@@ -2,8 +2,7 @@ import { createHmac, generateKeyPairSync, randomBytes, sign as signRaw } from 'n
 import { ed25519 } from '@noble/curves/ed25519.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { generateTokenSeed, tokenKeysFrom } from '../../src/security/tokens.js';
-import { createTokens } from '../../src/security/tokens.js';
+import { generateTokenSeed, tokenKeysFrom, createTokens } from '../../src/security/tokens.js';
 import { createManualClock } from '../support/manual-clock.js';
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');

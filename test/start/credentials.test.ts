@@ -3,8 +3,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { watchCredentials } from '../../src/app/credentials.js';
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
-import { createCommandFixture } from '../support/command-fixture.js';
+import { createCommandFixture, type CommandFixture, type FleetGateway } from '../support/command-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { createTlsCert, createX25519, credentialId, rotatedTo, updateCredential } from '../support/fleet.js';
 

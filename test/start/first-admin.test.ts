@@ -6,11 +6,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { tuning } from '../../src/commands/tuning.js';
 import { streams } from '../../src/kernel/event.js';
 import { initialPasswordFile } from '../../src/app/first-admin.js';
-import type { AccountsInstance } from '../support/accounts-fixture.js';
-import { startAccounts } from '../support/accounts-fixture.js';
+import { startAccounts, type AccountsInstance } from '../support/accounts-fixture.js';
 import { clearTextIn } from '../support/clear-text.js';
-import type { CommandFixture } from '../support/command-fixture.js';
-import { createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import { createCommandFixture, refusalOf, type CommandFixture } from '../support/command-fixture.js';
 import { answerLost } from '../support/scripted-event-store.js';
 
 let fixture: CommandFixture;

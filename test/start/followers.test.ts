@@ -4,14 +4,11 @@ import type { ServingState } from '../../src/delivery/port.js';
 import type { ChainBreak } from '../../src/domain/log-chain/links.js';
 import type { Accounts } from '../../src/domain/accounts/accounts.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import type { RecordedEvent } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
+import { streams, type RecordedEvent } from '../../src/kernel/event.js';
 import type { ProjectionStatus } from '../../src/projections/port.js';
 import { followerMetrics } from '../../src/app/metrics.js';
-import { createFollowers } from '../../src/app/followers.js';
-import type { FollowerParts, Followers } from '../../src/app/followers.js';
-import { createManualClock } from '../support/manual-clock.js';
-import type { ManualClock } from '../support/manual-clock.js';
+import { createFollowers, type FollowerParts, type Followers } from '../../src/app/followers.js';
+import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 
 let clock: ManualClock;
 /** The waits that the parts are asked for, as `part(argument, timeout)`. */

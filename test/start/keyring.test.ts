@@ -14,8 +14,7 @@ import {
 } from '../../src/app/installation/keyring.js';
 import { ensureServiceIdentity } from '../../src/app/installation/service-identity.js';
 import { clearTextIn } from '../support/clear-text.js';
-import type { CommandFixture } from '../support/command-fixture.js';
-import { createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import { createCommandFixture, refusalOf, type CommandFixture } from '../support/command-fixture.js';
 import { testMasterKey } from '../support/log-chain.js';
 import { answerLost, notWritten, unavailable } from '../support/scripted-event-store.js';
 

@@ -7,16 +7,14 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startApp } from '../../src/app/app.js';
-import type { RunningApp } from '../../src/app/app.js';
+import { startApp, type RunningApp } from '../../src/app/app.js';
 import { readConfig } from '../../src/app/config/config.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { createServiceLog } from '../../src/instance/service-log.js';
 import { issue } from '../support/x509.js';
 import { eventually } from '../support/eventually.js';
-import { configRequestOf, createRawAgent, isRefused } from '../support/raw-agent.js';
-import type { RawAgent } from '../support/raw-agent.js';
+import { configRequestOf, createRawAgent, isRefused, type RawAgent } from '../support/raw-agent.js';
 
 type Line = { readonly [field: string]: unknown };
 type Data = Record<string, unknown>;

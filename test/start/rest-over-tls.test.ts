@@ -8,11 +8,9 @@ import { request } from 'node:https';
 import { connect as connectPlain } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect } from 'node:tls';
-import type { TLSSocket } from 'node:tls';
+import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually, freePorts, startProgram } from '../../scripts/stack/process.js';
-import type { RunningProgram } from '../../scripts/stack/process.js';
+import { eventually, freePorts, startProgram, type RunningProgram } from '../../scripts/stack/process.js';
 import { readTls } from '../../src/app/config/tls-files.js';
 import { createCertificate } from '../support/certificate.js';
 

@@ -4,12 +4,10 @@ import { streams } from '../../src/kernel/event.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import { tokenKeysFrom } from '../../src/security/tokens.js';
-import type { ServiceIdentity } from '../../src/app/installation/service-identity.js';
+import { ensureServiceIdentity, type ServiceIdentity } from '../../src/app/installation/service-identity.js';
 import { WrongMasterKeyError } from '../../src/app/installation/keyring.js';
-import { ensureServiceIdentity } from '../../src/app/installation/service-identity.js';
 import { testKeyring } from '../support/keyring.js';
-import type { CommandFixture } from '../support/command-fixture.js';
-import { createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import { createCommandFixture, refusalOf, type CommandFixture } from '../support/command-fixture.js';
 import { answerLost, notWritten, unavailable } from '../support/scripted-event-store.js';
 import { clearTextIn } from '../support/clear-text.js';
 

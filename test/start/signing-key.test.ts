@@ -4,14 +4,12 @@ import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { followInMemory } from '../../src/projections/log-follower.js';
 import type { Keyring } from '../../src/security/keyring.js';
-import type { Tokens } from '../../src/security/tokens.js';
-import { createTokens } from '../../src/security/tokens.js';
+import { createTokens, type Tokens } from '../../src/security/tokens.js';
 import { ensureServiceIdentity } from '../../src/app/installation/service-identity.js';
 import { foldSigningKey, replaceSigningKey } from '../../src/app/installation/signing-key.js';
 import { testKeyring } from '../support/keyring.js';
 import { clearTextIn } from '../support/clear-text.js';
-import type { CommandFixture } from '../support/command-fixture.js';
-import { createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import { createCommandFixture, refusalOf, type CommandFixture } from '../support/command-fixture.js';
 import { until } from '../support/delivery-fixture.js';
 import { answerLost, notWritten, unavailable } from '../support/scripted-event-store.js';
 

@@ -1,8 +1,7 @@
 /** What nobody caught: two kinds are survived and counted, everything else ends the process. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { UncaughtErrors } from '../../src/app/uncaught.js';
-import { handleUncaught } from '../../src/app/uncaught.js';
+import { handleUncaught, type UncaughtErrors } from '../../src/app/uncaught.js';
 
 type Handler = (error: unknown) => void;
 

@@ -2,8 +2,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Leases } from '../../src/storage/read-store.js';
 import { createManualClock } from '../support/manual-clock.js';
-import { openTemporaryStores } from '../support/temporary-stores.js';
-import type { TemporaryStores } from '../support/temporary-stores.js';
+import { openTemporaryStores, type TemporaryStores } from '../support/temporary-stores.js';
 
 const hour = 3_600_000;
 const claim = { name: 'n', holder: 'a', ttlMs: 30_000, data: null };

@@ -2,8 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { systemClock } from '../../src/kernel/clock.js';
-import type { ForeignEvent, RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
+import { streams, type ForeignEvent, type RecordedCommand, type RecordedEvent } from '../../src/kernel/event.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import type { EventStore, LogItem, ResumePoint, SubscribeOptions } from '../../src/storage/event-store.js';
 import { BrokenLogError, ForeignEventError } from '../../src/storage/broken-log.js';

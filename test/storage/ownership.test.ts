@@ -3,10 +3,8 @@ import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { announce, wasAnnounced } from '../../src/storage/embedded/ownership.js';
-import { openEnvironment } from '../../src/storage/embedded/environment.js';
-import type { Environment } from '../../src/storage/embedded/environment.js';
-import { createOwnership } from '../../src/storage/embedded/ownership.js';
+import { announce, wasAnnounced, createOwnership } from '../../src/storage/embedded/ownership.js';
+import { openEnvironment, type Environment } from '../../src/storage/embedded/environment.js';
 import { temporaryFolder } from './contract/temporary-folder.js';
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;

@@ -8,8 +8,7 @@ import { systemClock } from '../../src/kernel/clock.js';
 import type { ProposedEvent } from '../../src/kernel/event.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { eventually } from '../support/eventually.js';
-import { openTemporaryStores } from '../support/temporary-stores.js';
-import type { TemporaryStores } from '../support/temporary-stores.js';
+import { openTemporaryStores, type TemporaryStores } from '../support/temporary-stores.js';
 
 const disk = vi.hoisted(() => ({ slow: undefined as Promise<void> | undefined }));
 vi.mock(import('../../src/storage/embedded/environment.js'), async (original) => {

@@ -5,8 +5,7 @@
 import type { HostPort } from '../../kernel/host-port.js';
 import type { AgentTransportOptions } from '../../transport/agent/agent-transport.js';
 import type { RealitySettings } from '../../transport/listener/reality/settings.js';
-import { readVariables } from './variables.js';
-import type { Environment, Variables } from './variables.js';
+import { readVariables, type Environment, type Variables } from './variables.js';
 
 export interface Config {
   readonly http: {

@@ -5,11 +5,9 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { canonicalRange } from '../../kernel/cidr.js';
-import { parseHostPort, splitHostPort } from '../../kernel/host-port.js';
-import type { HostPort } from '../../kernel/host-port.js';
+import { parseHostPort, splitHostPort, type HostPort } from '../../kernel/host-port.js';
 import { limits } from '../../kernel/limits.js';
-import { x25519PairOf } from '../../kernel/crypto/crypto.js';
-import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
+import { x25519PairOf, type X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import { isServerName, isShortId, readKey } from '../../channel/reality/text-forms.js';
 
 export const listen = z.string().transform((text, context): HostPort => {

@@ -10,24 +10,17 @@ import { streams } from '../../kernel/event.js';
 import type { Ids } from '../../kernel/ids.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { LogChain } from '../../security/log-chain/log-chain.js';
-import { watchStoreClocks } from '../../instance/store-clocks.js';
-import type { StoreClocks } from '../../instance/store-clocks.js';
+import { watchStoreClocks, type StoreClocks } from '../../instance/store-clocks.js';
 import { ofAnotherLog } from '../../projections/engine/another-log.js';
-import { createKeyring } from '../../security/keyring.js';
-import type { Keyring } from '../../security/keyring.js';
-import { loadMasterKey } from '../../security/master-key.js';
-import type { MasterKey } from '../../security/master-key.js';
+import { createKeyring, type Keyring } from '../../security/keyring.js';
+import { loadMasterKey, type MasterKey } from '../../security/master-key.js';
 import { BrokenLogError } from '../../storage/broken-log.js';
-import type { EventStore } from '../../storage/event-store.js';
-import { lastRevision } from '../../storage/event-store.js';
+import { lastRevision, type EventStore } from '../../storage/event-store.js';
 import { readImportMarker } from '../../storage/log-archive/import-log.js';
-import { DataFolderError, openStores, StoreSettingError } from '../../storage/open-stores.js';
-import type { OpenStores } from '../../storage/open-stores.js';
-import type { BoundReadStore } from './read-store-binding.js';
-import { asBound, bindReadStore, ofAnotherInstallation, remedyFor } from './read-store-binding.js';
+import { DataFolderError, openStores, StoreSettingError, type OpenStores } from '../../storage/open-stores.js';
+import { asBound, bindReadStore, ofAnotherInstallation, remedyFor, type BoundReadStore } from './read-store-binding.js';
 import { ensureKeyring, recordKeyring, WrongMasterKeyError } from './keyring.js';
-import { ensureServiceIdentity } from './service-identity.js';
-import type { ServiceIdentity } from './service-identity.js';
+import { ensureServiceIdentity, type ServiceIdentity } from './service-identity.js';
 
 /** The start cannot go on; the message is a sentence for the person who started the service. */
 export class StartError extends Error {}

@@ -18,13 +18,10 @@ import { backoff, storeRetry } from '../../kernel/retry.js';
 import type { KeyringContent, WrappedKeyring } from '../../security/keyring.js';
 import type { MasterKey } from '../../security/master-key.js';
 import { digestOf, newKeyring, unwrapKeyring, wrapKeyring } from '../../security/keyring.js';
-import type { LogChain } from '../../security/log-chain/log-chain.js';
-import { createLogChain, logChainKeyOf } from '../../security/log-chain/log-chain.js';
-import type { AppendOutcome, EventStore } from '../../storage/event-store.js';
+import { createLogChain, logChainKeyOf, type LogChain } from '../../security/log-chain/log-chain.js';
+import { lastRevision, newestEvent, type AppendOutcome, type EventStore } from '../../storage/event-store.js';
 import { ownEvent } from '../../storage/broken-log.js';
-import { lastRevision, newestEvent } from '../../storage/event-store.js';
-import type { ServiceStreamOptions } from './service-stream.js';
-import { readService, writeService } from './service-stream.js';
+import { readService, writeService, type ServiceStreamOptions } from './service-stream.js';
 
 export interface KeyringOptions {
   readonly eventStore: EventStore;

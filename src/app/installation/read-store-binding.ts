@@ -8,12 +8,10 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { readEvent } from '../../domain/log/upcast.js';
 import { serviceEvent } from '../../domain/service/identity.js';
-import { startLoop } from '../../kernel/background.js';
-import type { Loop } from '../../kernel/background.js';
+import { startLoop, type Loop } from '../../kernel/background.js';
 import { streams } from '../../kernel/event.js';
-import type { EventStore } from '../../storage/event-store.js';
+import { firstFrom, type EventStore } from '../../storage/event-store.js';
 import { ownEvent } from '../../storage/broken-log.js';
-import { firstFrom } from '../../storage/event-store.js';
 import type { Collection, ReadStore } from '../../storage/read-store.js';
 
 type Binding = {

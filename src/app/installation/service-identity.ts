@@ -12,8 +12,7 @@ import { streams } from '../../kernel/event.js';
 import type { Keyring, Place } from '../../security/keyring.js';
 import { generateTokenSeed, tokenKeysFrom } from '../../security/tokens.js';
 import { WrongMasterKeyError } from './keyring.js';
-import type { ServiceStreamOptions } from './service-stream.js';
-import { writeService } from './service-stream.js';
+import { writeService, type ServiceStreamOptions } from './service-stream.js';
 
 export interface ServiceIdentity {
   readonly installationId: string;

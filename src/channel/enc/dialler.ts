@@ -6,10 +6,8 @@
 import { randomInt } from 'node:crypto';
 import { initiate } from '../noise/handshake.js';
 import { handshakePacket, index, indexBytes, keyIdOf, noiseMessageBytes, readPacket } from './packets.js';
-import { contentKind, createEncSession, datagramMaxBytes, encParty } from './session.js';
-import type { EncSession } from './session.js';
-import { encTiming } from './timing.js';
-import type { EncTiming } from './timing.js';
+import { contentKind, createEncSession, datagramMaxBytes, encParty, type EncSession } from './session.js';
+import { encTiming, type EncTiming } from './timing.js';
 
 export interface EncDialler {
   /** Sends a datagram. @returns false without a session or for a datagram that is too large; then nothing was sent */

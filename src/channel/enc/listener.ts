@@ -7,12 +7,9 @@ import { randomInt } from 'node:crypto';
 import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import { createTokenBucket } from '../../kernel/token-bucket.js';
 import { respond } from '../noise/handshake.js';
-import { answerPacket, index, indexBytes, keyIdOf, noiseMessageBytes, readPacket } from './packets.js';
-import type { Packet } from './packets.js';
-import { contentKind, createEncSession, datagramMaxBytes, encParty } from './session.js';
-import type { EncSession, Opened } from './session.js';
-import { encTiming } from './timing.js';
-import type { EncTiming } from './timing.js';
+import { answerPacket, index, indexBytes, keyIdOf, noiseMessageBytes, readPacket, type Packet } from './packets.js';
+import { contentKind, createEncSession, datagramMaxBytes, encParty, type EncSession, type Opened } from './session.js';
+import { encTiming, type EncTiming } from './timing.js';
 
 /**
  * The most handshakes that were answered and wait for their first datagram; above it, the oldest is dropped.

@@ -3,12 +3,10 @@
  * ones. The handshake and the switch to a new session are in `dialler.ts` and `listener.ts`. Implements
  * `docs/data-plane.md#inside-a-session`.
  */
-import { nk } from '../noise/handshake.js';
-import type { HandshakeParty, NoiseSession } from '../noise/handshake.js';
+import { nk, type HandshakeParty, type NoiseSession } from '../noise/handshake.js';
 import { transportPacket } from './packets.js';
 import { createReplayWindow } from './replay-window.js';
-import { rekeyAfterDatagrams } from './timing.js';
-import type { EncTiming } from './timing.js';
+import { rekeyAfterDatagrams, type EncTiming } from './timing.js';
 
 /** The first byte of a plaintext. */
 export const contentKind = { datagram: 0, ping: 1, pong: 2, rekey: 3, rekeyAnswer: 4 } as const;

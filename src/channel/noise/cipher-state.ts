@@ -5,8 +5,7 @@
  */
 import { err, ok } from '../../kernel/result.js';
 import { decryptAead, encryptAead } from './aead.js';
-import { maxNoiseMessageBytes, maxPlaintextBytes, tagBytes } from './failure.js';
-import type { NoiseResult } from './failure.js';
+import { maxNoiseMessageBytes, maxPlaintextBytes, tagBytes, type NoiseResult } from './failure.js';
 
 export interface CipherState {
   /** The sequence that the next message of this direction must carry. */

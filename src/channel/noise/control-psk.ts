@@ -3,10 +3,8 @@
  * and the keys that an agent needs from it. `src/security/psk.ts` issues and stores PSKs. Implements
  * `docs/contract/agent-protocol.md#psk-verifier-service-identity`.
  */
-import { hkdfSha256, sha256, x25519PairOf } from '../../kernel/crypto/crypto.js';
-import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
-import { err, ok } from '../../kernel/result.js';
-import type { Result } from '../../kernel/result.js';
+import { hkdfSha256, sha256, x25519PairOf, type X25519KeyPair } from '../../kernel/crypto/crypto.js';
+import { err, ok, type Result } from '../../kernel/result.js';
 
 const prefix = 'svcpsk1_';
 const halfBytes = 32;

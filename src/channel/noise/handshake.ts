@@ -6,14 +6,11 @@
  * For an unknown node, the service passes a dummy party. Every failure of `respond`, except a wrong length, costs the
  * same work.
  */
-import { agreeX25519, generateX25519, x25519KeyBytes } from '../../kernel/crypto/crypto.js';
-import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
+import { agreeX25519, generateX25519, x25519KeyBytes, type X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import { err, ok } from '../../kernel/result.js';
 import type { CipherState } from './cipher-state.js';
-import { maxNoiseMessageBytes } from './failure.js';
-import type { NoiseFailure, NoiseResult } from './failure.js';
-import { createSymmetricState } from './symmetric-state.js';
-import type { SymmetricState } from './symmetric-state.js';
+import { maxNoiseMessageBytes, type NoiseFailure, type NoiseResult } from './failure.js';
+import { createSymmetricState, type SymmetricState } from './symmetric-state.js';
 
 type Token = 'psk' | 'e' | 'ee' | 'es' | 'se' | 'ss';
 

@@ -4,8 +4,7 @@
  */
 import { hkdfSha256, sha256, sha256Bytes } from '../../kernel/crypto/crypto.js';
 import { decryptAead, encryptAead } from './aead.js';
-import { createCipherState } from './cipher-state.js';
-import type { CipherState } from './cipher-state.js';
+import { createCipherState, type CipherState } from './cipher-state.js';
 import { tagBytes } from './failure.js';
 
 const none = new Uint8Array(0);

@@ -4,8 +4,7 @@
  * `docs/reality.md#the-session-id`.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
-import { agreeX25519, hkdfSha256 } from '../../kernel/crypto/crypto.js';
-import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
+import { agreeX25519, hkdfSha256, type X25519KeyPair } from '../../kernel/crypto/crypto.js';
 
 const shortIdBytes = 8;
 const tagBytes = 16;

@@ -3,8 +3,7 @@
  * (`docs/contract/agent-protocol.md#the-listener`).
  */
 import { isServerName, isShortId, readKey } from './text-forms.js';
-import { formatHostPort, parseHostPort } from '../../kernel/host-port.js';
-import type { HostPort } from '../../kernel/host-port.js';
+import { formatHostPort, parseHostPort, type HostPort } from '../../kernel/host-port.js';
 
 /** The parameters that let an agent in through REALITY. */
 export interface RealityAccess {

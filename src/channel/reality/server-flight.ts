@@ -4,8 +4,7 @@
  */
 import { messageType, signature } from '../tls/codes.js';
 import type { TemporaryIdentity } from './certificate.js';
-import { finishedMac } from '../tls/key-schedule.js';
-import type { Transcript } from '../tls/key-schedule.js';
+import { finishedMac, type Transcript } from '../tls/key-schedule.js';
 import type { Suite } from '../tls/suites.js';
 import { message, uint, vector } from '../tls/vectors.js';
 

@@ -4,8 +4,7 @@
  * agent's own clients.
  */
 import { extension, group, legacyVersion, messageType, tls13 } from './codes.js';
-import { Malformed, createReader, unlessMalformed } from './vectors.js';
-import type { Reader } from './vectors.js';
+import { Malformed, createReader, unlessMalformed, type Reader } from './vectors.js';
 
 /** The fields that every ClientHello has, in any version of TLS. */
 export interface HelloFields {

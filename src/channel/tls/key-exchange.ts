@@ -3,8 +3,7 @@
  * (draft-ietf-tls-ecdhe-mlkem). Keys live for one handshake.
  */
 import { ml_kem768 } from '@noble/post-quantum/ml-kem.js';
-import { agreeX25519, generateX25519 } from '../../kernel/crypto/crypto.js';
-import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
+import { agreeX25519, generateX25519, type X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import type { ClientHello } from './client-hello.js';
 import { group } from './codes.js';
 import type { ServerHello } from './server-hello.js';

@@ -2,8 +2,7 @@
  * One direction of encrypted records (RFC 8446, section 5.2): seals contents into whole records, padded on request, and
  * opens records. `record-reader.ts` frames them in a byte stream.
  */
-import { createCipheriv, createDecipheriv } from 'node:crypto';
-import type { CipherGCM, CipherGCMTypes, DecipherGCM } from 'node:crypto';
+import { createCipheriv, createDecipheriv, type CipherGCM, type CipherGCMTypes, type DecipherGCM } from 'node:crypto';
 import { plaintextMax, recordHeaderBytes, recordType } from './codes.js';
 import { expandLabel, nextSecret } from './key-schedule.js';
 import type { Suite } from './suites.js';

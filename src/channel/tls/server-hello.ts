@@ -3,8 +3,7 @@
  * target's own ServerHello, changed only in that. Pure; accepts any bytes.
  */
 import { extension, group, legacyVersion, messageHeaderBytes, messageType, tls13 } from './codes.js';
-import { suiteOf } from './suites.js';
-import type { Suite } from './suites.js';
+import { suiteOf, type Suite } from './suites.js';
 import { Malformed, createReader, unlessMalformed } from './vectors.js';
 
 type Group = (typeof group)[keyof typeof group];

@@ -5,8 +5,7 @@
  */
 import { Duplex } from 'node:stream';
 import { alert, messageType, plaintextMax, recordType } from './codes.js';
-import { createMessageReader } from './message-reader.js';
-import type { MessageReader } from './message-reader.js';
+import { createMessageReader, type MessageReader } from './message-reader.js';
 import type { RecordCipher } from './record-cipher.js';
 import type { RecordReader, TlsRecord } from './record-reader.js';
 import { message } from './vectors.js';

@@ -6,8 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from '../logger.js';
 import { nodeCrypto } from './node.js';
-import { tagBytes } from './primitives.js';
-import type { Aead, Primitives } from './primitives.js';
+import { tagBytes, type Aead, type Primitives } from './primitives.js';
 import { loadSodium } from './sodium.js';
 
 interface Choice {

@@ -12,8 +12,7 @@ import {
   diffieHellman,
 } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import { tagBytes } from './primitives.js';
-import type { Aead, Primitives } from './primitives.js';
+import { tagBytes, type Aead, type Primitives } from './primitives.js';
 
 const okp = { kty: 'OKP', crv: 'X25519' } as const;
 const base64url = (bytes: Uint8Array): string =>

@@ -1,7 +1,6 @@
 /** The primitives from libsodium, through the prebuilt addon `sodium-native`. The addon is missing on some platforms. */
 import { createRequire } from 'node:module';
-import { tagBytes } from './primitives.js';
-import type { Aead, Primitives } from './primitives.js';
+import { tagBytes, type Aead, type Primitives } from './primitives.js';
 
 /** Types of the functions used here, because the package has none. Failures are thrown as errors. */
 interface Sodium {

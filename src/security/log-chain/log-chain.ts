@@ -3,8 +3,7 @@
  * it folds, and remembers the first one that does not match. From then on the instance is read-only and not ready. The
  * rules of links are in `src/domain/log-chain/links.ts`. Implements `docs/log-chain.md`.
  */
-import { createHmac, createSecretKey } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import type { ChainBreak, ChainHead, ChainMac, Linked } from '../../domain/log-chain/links.js';
 import { BrokenChainError, followChain, linkCommand } from '../../domain/log-chain/links.js';
 import type { ProposedEvent, RecordedCommand } from '../../kernel/event.js';

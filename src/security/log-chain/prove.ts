@@ -2,11 +2,9 @@
  * Proves the log chain of a whole stream, from a store or an archive, and names the first command that does not match.
  * A running instance checks with `log-chain.ts`. Implements `docs/log-chain.md`.
  */
-import type { LogHead } from '../../domain/log-chain/heads.js';
-import { headsNamedBy, headText } from '../../domain/log-chain/heads.js';
+import { headsNamedBy, headText, type LogHead } from '../../domain/log-chain/heads.js';
 import { BrokenChainError, emptyChain } from '../../domain/log-chain/links.js';
-import type { StoredEvent } from '../../kernel/event.js';
-import { chainedStreams, isForeign, lastEvent } from '../../kernel/event.js';
+import { chainedStreams, isForeign, lastEvent, type StoredEvent } from '../../kernel/event.js';
 import { BrokenLogError, ownEvent } from '../../storage/broken-log.js';
 import { createCommandAssembler } from '../../storage/follow.js';
 import type { LogChain } from './log-chain.js';

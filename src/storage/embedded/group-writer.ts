@@ -5,8 +5,7 @@
  */
 import { timedOut, withDeadline } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
-import { assertWritable } from './environment.js';
-import type { Durability, Environment } from './environment.js';
+import { assertWritable, type Durability, type Environment } from './environment.js';
 import type { Key } from './lmdb.js';
 import { bounds } from '../bounds.js';
 import { tuning } from './tuning.js';

@@ -6,12 +6,11 @@ import { join, resolve } from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
 import type { LogReader } from '../event-store.js';
-import { createReads, openForReading } from './lmdb.js';
+import { createReads, openForReading, type ValueKind } from './lmdb.js';
 import { createLogTime } from './log/log-time.js';
 import { logDatabases, type LogDatabase } from './log/layout.js';
 import { readLog } from './log/reading.js';
 import { createWakeUp } from './log/subscription.js';
-import type { ValueKind } from './lmdb.js';
 import { checkMarker, DataFolderError } from './open-embedded.js';
 
 /** @throws DataFolderError when the folder has no log, or one of a newer format */

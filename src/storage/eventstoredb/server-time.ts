@@ -4,8 +4,7 @@
  * changes. Depends on one internal of the client package, the channel to the node in use, which is the leader.
  * Implements `event-store.ts`.
  */
-import type { Channel, Metadata, ServiceError as GrpcError } from '@grpc/grpc-js';
-import { Client, credentials } from '@grpc/grpc-js';
+import { Client, credentials, type Channel, type Metadata, type ServiceError as GrpcError } from '@grpc/grpc-js';
 import { timedOut, withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { ServiceError } from '../../kernel/errors.js';

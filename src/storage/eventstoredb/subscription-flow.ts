@@ -12,8 +12,7 @@ import {
   type ResolvedEvent,
 } from '@eventstore/db-client';
 import { withDeadline, yieldToEventLoop } from '../../kernel/background.js';
-import type { StoredEvent } from '../../kernel/event.js';
-import { isForeign } from '../../kernel/event.js';
+import { isForeign, type StoredEvent } from '../../kernel/event.js';
 import { bounds } from '../bounds.js';
 import { eventBytes } from '../event-json.js';
 import { passedBy, type LogItem, type SubscribeOptions } from '../event-store.js';

@@ -3,11 +3,9 @@
  * an interrupted export continues after its last complete block. Only reads, so the service may keep running. Secrets
  * stay sealed. Foreign events are left out in streams where no command refers to the one before.
  */
-import { open, rename, rm, stat, truncate } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { open, rename, rm, stat, truncate, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { chainedStreams } from '../../kernel/event.js';
-import type { RecordedEvent } from '../../kernel/event.js';
+import { chainedStreams, type RecordedEvent } from '../../kernel/event.js';
 import { syncFolder, systemErrorCode } from '../../kernel/files.js';
 import type { LogReader, ResumePoint, Retention } from '../event-store.js';
 import { readWholeLog } from '../follow.js';
@@ -23,8 +21,7 @@ import {
   nextLink,
 } from './format.js';
 import type { ArchiveHeader, ArchiveItem, ArchiveTotals, Chain } from './format.js';
-import { createLogCheck } from './log-check.js';
-import type { LogCheck, LogCheckOptions, LogSummary } from './log-check.js';
+import { createLogCheck, type LogCheck, type LogCheckOptions, type LogSummary } from './log-check.js';
 import { readArchive } from './read-archive.js';
 
 /** The scope of an archive. */

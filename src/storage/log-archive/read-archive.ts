@@ -2,8 +2,7 @@
  * Reads an archive block by block. Yields a block only after verifying its checksum, so altered content is never acted
  * on. Holds one block in memory at a time. `log-check.ts` checks the events themselves.
  */
-import { open } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 import {
   ArchiveDamagedError,
   archiveVersion,

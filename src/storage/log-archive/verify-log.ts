@@ -3,10 +3,8 @@ import { stat } from 'node:fs/promises';
 import type { LogReader } from '../event-store.js';
 import { BrokenLogError } from '../broken-log.js';
 import { readWholeLog } from '../follow.js';
-import { ArchiveDamagedError } from './format.js';
-import type { ArchiveHeader, ArchiveTotals } from './format.js';
-import { createLogCheck } from './log-check.js';
-import type { LogCheck, LogCheckOptions, LogSummary } from './log-check.js';
+import { ArchiveDamagedError, type ArchiveHeader, type ArchiveTotals } from './format.js';
+import { createLogCheck, type LogCheck, type LogCheckOptions, type LogSummary } from './log-check.js';
 import { readArchive } from './read-archive.js';
 
 export interface VerifyReport {

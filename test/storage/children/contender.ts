@@ -11,8 +11,7 @@ import { errorText } from '../../../src/kernel/errors.js';
 import { silentLogger } from '../../../src/kernel/logger.js';
 import { openEventStore } from '../../../src/storage/embedded/log/event-store.js';
 import { createOwnership } from '../../../src/storage/embedded/ownership.js';
-import { lastRevision } from '../../../src/storage/event-store.js';
-import type { EventStore } from '../../../src/storage/event-store.js';
+import { lastRevision, type EventStore } from '../../../src/storage/event-store.js';
 import { commandOf } from '../contract/appending.js';
 
 const [dataDir = '', name = '', wanted = '0'] = process.argv.slice(2);

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ProposedEvent, RecordedEvent, StoredEvent } from '../../../src/kernel/event.js';
+import { eventBytesMax, type ProposedEvent, type RecordedEvent, type StoredEvent } from '../../../src/kernel/event.js';
 import { eventBytes } from '../../../src/storage/event-json.js';
 import {
   lastRevision,
@@ -28,7 +28,6 @@ import {
   type Settled,
 } from './appending.js';
 import { ownEvent } from '../../../src/storage/broken-log.js';
-import { eventBytesMax } from '../../../src/kernel/event.js';
 import { limits } from '../../../src/kernel/limits.js';
 import { bounds } from '../../../src/storage/bounds.js';
 

@@ -4,8 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterEach, expect, it } from 'vitest';
-import type { StoredEvent } from '../../../src/kernel/event.js';
-import { isForeign, agentStreams, streams } from '../../../src/kernel/event.js';
+import { isForeign, agentStreams, streams, type StoredEvent } from '../../../src/kernel/event.js';
 import { lastRevision, wholeStream, type LogItem } from '../../../src/storage/event-store.js';
 import { foreignKinds } from '../../support/foreign-events.js';
 import { commandOf } from '../contract/appending.js';

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { MongoClient } from 'mongodb';
-import type { Collection as MongoCollection } from 'mongodb';
+import { MongoClient, type Collection as MongoCollection } from 'mongodb';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Collection, CollectionSpec, GuardedWrite, ReadStore } from '../../../src/storage/read-store.js';
 import type { MongoDocument } from '../../../src/storage/mongodb/document-codec.js';

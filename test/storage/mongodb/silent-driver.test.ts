@@ -5,8 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../../scripts/stack/process.js';
 import { silentLogger } from '../../../src/kernel/logger.js';
 import { reviveSilentClient } from '../../../src/storage/mongodb/open-mongodb.js';
-import type { FerretDb } from '../../servers/ferretdb-process.js';
-import { ferretDbBuilt, startFerretDb } from '../../servers/ferretdb-process.js';
+import { ferretDbBuilt, startFerretDb, type FerretDb } from '../../servers/ferretdb-process.js';
 
 describe.skipIf(!ferretDbBuilt())('a MongoDB driver that went silent', () => {
   let server: FerretDb;
