@@ -4,7 +4,7 @@
  */
 import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { Collection, CollectionSpec, Fields, Leases, ReadStore } from './read-store.js';
+import type { CollectionSpec, Fields, ReadStore } from './read-store.js';
 
 /** Wraps a method so that it fails only with the port's errors. */
 export function answerUnavailable<A extends readonly unknown[], T>(
@@ -32,56 +32,34 @@ export function answeredWithin<A extends readonly unknown[], T>(
   };
 }
 
-/** A collection whose reads give up after `ms`. */
-export function impatientCollection(collection: Collection, ms: number): Collection {
-  return {
-    ...collection,
-    get: answeredWithin(ms, collection.get),
-    getMany: answeredWithin(ms, collection.getMany),
-    list: answeredWithin(ms, collection.list),
-    find: answeredWithin(ms, collection.find),
-    count: answeredWithin(ms, collection.count),
-  };
+type Method = (...args: readonly unknown[]) => Promise<unknown>;
+
+/** The object with its methods wrapped, all of them or those named. */
+function wrapped<T extends object>(target: T, wrap: (method: Method) => Method, names?: readonly string[]): T {
+  const isWrapped = (name: string, value: unknown): value is Method =>
+    typeof value === 'function' && names?.includes(name) !== false;
+  return Object.fromEntries(
+    Object.entries(target).map(([name, value]) => [name, isWrapped(name, value) ? wrap(value) : value]),
+  ) as T;
 }
 
-/** Leases whose reads give up after `ms`. */
-export function impatientLeases(leases: Leases, ms: number): Leases {
-  return { ...leases, get: answeredWithin(ms, leases.get), list: answeredWithin(ms, leases.list) };
-}
-
-export function answeringCollection(collection: Collection): Collection {
-  return {
-    spec: collection.spec,
-    get: answerUnavailable(collection.get),
-    getMany: answerUnavailable(collection.getMany),
-    list: answerUnavailable(collection.list),
-    find: answerUnavailable(collection.find),
-    count: answerUnavailable(collection.count),
-    write: answerUnavailable(collection.write),
-    set: answerUnavailable(collection.set),
-    insert: answerUnavailable(collection.insert),
-    remove: answerUnavailable(collection.remove),
-    purgeTombstones: answerUnavailable(collection.purgeTombstones),
-  };
-}
+/** The methods of collections and leases that only read. */
+const reads: readonly string[] = ['get', 'getMany', 'list', 'find', 'count'];
 
 /**
- * Makes the port's `collection` from an adapter's function that opens one. The caller asserts the type of the fields: a
- * store does not check them.
+ * A store that fails only with the port's errors.
+ * @param readMs after which reads of documents and leases give up
  */
-export function answeringCollections(open: (spec: CollectionSpec) => Promise<Collection>): ReadStore['collection'] {
-  const answering = answerUnavailable(open);
-  return async <F extends Fields>(spec: CollectionSpec) => (await answering(spec)) as unknown as Collection<F>;
-}
-
-export function answeringLeases(leases: Leases): Leases {
+export function answering(store: ReadStore, readMs?: number): ReadStore {
+  const part = <T extends object>(target: T): T => {
+    const answered = wrapped(target, answerUnavailable);
+    return readMs === undefined ? answered : wrapped(answered, (method) => answeredWithin(readMs, method), reads);
+  };
+  const { collection, ...others } = wrapped(store, answerUnavailable);
   return {
-    take: answerUnavailable(leases.take),
-    acquire: answerUnavailable(leases.acquire),
-    renew: answerUnavailable(leases.renew),
-    release: answerUnavailable(leases.release),
-    get: answerUnavailable(leases.get),
-    list: answerUnavailable(leases.list),
-    purge: answerUnavailable(leases.purge),
+    ...others,
+    collection: async <F extends Fields>(spec: CollectionSpec) => part(await collection<F>(spec)),
+    leases: part(store.leases),
+    close: store.close,
   };
 }

@@ -4,7 +4,7 @@
  * `docs/contract/domain.md#commands-and-events`.
  */
 import { sleep, yieldToEventLoop } from '../kernel/background.js';
-import { ServiceError } from '../kernel/errors.js';
+import { ServiceError, unreachable } from '../kernel/errors.js';
 import type { ForeignEvent, RecordedCommand, RecordedEvent, StoredEvent } from '../kernel/event.js';
 import { holdsFacts, isForeign } from '../kernel/event.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
@@ -166,10 +166,8 @@ function createProgress({ after, passesOver = holdsFacts }: FollowOptions): {
           // In the middle of a command, it is held back until the command is complete.
           caughtUpHeldBack = assembler.pending();
           return { items: caughtUpHeldBack ? [] : [{ kind: 'caught_up' }] };
-        default: {
-          const never: never = item;
-          throw new Error(`unknown log item ${JSON.stringify(never)}`);
-        }
+        default:
+          return unreachable(item);
       }
     },
   };

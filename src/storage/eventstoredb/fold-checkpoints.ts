@@ -21,17 +21,15 @@ const manifestType = 'FoldCheckpoint';
 export const foldStream = (name: string): string => `fold-${name}`;
 
 type Manifest = Omit<FoldCheckpoint, 'bytes'> & {
-  /** Hash of the stored bytes, to detect an incomplete checkpoint. */
-  readonly storedSha256: string;
   readonly set: string;
   readonly chunks: number;
 };
 
 /** False for anything that somebody else has written with that type. */
 function isManifest(data: unknown): data is Manifest {
-  const { chunks, storedSha256 } = (data ?? {}) as { readonly chunks?: unknown; readonly storedSha256?: unknown };
+  const { chunks, sha256 } = (data ?? {}) as { readonly chunks?: unknown; readonly sha256?: unknown };
   const inReach = Number.isSafeInteger(chunks) && Number(chunks) >= 0 && Number(chunks) < tuning.foldSearchEvents;
-  return inReach && typeof storedSha256 === 'string';
+  return inReach && typeof sha256 === 'string';
 }
 
 export interface FoldAppends {
@@ -40,8 +38,6 @@ export interface FoldAppends {
   /** Sets how many of the newest events of a stream stay readable. @throws ServiceError `unavailable` */
   keep(stream: string, maxCount: number): Promise<void>;
 }
-
-const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 function readBack(
   connection: Connection,
@@ -88,12 +84,12 @@ export async function loadFold(
   const bytes = Buffer.concat(
     Array.from({ length: manifest.chunks }, (_, index) => chunks.get(index) ?? new Uint8Array()),
   );
-  if (sha256(bytes) !== manifest.storedSha256) {
+  const { foldVersion, revision, position, sha256 } = manifest;
+  if (createHash('sha256').update(bytes).digest('hex') !== sha256) {
     logger.warn({ stream }, 'a fold checkpoint is incomplete and is not used');
     return undefined;
   }
-  const { foldVersion, revision, position, sha256: foldSha256 } = manifest;
-  return { foldVersion, revision, position, sha256: foldSha256, bytes };
+  return { foldVersion, revision, position, sha256, bytes };
 }
 
 /** Must not run concurrently for the same name. @throws ServiceError `unavailable` */
@@ -104,7 +100,7 @@ export async function saveFold(
   checkpoint: FoldCheckpoint,
 ): Promise<void> {
   const stream = foldStream(name);
-  const { foldVersion, revision, position, bytes } = checkpoint;
+  const { foldVersion, revision, position, sha256, bytes } = checkpoint;
   const size = tuning.foldChunkBytes;
   const chunks = Math.ceil(bytes.byteLength / size);
   if (2 * (chunks + 1) > tuning.foldSearchEvents) {
@@ -122,15 +118,7 @@ export async function saveFold(
       binaryEvent({ id: ids.next(), type: chunkType, data, metadata: { set, index } }) as EventData,
     );
   }
-  const manifest: Manifest = {
-    foldVersion,
-    revision,
-    position,
-    sha256: checkpoint.sha256,
-    storedSha256: sha256(bytes),
-    set,
-    chunks,
-  };
+  const manifest: Manifest = { foldVersion, revision, position, sha256, set, chunks };
   await appends.append(stream, jsonEvent({ id: ids.next(), type: manifestType, data: manifest }) as EventData);
   // Keeps this checkpoint, the next one, and one left unfinished by a crash.
   await appends.keep(stream, 3 * (chunks + 1));

@@ -71,12 +71,7 @@ export function createLogCheck(options: LogCheckOptions): LogCheck {
   };
 
   function checkCommand(event: RecordedEvent, place: string): void {
-    const metadata: Partial<RecordedEvent['metadata']> | null | undefined = event.metadata;
-    if (typeof metadata?.command !== 'object' || metadata.command === null) {
-      report(`${place} names no command`);
-      return;
-    }
-    const { id, index, count } = metadata.command;
+    const { id, index, count } = event.metadata.command;
     if (open !== undefined) {
       const before = open.metadata.command;
       const goesOn = open.stream === event.stream && before.id === id && before.count === count;

@@ -3,21 +3,23 @@
  * Guarded writes are in `guarded-writes.ts`. Implements `read-store.ts` (collection, drop).
  */
 import type { Collection as MongoCollection, Db, Filter } from 'mongodb';
-import {
-  answerUnavailable,
-  answeringCollection,
-  answeringCollections,
-  impatientCollection,
-} from '../answer-unavailable.js';
 import { assertQuery } from '../group-index.js';
-import { assertDocumentId, assertSpec } from '../read-store-limits.js';
-import type { Collection, CollectionSpec, GroupRange, IndexSpec, ReadStore, StoredDocument } from '../read-store.js';
+import { assertDocumentId, assertSpec } from '../bounds.js';
+import type {
+  Collection,
+  CollectionSpec,
+  Fields,
+  GroupRange,
+  IndexSpec,
+  ReadStore,
+  StoredDocument,
+} from '../read-store.js';
 import { batches, byIds } from './batches.js';
 import { decodeDocument, encodeDocument, withoutPlace, type MongoDocument } from './document-codec.js';
 import { duplicatesIn, isMissing } from './failures.js';
 import { applyGuarded } from './guarded-writes.js';
 import { ensureIndexes, type IndexKey } from './indexes.js';
-import { reading, tuning } from './tuning.js';
+import { reading } from './tuning.js';
 
 const whole = { ...reading, projection: withoutPlace } as const;
 
@@ -147,10 +149,8 @@ export function createCollections(db: Db): Pick<ReadStore, 'collection' | 'drop'
   }
 
   return {
-    collection: answeringCollections(async (spec) =>
-      impatientCollection(answeringCollection(await open(spec)), tuning.readMs),
-    ),
-    drop: answerUnavailable(async (name: string, version: number) => {
+    collection: async <F extends Fields>(spec: CollectionSpec) => (await open(spec)) as unknown as Collection<F>,
+    async drop(name, version) {
       const physical = physicalName(name, version);
       const state = opened.get(physical);
       if (state !== undefined) state.dropped = true;
@@ -159,6 +159,6 @@ export function createCollections(db: Db): Pick<ReadStore, 'collection' | 'drop'
       } catch (error) {
         if (!isMissing(error)) throw error;
       }
-    }),
+    },
   };
 }

@@ -4,10 +4,10 @@
  * beside it. Queries run on `groups`, `order` and `time`. A tombstone is a document of the same id that is not `live`
  * and has only a position, so one filter guards puts and deletes alike.
  */
-import { Binary, ObjectId } from 'mongodb';
+import { Binary } from 'mongodb';
 import { placeIn, type IndexPlace } from '../group-index.js';
 import type { FieldValue, Fields, IndexSpec, StoredDocument } from '../read-store.js';
-import { assertDocumentId } from '../read-store-limits.js';
+import { assertDocumentId } from '../bounds.js';
 import { tuning } from './tuning.js';
 
 interface Bytes {
@@ -19,8 +19,6 @@ export interface MongoDocument extends Partial<IndexPlace> {
   readonly _id: string;
   readonly position: number;
   readonly live: boolean;
-  /** Different for each write. This release does not read it, but it is part of the stored form. */
-  readonly write: ObjectId;
   readonly json?: string;
   readonly bytes?: readonly Bytes[];
 }
@@ -45,7 +43,7 @@ export function encodeDocument(
   if (size > tuning.documentBytes) {
     throw new RangeError(`document ${id} has ${size} bytes, more than ${tuning.documentBytes}`);
   }
-  const document = { _id: id, position, live: true, write: new ObjectId(), json, ...placeIn(index, fields) };
+  const document = { _id: id, position, live: true, json, ...placeIn(index, fields) };
   if (binary.length === 0) return document;
   return { ...document, bytes: binary.map(([field, bytes]) => ({ field, value: new Binary(bytes) })) };
 }
@@ -53,7 +51,7 @@ export function encodeDocument(
 /** @throws RangeError on a bad id */
 export function encodeTombstone(id: string, position: number): MongoDocument {
   assertDocumentId(id);
-  return { _id: id, position, live: false, write: new ObjectId() };
+  return { _id: id, position, live: false };
 }
 
 /** @returns undefined for a tombstone */

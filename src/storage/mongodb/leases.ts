@@ -10,7 +10,7 @@
 import type { Collection, Db } from 'mongodb';
 import type { Json } from '../../kernel/json.js';
 import type { Lease, LeaseClaim, Leases } from '../read-store.js';
-import { assertLeaseName } from '../read-store-limits.js';
+import { assertLeaseName } from '../bounds.js';
 import { batches } from './batches.js';
 import { isDuplicate } from './failures.js';
 import type { IndexKey } from './indexes.js';

@@ -9,7 +9,7 @@
 import { MongoClient, ReadConcern, type MongoClientOptions } from 'mongodb';
 import { ServiceError, errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
-import { answeredWithin, answerUnavailable, answeringLeases, impatientLeases } from '../answer-unavailable.js';
+import { answeredWithin, answering, answerUnavailable } from '../answer-unavailable.js';
 import type { ReadStore } from '../read-store.js';
 import { createCollections } from './collections.js';
 import { ensureIndexes } from './indexes.js';
@@ -91,33 +91,28 @@ export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<Read
   }
   logOutages(client, logger);
   const revival = reviveSilentClient(client, logger);
-  const time = answeredWithin(tuning.pingMs, () => timeOfServer(db));
   const ping = answeredWithin(tuning.pingMs, () => db.command({ ping: 1 }));
   let closing: Promise<void> | undefined;
-  const progress = createProgress(
-    db.collection<MongoCheckpoint>(ownCollections.checkpoints),
-    db.collection<MongoPointer>(ownCollections.pointers),
-  );
-  return {
+  const store: ReadStore = {
     ...createCollections(db),
-    loadCheckpoint: answerUnavailable(progress.loadCheckpoint),
-    saveCheckpoint: answerUnavailable(progress.saveCheckpoint),
-    deleteCheckpoint: answerUnavailable(progress.deleteCheckpoint),
-    activeVersion: answerUnavailable(progress.activeVersion),
-    activate: answerUnavailable(progress.activate),
-    leases: impatientLeases(answeringLeases(createLeases(db, leases)), tuning.readMs),
-    time: answerUnavailable(time),
-    ping: answerUnavailable(async () => {
+    ...createProgress(
+      db.collection<MongoCheckpoint>(ownCollections.checkpoints),
+      db.collection<MongoPointer>(ownCollections.pointers),
+    ),
+    leases: createLeases(db, leases),
+    time: answeredWithin(tuning.pingMs, () => timeOfServer(db)),
+    async ping() {
       if (closing !== undefined) throw new ServiceError('unavailable', 'The read store is closed.');
       await ping().catch((error: unknown) => {
         throw troubleOf(error) ?? error;
       });
-    }),
+    },
     close() {
       closing ??= revival.close().then(() => client.close());
       return closing;
     },
   };
+  return answering(store, tuning.readMs);
 }
 
 /**

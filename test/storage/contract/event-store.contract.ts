@@ -2,7 +2,7 @@
  * What every event store must do, and no more than `src/storage/event-store.ts` promises. Runs against each adapter and
  * against the hostile wrapper. Streams are new in each test, so a shared server works.
  */
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -448,13 +448,11 @@ export function eventStoreContract(name: string, open: () => Promise<EventStoreH
     });
 
     describe('fold checkpoints', () => {
-      const checkpoint = (size: number, revision: number) => ({
-        foldVersion: 3,
-        revision,
-        position: revision * 2,
-        sha256: 'ab'.repeat(32),
-        bytes: new Uint8Array(Buffer.alloc(size, `${revision}`)),
-      });
+      const checkpoint = (size: number, revision: number) => {
+        const bytes = new Uint8Array(Buffer.alloc(size, `${revision}`));
+        const sha256 = createHash('sha256').update(bytes).digest('hex');
+        return { foldVersion: 3, revision, position: revision * 2, sha256, bytes };
+      };
 
       it('are loaded as saved, small or large, only the newest, also after a reopening', async () => {
         expect(await store().loadFoldCheckpoint(`${prefix}fold`)).toBeUndefined();

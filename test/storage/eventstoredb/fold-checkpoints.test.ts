@@ -1,18 +1,16 @@
 /** Fold checkpoints in EventStoreDB: bounded, complete or absent, and apart from the service's own streams. */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { FoldCheckpoint } from '../../../src/storage/event-store.js';
 import { foldStream } from '../../../src/storage/eventstoredb/fold-checkpoints.js';
 import { openFixture, takeUntil, type Fixture } from './fixture.js';
 import { tuning } from '../../../src/storage/eventstoredb/tuning.js';
 
-const checkpoint = (size: number, revision: number): FoldCheckpoint => ({
-  foldVersion: 1,
-  revision,
-  position: revision * 10,
-  sha256: 'cd'.repeat(32),
-  bytes: new Uint8Array(randomBytes(size)),
-});
+function checkpoint(size: number, revision: number): FoldCheckpoint {
+  const bytes = new Uint8Array(randomBytes(size));
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  return { foldVersion: 1, revision, position: revision * 10, sha256, bytes };
+}
 const { foldChunkBytes } = tuning;
 
 describe('fold checkpoints in EventStoreDB', () => {

@@ -80,18 +80,8 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
         return decision;
       })
       .catch((error: unknown) => ({ kind: 'not_written' as const, cause: errorText(error) }));
-    switch (written.kind) {
-      case 'durable':
-        return written.value.outcome;
-      case 'not_written':
-        return { kind: 'unavailable', cause: written.cause };
-      case 'unknown':
-        return { kind: 'unknown', cause: written.cause };
-      default: {
-        const never: never = written;
-        throw new Error(`unknown write outcome ${JSON.stringify(never)}`);
-      }
-    }
+    if (written.kind === 'durable') return written.value.outcome;
+    return { kind: written.kind === 'unknown' ? 'unknown' : 'unavailable', cause: written.cause };
   }
 
   async function ping(): Promise<void> {

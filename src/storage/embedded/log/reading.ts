@@ -9,7 +9,7 @@ import { bounds } from '../../bounds.js';
 import type { LogReader, ReadOptions } from '../../event-store.js';
 import { decodeEvent, recordedAtOf } from './event-codec.js';
 import { eventKey, readCounters, readStreamRecord, revisionOf, type LogReads, type StreamRecord } from './layout.js';
-import { createStreamNames, subscribeLog, type WakeUp } from './subscription.js';
+import { subscribeLog, type WakeUp } from './subscription.js';
 import { tuning } from '../tuning.js';
 
 function unavailable(error: unknown): ServiceError {
@@ -46,10 +46,9 @@ export interface LogReading {
 }
 
 export function readLog({ environment, now, wakeUp }: LogReading): LogReader {
-  const nameOf = createStreamNames(environment);
   return {
     read: (stream, options) => translated(eventsOf(readSlices(environment, stream, options, now))),
-    subscribe: (options) => translated(subscribeLog({ environment, nameOf, wakeUp }, options)),
+    subscribe: (options) => translated(subscribeLog(environment, wakeUp, options)),
     headPosition: () => answered(() => readCounters(environment.get).position),
   };
 }

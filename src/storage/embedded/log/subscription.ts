@@ -28,20 +28,6 @@ interface Slice {
 
 const pointAt = (position: number): ResumePoint => ({ commit: position, prepare: position });
 
-/** Stream names by number. Numbers are never reused, so names can be cached. */
-export type StreamNames = (stream: number) => string;
-
-export function createStreamNames(environment: LogReads): StreamNames {
-  const names = new Map<number, string>();
-  return (stream) => {
-    const cached = names.get(stream);
-    if (cached !== undefined) return cached;
-    const name = environment.get('names', numberKey(stream))?.toString('utf8') ?? '';
-    names.set(stream, name);
-    return name;
-  };
-}
-
 /** Wakes waiting subscriptions after an append. Counts turns, so that no wake-up is missed; holds no events. */
 export interface WakeUp {
   /** The number of the newest turn. Take it before reading, then wait for a later one. */
@@ -127,22 +113,22 @@ function joinRuns(appends: readonly AppendRecord[]): Run[] {
   return runs;
 }
 
-/** State shared by all subscriptions of one log. */
-export interface LogReading {
-  readonly environment: LogReads;
-  readonly nameOf: StreamNames;
-  readonly wakeUp: WakeUp;
-}
-
 /** Reads slice by slice from a position; keeps runs that it has found but not finished. */
 function createReader(
-  { environment, nameOf }: Omit<LogReading, 'wakeUp'>,
+  environment: LogReads,
   { streams, ahead }: Pick<SubscribeOptions, 'streams' | 'ahead'>,
   after: number,
 ): () => Slice {
   const wanted = new Set(streams);
   const { events: itemEvents, bytes: itemBytes } = ahead ?? { events: bounds.itemEvents, bytes: bounds.itemBytes };
   const { sliceEntries } = tuning;
+  /** Stream names by number, which is never reused. */
+  const names = new Map<number, string>();
+  const nameOf = (stream: number): string => {
+    const name = names.get(stream) ?? environment.get('names', numberKey(stream))?.toString('utf8') ?? '';
+    names.set(stream, name);
+    return name;
+  };
   let upTo = after;
   let runs: Run[] = joinRuns(appendAround(environment, after));
 
@@ -184,15 +170,15 @@ function createReader(
 }
 
 export async function* subscribeLog(
-  reading: LogReading,
+  environment: LogReads,
+  wakeUp: WakeUp,
   options: SubscribeOptions,
 ): AsyncGenerator<LogItem, void, void> {
-  const { wakeUp } = reading;
   let position = options.after === 'start' ? 0 : options.after.commit;
   /** The consumer knows that it has everything up to this position. */
   let confirmed = position;
   let catchingUp = true;
-  const readSlice = createReader(reading, options, position);
+  const readSlice = createReader(environment, options, position);
   while (!options.signal.aborted) {
     if (wakeUp.closed()) throw new ServiceError('unavailable', 'The event store is closed.');
     const turn = wakeUp.turn();

@@ -2,9 +2,9 @@
  * The layout of the read store in LMDB: the databases, and the keys of documents.
  *
  * `documents` and `tombstones`: (collection number, id). `index` and `counts`: see `group-entries.ts`. `collections`:
- * name@version → number. `leases`: (kind, name). `state`: checkpoints, pointers, counters.
+ * name@version → number. `state`: checkpoints, pointers, counters.
  */
-import { assertDocumentId } from '../../read-store-limits.js';
+import { assertDocumentId } from '../../bounds.js';
 import type { Environment } from '../environment.js';
 import type { Batch, RunOptions } from '../group-writer.js';
 

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../../kernel/clock.js';
 import type { Lease, LeaseClaim, Leases } from '../../read-store.js';
-import { assertLeaseName } from '../../read-store-limits.js';
+import { assertLeaseName } from '../../bounds.js';
 
 interface HeldLease extends Omit<Lease, 'remainingMs'> {
   /** By the monotonic clock, in milliseconds. */

@@ -5,14 +5,9 @@
 import type { Clock } from '../../../kernel/clock.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import type { Logger } from '../../../kernel/logger.js';
-import {
-  answerUnavailable,
-  answeringCollection,
-  answeringCollections,
-  answeringLeases,
-} from '../../answer-unavailable.js';
+import { answering } from '../../answer-unavailable.js';
 import { isAfter } from '../../event-store.js';
-import type { Checkpoint, ReadStore, Collection, CollectionSpec } from '../../read-store.js';
+import type { Checkpoint, Collection, CollectionSpec, Fields, ReadStore } from '../../read-store.js';
 import { openEnvironment } from '../environment.js';
 import { createGroupWriter, type RunOptions } from '../group-writer.js';
 import type { Ownership } from '../ownership.js';
@@ -28,7 +23,7 @@ import {
 } from './layout.js';
 import { createLeases } from './leases.js';
 import { yieldToEventLoop } from '../../../kernel/background.js';
-import { assertSpec } from '../../read-store-limits.js';
+import { assertSpec } from '../../bounds.js';
 import { tuning } from '../tuning.js';
 import { createCollection, type CollectionState } from './collection.js';
 
@@ -61,41 +56,35 @@ export async function openReadStore(
   }
 
   const collections = createCollections(environment, run);
-  const leases = createLeases(clock);
   await collections.recover();
 
-  return {
-    collection: answeringCollections(async (spec) => answeringCollection(await collections.open(spec))),
-    drop: answerUnavailable(collections.drop),
-    loadCheckpoint: answerUnavailable(async (projection: string, version: number) =>
+  return answering({
+    collection: async <F extends Fields>(spec: CollectionSpec) =>
+      (await collections.open(spec)) as unknown as Collection<F>,
+    drop: collections.drop,
+    loadCheckpoint: async (projection, version) =>
       parse<Checkpoint>(environment.get('state', checkpointKey(projection, version))),
-    ),
-    saveCheckpoint: answerUnavailable(async (projection: string, version: number, checkpoint: Checkpoint) => {
-      const key = checkpointKey(projection, version);
-      await run((batch) => {
+    saveCheckpoint: (projection, version, checkpoint) =>
+      run((batch) => {
+        const key = checkpointKey(projection, version);
         const stored = parse<Checkpoint>(batch.get('state', key));
         if (stored !== undefined && !isAfter(checkpoint, stored)) return;
         batch.put('state', key, Buffer.from(JSON.stringify(checkpoint)));
-      });
-    }),
-    deleteCheckpoint: answerUnavailable((projection: string, version: number) =>
+      }),
+    deleteCheckpoint: (projection, version) =>
       run((batch) => batch.remove('state', checkpointKey(projection, version))),
-    ),
-    activeVersion: answerUnavailable(async (projection: string) =>
-      parse<number>(environment.get('state', activeKey(projection))),
-    ),
-    activate: answerUnavailable((projection: string, version: number) =>
+    activeVersion: async (projection) => parse<number>(environment.get('state', activeKey(projection))),
+    activate: (projection, version) =>
       run((batch) => batch.put('state', activeKey(projection), Buffer.from(`${version}`))),
-    ),
-    leases: answeringLeases(leases),
+    leases: createLeases(clock),
     // The log in the same folder has a better time.
     time: async () => undefined,
-    ping: answerUnavailable(async () => {
+    async ping() {
       if (closing !== undefined) throw new ServiceError('unavailable', 'The read store is closed.');
       if (writer.failing())
         await run((batch) => batch.put('state', Buffer.from('probe'), Buffer.from(`${clock.now()}`)));
       environment.probe();
-    }),
+    },
     close() {
       closing ??= (async () => {
         await writer.close();
@@ -103,10 +92,10 @@ export async function openReadStore(
       })();
       return closing;
     },
-  };
+  });
 }
 
-export interface Collections {
+interface Collections {
   open(spec: CollectionSpec): Promise<Collection>;
   drop(name: string, version: number): Promise<void>;
   /** Finishes drops that a crash interrupted. Call it first. */
