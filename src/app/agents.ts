@@ -5,6 +5,7 @@
 import { openCommandClaims, type CommandClaims } from '../instance/command-claims.js';
 import { joinCluster, type Membership } from '../instance/membership.js';
 import { liveInstances } from '../instance/instance-lease.js';
+import { keepStandingFacts } from '../commands/standing-facts.js';
 import { agentContext } from '../commands/system.js';
 import type { Config } from './config/config.js';
 import { compilerVersion } from '../domain/compile/version.js';
@@ -14,10 +15,9 @@ import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import { createCarriers } from '../reports/history/carriers.js';
 import { watchCredentials } from './credentials.js';
-import type { Measured } from './metrics.js';
-import { keepStandingFacts } from './standing-facts.js';
+import { standingFactMetrics, type Measured } from './metrics.js';
 import { openReports, type Known, type ReportsService } from '../reports/reports.js';
-import { openSharedHellos } from '../instance/shared-hellos.js';
+import { openSharedHellos, type SharedHellos } from '../instance/shared-hellos.js';
 import { createAgentTransport } from '../transport/agent/agent-transport.js';
 import { startListener } from '../transport/listener/listener.js';
 import type { Core } from './core.js';
@@ -33,9 +33,8 @@ export interface Agents {
 
 /** Listening when it resolves. @param known see `ReportsDeps` @throws ServiceError `unavailable`, StartError */
 export async function createAgents(core: Core, config: Config, known: Known = []): Promise<Agents> {
-  const { clock, ids, logger, closers, instanceId, eventStore, readStore, projections, delivery, queries, fleet } =
-    core;
-  const { clocks, health, facts, readOnly, accountsView } = core;
+  const { clock, ids, logger, closers, instanceId, eventStore, readStore, projections, delivery, queries } = core;
+  const { clocks, health, fleet, readOnly, accountsView } = core;
   const isShared = config.mongoUrl !== undefined;
   const reports = await openReports({
     readStore,
@@ -69,49 +68,21 @@ export async function createAgents(core: Core, config: Config, known: Known = []
         })
       : undefined;
   closers.add('shared hellos', async () => sharedHellos?.close());
-  const transport = await createAgentTransport(
+  const transport = await openTransport(core, config.agents, { reports, claims, sharedHellos });
+  const standingFacts = keepStandingFacts(
     {
-      delivery,
-      telemetry: reports,
-      facts,
-      keyring: core.keyring,
-      clock: clocks.shared,
-      logger,
-      sessionLog: core.sessionLog,
-      refusals: core.refusals,
+      eventStore,
+      leases: readStore.leases,
       instanceId,
-      servicePrivate: core.identity.staticPrivate,
-      listen: (options, accept) => startListener({ ...options, reality: config.agents.reality, sharedHellos }, accept),
-      async reportAddress(nodeId, public_ipv4, public_ipv6) {
-        const command = { type: 'ReportNodeAddress', id: nodeId, public_ipv4, public_ipv6 } as const;
-        await fleet.execute(command, agentContext(nodeId, 'hello'), () => undefined);
-      },
-      storesAway: () => health.problems().length + clocks.problems().length > 0,
-      hasCommands: (nodeId) =>
-        (delivery.node(nodeId)?.commands ?? []).some(({ expires_at }) => Date.parse(expires_at) > clock.now()),
-      claimCommands: (nodeId) => claims.claim(nodeId, delivery.node(nodeId)?.commands ?? []),
+      clock: clocks.shared,
+      ids,
+      logger,
+      facts: core.agentFacts,
+      nodeIds: queries.nodeIds,
+      holderOf: (nodeId) => reports.presence(nodeId)?.instance_id,
     },
-    config.agents,
-  );
-  closers.add('agent transport', () => transport.close(shutdownMs));
-  core.agentFacts.onFact(({ fact, at }) => {
-    // Rewritten facts belong to sessions that were opened long ago.
-    if (fact.type !== 'AgentSessionOpened' || fact.data.again_at !== undefined) return;
-    const { node_id, session_id, instance_id } = fact.data;
-    transport.noteSessionOpened(node_id, session_id, instance_id, at);
-  });
-  const standingFacts = keepStandingFacts({
-    fleet: queries,
-    eventStore,
-    readStore,
-    facts: core.agentFacts,
-    reports,
-    instanceId,
-    clock: clocks.shared,
-    ids,
-    logger,
     readOnly,
-  });
+  );
   closers.add('standing facts', () => standingFacts.close());
   const credentials = watchCredentials({ fleet: queries, gateway: fleet, logger, now: clocks.now, readOnly });
   closers.add('credentials', () => credentials.close());
@@ -135,8 +106,57 @@ export async function createAgents(core: Core, config: Config, known: Known = []
     membership,
     claims,
     address: transport.address,
-    measured: [transport, { metrics: reports.trafficMetrics }, standingFacts, credentials],
+    measured: [
+      transport,
+      { metrics: reports.trafficMetrics },
+      { metrics: () => standingFactMetrics(standingFacts) },
+      credentials,
+    ],
   };
+}
+
+type Transport = Awaited<ReturnType<typeof createAgentTransport>>;
+
+/** Listening when it resolves. @throws StartError */
+async function openTransport(
+  core: Core,
+  options: Config['agents'],
+  parts: Pick<Agents, 'reports' | 'claims'> & { readonly sharedHellos: SharedHellos | undefined },
+): Promise<Transport> {
+  const { clock, clocks, delivery, fleet, health, agentFacts } = core;
+  const { reports, claims, sharedHellos } = parts;
+  const transport = await createAgentTransport(
+    {
+      delivery,
+      telemetry: reports,
+      facts: core.facts,
+      keyring: core.keyring,
+      clock: clocks.shared,
+      logger: core.logger,
+      sessionLog: core.sessionLog,
+      refusals: core.refusals,
+      instanceId: core.instanceId,
+      servicePrivate: core.identity.staticPrivate,
+      listen: (listening, accept) => startListener({ ...listening, reality: options.reality, sharedHellos }, accept),
+      async reportAddress(nodeId, public_ipv4, public_ipv6) {
+        const command = { type: 'ReportNodeAddress', id: nodeId, public_ipv4, public_ipv6 } as const;
+        await fleet.execute(command, agentContext(nodeId, 'hello'), () => undefined);
+      },
+      storesAway: () => health.problems().length + clocks.problems().length > 0,
+      hasCommands: (nodeId) =>
+        (delivery.node(nodeId)?.commands ?? []).some(({ expires_at }) => Date.parse(expires_at) > clock.now()),
+      claimCommands: (nodeId) => claims.claim(nodeId, delivery.node(nodeId)?.commands ?? []),
+    },
+    options,
+  );
+  core.closers.add('agent transport', () => transport.close(shutdownMs));
+  agentFacts.onFact(({ fact, at }) => {
+    // Rewritten facts belong to sessions that were opened long ago.
+    if (fact.type !== 'AgentSessionOpened' || fact.data.again_at !== undefined) return;
+    const { node_id, session_id, instance_id } = fact.data;
+    transport.noteSessionOpened(node_id, session_id, instance_id, at);
+  });
+  return transport;
 }
 
 /** Deletes the reports of deleted nodes. The agent transport ends their sessions by itself. */

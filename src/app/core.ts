@@ -40,11 +40,12 @@ import { createTokens, type Tokens } from '../security/tokens.js';
 import { createCommandMetrics } from './command-metrics.js';
 import { raiseCompilerVersion, whenWritable } from './first-commands.js';
 import { ensureFirstAdmin } from './first-admin.js';
-import { createFollowers, type Followers } from './followers.js';
+import { createFollowers, type Followers } from '../projections/followers.js';
 import { damagedLog, openInstallation, type Installation, type InstallationDeps } from './installation/installation.js';
 import { remedyFor, watchReadStore } from './installation/read-store-binding.js';
+import type { ServiceStreamOptions } from './installation/service-stream.js';
 import { foldSigningKey, type SigningKeyFold } from './installation/signing-key.js';
-import { missingHead, recordHeads, recordHeadsDaily, type HeadOf } from './log-heads.js';
+import { missingHead, recordHeads, recordHeadsDaily, type HeadOf } from './installation/log-heads.js';
 
 export interface Core extends Installation {
   readonly instanceId: string;
@@ -107,13 +108,7 @@ export interface Replaced extends Pick<InstallationDeps, 'openStores'> {
 export async function createCore({ config, logger, closers, mustEnd, ...options }: CoreOptions): Promise<Core> {
   const { replaced = {} } = options;
   const [clock, ids] = [replaced.clock ?? systemClock, randomIds];
-  const refusals = createSampledLog({ clock, write: (fields, message) => logger.warn(fields, message) });
-  closers.add('refusals', () => refusals.close());
-  const requestLog = createBudgetedLogger({ logger, clock, what: 'requests', source: 'address' });
-  closers.add('request log', () => requestLog.close());
-  const sessionLog = createBudgetedLogger({ logger, clock, what: 'changes of sessions', source: 'node_id' });
-  closers.add('session log', () => sessionLog.close());
-
+  const logs = openLogs(clock, logger, closers);
   const { openStores } = replaced;
   const opening = { clock, ids, logger, closers, onTakenOver: mustEnd, onWaiting: options.onWaiting, openStores };
   const installation = await openInstallation(config, opening);
@@ -166,7 +161,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     keyring,
     clock,
     logger,
-    sessionLog,
+    sessionLog: logs.sessionLog,
     async raiseGeneration(nodeId, reported) {
       const command = { type: 'RaiseNodeGeneration', id: nodeId, reported } as const;
       await fleet.execute(command, agentContext(nodeId, 'config request'), () => undefined);
@@ -179,14 +174,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   const inMemory = followInMemory({ eventStore, logger, folds: [committed, agentFacts, accountsView, signingKey] });
   closers.add('log follower', () => inMemory.close());
   await followers.caughtUp(logger);
-  const headOf: HeadOf = (stream) => {
-    if (stream === streams.service) {
-      const { revision, logChain: chain } = signingKey.state();
-      return { revision, chain };
-    }
-    const { revision, logChain: chain } = stream === streams.fleet ? committed.fleet() : accountsView.accounts;
-    return { revision: revision.value, chain: chain.value };
-  };
+  const headOf = headsIn({ signingKey, committed, accountsView });
   const damage = followers.damage() ?? (await missingHead(eventStore, headOf));
   if (damage !== undefined) throw damagedLog(damage);
   // After the folds, whose names it starts with.
@@ -201,22 +189,13 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   });
   closers.add('event feed', () => feed.close());
 
-  // The events that a start writes.
   const hasher = replaced.hasher ?? createPasswordHasher();
   closers.add('password hasher', () => hasher.close());
   const service = { eventStore, logChain, clock, ids };
-  const heads = { headOf, fleet, accounts, service, logger, clock, readOnly };
-  const firstCommands = async (): Promise<void> => {
-    await setRetentions(eventStore);
-    await raiseCompilerVersion(fleet, logger);
-    const { adminPassword: password, dataDir } = config;
-    await ensureFirstAdmin({ gateway: accounts, view: accountsView, keyring, hasher, ids, logger, password, dataDir });
-    await recordHeads(heads);
-  };
-  const waiting = await whenWritable(readOnly, firstCommands, logger);
-  closers.add('first commands', () => waiting.close());
-  const daily = recordHeadsDaily(heads);
-  closers.add('log heads', () => daily.close());
+  await writeFirst(
+    { headOf, fleet, accounts, accountsView, service, keyring, hasher, logger, closers, readOnly },
+    config,
+  );
   const watched = await watchReadStore(readStore, options.onEmptied);
   closers.add('read store watch', () => watched.close());
   const health = await watchStores({ 'event store': eventStore, 'read store': readStore }, logger);
@@ -230,9 +209,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     ids,
     logger,
     closers,
-    refusals,
-    requestLog,
-    sessionLog,
+    ...logs,
     appends,
     foreignEvents: watchedLog.foreign,
     commandMetrics,
@@ -254,4 +231,56 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     readOnly,
     history,
   };
+}
+
+function openLogs(
+  clock: Clock,
+  logger: Logger,
+  closers: Closers,
+): Pick<Core, 'refusals' | 'requestLog' | 'sessionLog'> {
+  const refusals = createSampledLog({ clock, write: (fields, message) => logger.warn(fields, message) });
+  closers.add('refusals', () => refusals.close());
+  const requestLog = createBudgetedLogger({ logger, clock, what: 'requests', source: 'address' });
+  closers.add('request log', () => requestLog.close());
+  const sessionLog = createBudgetedLogger({ logger, clock, what: 'changes of sessions', source: 'node_id' });
+  closers.add('session log', () => sessionLog.close());
+  return { refusals, requestLog, sessionLog };
+}
+
+/** The heads of the log chains as the folds hold them. */
+function headsIn({
+  signingKey,
+  committed,
+  accountsView,
+}: Pick<Core, 'signingKey' | 'committed' | 'accountsView'>): HeadOf {
+  return (stream) => {
+    if (stream === streams.service) {
+      const { revision, logChain: chain } = signingKey.state();
+      return { revision, chain };
+    }
+    const { revision, logChain: chain } = stream === streams.fleet ? committed.fleet() : accountsView.accounts;
+    return { revision: revision.value, chain: chain.value };
+  };
+}
+
+type FirstWriters = Pick<
+  Core,
+  'fleet' | 'accounts' | 'accountsView' | 'keyring' | 'hasher' | 'logger' | 'closers' | 'readOnly'
+> & { readonly headOf: HeadOf; readonly service: ServiceStreamOptions };
+
+/** Writes the events of a start, at once or as soon as the instance may write. */
+async function writeFirst(writers: FirstWriters, { adminPassword: password, dataDir }: Config): Promise<void> {
+  const { fleet, accounts, accountsView: view, service, keyring, hasher, logger, closers, readOnly } = writers;
+  const { eventStore, clock, ids } = service;
+  const heads = { ...writers, clock };
+  const firstCommands = async (): Promise<void> => {
+    await setRetentions(eventStore);
+    await raiseCompilerVersion(fleet, logger);
+    await ensureFirstAdmin({ gateway: accounts, view, keyring, hasher, ids, logger, password, dataDir });
+    await recordHeads(heads);
+  };
+  const waiting = await whenWritable(readOnly, firstCommands, logger);
+  closers.add('first commands', () => waiting.close());
+  const daily = recordHeadsDaily(heads);
+  closers.add('log heads', () => daily.close());
 }

@@ -4,6 +4,7 @@
  */
 import type { Counter, Histogram } from 'prom-client';
 import type { FactRecorder } from '../commands/port.js';
+import type { StandingFacts } from '../commands/standing-facts.js';
 import type { BudgetedLogger } from '../kernel/budgeted-logger.js';
 import type { SampledLog } from '../kernel/sampled-log.js';
 import type { MetricSource, NumberSource } from '../instance/metrics.js';
@@ -232,6 +233,26 @@ export function followerMetrics(
       help: 'Apply reports of agents; ignored: on neither the newest nor the last-good snapshot, or of a superseded session.',
       label: 'outcome',
       read: () => delivery.stats().reports,
+    },
+  ];
+}
+
+/** Metrics of the standing facts that this instance renews. */
+export function standingFactMetrics(
+  standing: Pick<StandingFacts, 'written' | 'oldestSeconds'>,
+): readonly NumberSource[] {
+  return [
+    {
+      type: 'counter',
+      name: 'svc_standing_facts_total',
+      help: 'Nodes whose facts were renewed before they expire.',
+      read: standing.written,
+    },
+    {
+      type: 'gauge',
+      name: 'svc_standing_facts_oldest_seconds',
+      help: 'Age of the oldest facts that nodes depend on; the log keeps facts for 90 days.',
+      read: standing.oldestSeconds,
     },
   ];
 }

@@ -2,9 +2,20 @@
  * REST on the core: the handlers of accounts and commands, tokens, readiness, metrics, and the server that takes
  * requests. See `docs/architecture.md`.
  */
-import { createAccountHandlers } from '../accounts/handlers.js';
+import { createAccountHandlers, createProfileRevertHandlers } from '../accounts/handlers.js';
 import { openTokenUses } from '../accounts/token-uses.js';
+import { createCredentialHandlers } from '../commands/credentials.js';
+import { createFleetFileHandlers } from '../commands/fleet-file.js';
 import type { CommandHandlers } from '../commands/handlers-port.js';
+import { createNodeHandlers } from '../commands/nodes.js';
+import {
+  createChainHandlers,
+  createPolicyHandlers,
+  createResourceHandlers,
+  createSettingsHandlers,
+} from '../commands/resources.js';
+import { createRevertHandlers } from '../commands/revert.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
 import type { Config } from './config/config.js';
 import type { TlsFiles } from './config/tls-files.js';
 import type { Closers } from '../kernel/closers.js';
@@ -12,7 +23,6 @@ import { createMetrics, type MetricSource } from '../instance/metrics.js';
 import { watchProjectionLag } from '../instance/projection-lag.js';
 import { bodyHashBlinder } from '../security/passwords.js';
 import { createLoginLimiter } from '../security/login-limiter.js';
-import { createCommandHandlers } from './command-handlers.js';
 import { followerMetrics, serviceMetrics, type Measured } from './metrics.js';
 import { keepRecent } from '../feed/recent.js';
 import { keepCounts, type Counts } from '../reports/counts.js';
@@ -162,19 +172,26 @@ async function createHandlers(
     tokensEnded: membership.tokensEnded,
     blindBodyHash: bodyHashBlinder(identity.staticPrivate),
   });
-  return createCommandHandlers({
-    fleet,
-    committed: () => core.committed.fleet(),
-    accounts,
-    accountHandlers,
-    webhookHandlers,
-    keyring,
-    servicePublic: identity.staticPublic,
-    projections,
-    audit: projections.auditTrail,
-    clock,
-    ids,
-  });
+  const servicePublic = identity.staticPublic;
+  const committed = (): Fleet => core.committed.fleet();
+  const audit = projections.auditTrail;
+  const reverts = createRevertHandlers({ gateway: fleet, fleet: committed, projections, audit });
+  const writing = { gateway: fleet, keyring, clock, ids };
+  return {
+    nodes: createNodeHandlers({ ...writing, servicePublic }),
+    credentials: createCredentialHandlers(writing),
+    resources: createResourceHandlers(fleet, ids),
+    chains: createChainHandlers(fleet),
+    policies: createPolicyHandlers(fleet),
+    settings: createSettingsHandlers(fleet),
+    fleetFile: createFleetFileHandlers({ ...writing, fleet: committed, servicePublic, projections, audit, reverts }),
+    reverts: {
+      fleet: reverts,
+      accounts: createProfileRevertHandlers({ gateway: accounts, projections, audit }),
+    },
+    accounts: accountHandlers,
+    webhooks: webhookHandlers,
+  };
 }
 
 interface MeasuredRest extends Measured {

@@ -8,9 +8,10 @@
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 import { standingFacts } from '../domain/agents/facts.js';
 import { schemaVersions } from '../domain/log/upcast.js';
-import { sleep } from '../kernel/background.js';
+import { sleep, startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
+import { errorText } from '../kernel/errors.js';
 import type { ProposedEvent } from '../kernel/event.js';
 import { agentsStream } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
@@ -71,6 +72,7 @@ function ageOf({ written_since }: NodeAgentFacts, now: number): number | undefin
   return age < -limits.clocks.apartMs ? tuning.standingFactsDays * day : age;
 }
 
+/** @internal exported for tests */
 export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
   const { clock, eventStore, facts, ids, instanceId, leases, logger } = deps;
   const known = (id: string): KnownNode => ({ id, agent: facts.of(id) });
@@ -175,6 +177,32 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
     oldestSeconds: () => oldestSeconds,
     async close() {
       await leases.release(leaseKind, leaseName, instanceId).catch(() => undefined);
+    },
+  };
+}
+
+/** Takes turns for as long as the instance runs. @param readOnly why it may not write now */
+export function keepStandingFacts(
+  deps: StandingFactsDeps,
+  readOnly: () => string | undefined,
+): Omit<StandingFacts, 'turn'> {
+  const { clock, logger } = deps;
+  const standing = createStandingFacts(deps);
+  let nextAt = 0;
+  const loop = startLoop(
+    tuning.standingFactsFirstMs,
+    async (signal) => {
+      if (clock.monotonic() < nextAt || readOnly() !== undefined) return;
+      await standing.turn(signal);
+      nextAt = clock.monotonic() + tuning.standingFactsEveryMs;
+    },
+    (error) => logger.warn({ error: errorText(error) }, 'standing facts could not be written again'),
+  );
+  return {
+    ...standing,
+    async close() {
+      await loop.close();
+      await standing.close();
     },
   };
 }

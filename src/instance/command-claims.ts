@@ -8,7 +8,7 @@ import { timestamp, type Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
-import type { CollectionSpec, ReadStore } from '../storage/read-store.js';
+import type { Collection, CollectionSpec, ReadStore } from '../storage/read-store.js';
 
 /** How long the answer to a heartbeat waits for claims; later claims are sent with the next one. */
 const claimWaitMs = 500;
@@ -63,30 +63,32 @@ const marker = 'all_claims';
 const kind = 'claim';
 const never = '9999-12-31T00:00:00.000Z';
 
-/**
- * If the read store was emptied, commands queued before count as sent, because nobody knows which of them were.
- * @throws ServiceError `unavailable`
- */
+type Claim = {
+  readonly kind: typeof kind;
+  readonly node_id: string;
+  readonly expires_at: string;
+  /** RFC 3339; null if the claim only keeps the command from being sent. */
+  readonly delivered_at: string | null;
+};
+
+/** If the read store was emptied, commands queued before count as sent: nobody knows which of them were. */
+async function claimEarlier(claims: Collection<Claim>, { clock, queued }: CommandClaimsDeps): Promise<void> {
+  if ((await claims.get(marker)) !== undefined) return;
+  const now = timestamp(clock.now());
+  const sent = [...queued()].flatMap(([node_id, commands]) =>
+    commands
+      .filter(({ expires_at }) => expires_at > now)
+      .map(({ id, expires_at }) => ({ id, fields: { kind, node_id, expires_at, delivered_at: null } as const })),
+  );
+  await claims.insert(sent);
+  await claims.insert([{ id: marker, fields: { kind, node_id: '', expires_at: never, delivered_at: null } }]);
+}
+
+/** @throws ServiceError `unavailable` */
 export async function openCommandClaims(deps: CommandClaimsDeps): Promise<CommandClaims> {
   const { readStore, clock, logger } = deps;
-  type Claim = {
-    readonly kind: typeof kind;
-    readonly node_id: string;
-    readonly expires_at: string;
-    /** RFC 3339; null if the claim only keeps the command from being sent. */
-    readonly delivered_at: string | null;
-  };
   const claims = await readStore.collection<Claim>(commandClaims);
-  if ((await claims.get(marker)) === undefined) {
-    const now = timestamp(clock.now());
-    const sent = [...deps.queued()].flatMap(([node_id, queued]) =>
-      queued
-        .filter(({ expires_at }) => expires_at > now)
-        .map(({ id, expires_at }) => ({ id, fields: { kind, node_id, expires_at, delivered_at: null } as const })),
-    );
-    await claims.insert(sent);
-    await claims.insert([{ id: marker, fields: { kind, node_id: '', expires_at: never, delivered_at: null } }]);
-  }
+  await claimEarlier(claims, deps);
   /** Expiry by id of commands claimed by any instance, so that not every heartbeat asks the store again. */
   const claimedIds = new Map<string, string>();
   /** Nodes with a claim in progress: the next call does not wait for it again. */

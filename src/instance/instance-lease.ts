@@ -7,6 +7,7 @@
 import { startLoop } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
+import { fromJson } from '../kernel/json.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Activity } from '../reports/port.js';
 import type { LeaseClaim, ReadStore } from '../storage/read-store.js';
@@ -50,8 +51,8 @@ export interface LiveInstance {
   /** Revision of `svc-accounts` up to which it refuses ended tokens. */
   readonly accounts: number;
   readonly compiler_version: number;
-  /** As of its last renewal; earlier releases do not have it. */
-  readonly activity?: Activity;
+  /** As of its last renewal. */
+  readonly activity: Activity;
   /** RFC 3339. */
   readonly started_at: string;
 }
@@ -105,7 +106,7 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
 export async function liveInstances(readStore: Pick<ReadStore, 'leases'>): Promise<readonly LiveInstance[]> {
   const leases = await readStore.leases.list(instanceKind);
   return leases.map(({ name, data }) => ({
-    ...(data as unknown as Omit<LiveInstance, 'instance_id'>),
+    ...fromJson<Omit<LiveInstance, 'instance_id'>>(data),
     instance_id: name,
   }));
 }

@@ -2,35 +2,18 @@
  * This instance among the others. Combines the instance's lease and the waits for other instances, because the waits
  * read the leases, and the lease states what others wait for.
  */
-import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
-import type { Logger } from '../kernel/logger.js';
-import type { ReadStore } from '../storage/read-store.js';
 import type { listenerCounters } from '../reports/counted-rows.js';
 import type { Activity } from '../reports/port.js';
-import { liveInstances, startInstanceLease } from './instance-lease.js';
-import { createRevocations, tokensEnded } from './revocations.js';
+import { liveInstances, startInstanceLease, type InstanceLeaseDeps } from './instance-lease.js';
+import { createRevocations, tokensEnded, type RevocationsDeps } from './revocations.js';
 
-export interface MembershipDeps {
-  readonly readStore: Pick<ReadStore, 'leases'>;
-  readonly instanceId: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly compilerVersion: number;
-  /** Log position that every read model of this instance has reached. */
-  position(): number;
-  /** Revision of `svc-fleet` that this instance has folded. */
-  revision(): number;
-  /** Revision of `svc-accounts` that this instance has read. */
-  accounts(): number;
+export interface MembershipDeps
+  extends Omit<InstanceLeaseDeps, 'revokedUpTo'>, Pick<RevocationsDeps, 'revision' | 'sessionsEnded'> {
   /** Calls back for each password change that this instance has read. */
   onTokensEnded(listener: () => void): void;
   /** Calls back for each node that was deleted or whose PSK was replaced. */
   onRevoked(listener: (nodeId: string) => void): void;
-  /** True once the node's sessions on this instance are closed, false after `timeoutMs`. */
-  sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
-  /** What this instance received from agents lately. */
-  activity(): Activity;
 }
 
 export interface Membership {
@@ -46,7 +29,7 @@ export interface Membership {
 
 /** @throws ServiceError `unavailable` */
 export async function joinCluster(deps: MembershipDeps): Promise<Membership> {
-  const { readStore, instanceId, clock, logger, compilerVersion } = deps;
+  const { readStore, instanceId, clock, logger } = deps;
   const waits = { instanceId, clock, logger, liveInstances: () => liveInstances(readStore) };
   const revocations = createRevocations({
     ...waits,
@@ -62,23 +45,12 @@ export async function joinCluster(deps: MembershipDeps): Promise<Membership> {
         logger.warn({ error: errorText(error) }, 'the end of tokens could not be published');
       });
   });
-  const lease = startInstanceLease({
-    readStore,
-    instanceId,
-    clock,
-    logger,
-    position: deps.position,
-    revokedUpTo: revocations.closedUpTo,
-    accounts: deps.accounts,
-    compilerVersion,
-    activity: deps.activity,
-  });
+  const lease = startInstanceLease({ ...deps, revokedUpTo: revocations.closedUpTo });
   const { close, others } = await lease;
   return {
     sessionsEnded: revocations.ended,
     tokensEnded: (revision, timeoutMs) => tokensEnded(waits, revision, timeoutMs),
-    activity: () =>
-      others().reduce((sum, { activity }) => (activity === undefined ? sum : added(sum, activity)), deps.activity()),
+    activity: () => others().reduce((sum, { activity }) => added(sum, activity), deps.activity()),
     close,
   };
 }

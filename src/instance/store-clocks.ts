@@ -59,6 +59,13 @@ interface Compared {
   readonly since: number;
 }
 
+function apartText(store: string, { kind }: StoreTime, aheadMs: number): string {
+  const seconds = Math.round(Math.abs(aheadMs) / 1000);
+  const what = kind === 'clock' ? `the ${store}'s` : `the newest event of the ${store}`;
+  const direction = aheadMs > 0 ? 'ahead of' : 'behind';
+  return `the clock of this instance is ${seconds} s ${direction} ${what}; expected at most ${apartMs / 1000} s`;
+}
+
 /** Resolves after the first comparison, which may have found a store out of reach. */
 export async function watchStoreClocks(options: StoreClockOptions): Promise<StoreClocks> {
   const { clock, logger, lookEveryMs = 1_000 } = options;
@@ -83,13 +90,7 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
     const found: string[] = [];
     for (const [name, entry] of compared) {
       const ahead = aheadMs(entry);
-      if (Math.abs(ahead) <= apartMs) continue;
-      const seconds = Math.round(Math.abs(ahead) / 1000);
-      const what = entry.time.kind === 'clock' ? `the ${name}'s` : `the newest event of the ${name}`;
-      const direction = ahead > 0 ? 'ahead of' : 'behind';
-      found.push(
-        `the clock of this instance is ${seconds} s ${direction} ${what}; expected at most ${apartMs / 1000} s`,
-      );
+      if (Math.abs(ahead) > apartMs) found.push(apartText(name, entry.time, ahead));
     }
     return found;
   }

@@ -68,7 +68,7 @@ export interface EventMetadata {
   readonly idempotency?: IdempotencyMark;
   /**
    * In the last event of a `svc-fleet` command: the ids of the nodes whose configuration it changed or that it deleted,
-   * or `all` when they are too many to name. Missing in events written by releases before the event feed.
+   * or `all` when they are too many to name.
    */
   readonly touched?: readonly string[] | 'all';
   /** In the last event of each command of a chained stream. */

@@ -65,8 +65,6 @@ export interface MasterKeySettings {
 export interface LoadedMasterKey {
   readonly masterKey: MasterKey;
   readonly source: 'SVC_MASTER_KEY' | 'SVC_MASTER_KEY_FILE' | 'data folder';
-  /** True when this start created the key. */
-  readonly created: boolean;
 }
 
 const fileName = 'master.key';
@@ -78,14 +76,12 @@ export async function loadMasterKey(settings: MasterKeySettings): Promise<Result
   if (settings.inline !== undefined && settings.file !== undefined) {
     return err('SVC_MASTER_KEY and SVC_MASTER_KEY_FILE are both set: set only one of them');
   }
-  if (settings.inline !== undefined) return loaded(settings.inline, 'SVC_MASTER_KEY', 'SVC_MASTER_KEY', false);
+  if (settings.inline !== undefined) return loaded(settings.inline, 'SVC_MASTER_KEY', 'SVC_MASTER_KEY');
   if (settings.file !== undefined) {
     const label = `SVC_MASTER_KEY_FILE ${settings.file}`;
     const text = await readText(settings.file, label);
     if (!text.ok) return text;
-    return text.value === undefined
-      ? err(`${label}: no such file`)
-      : loaded(text.value, label, 'SVC_MASTER_KEY_FILE', false);
+    return text.value === undefined ? err(`${label}: no such file`) : loaded(text.value, label, 'SVC_MASTER_KEY_FILE');
   }
   return loadFromDataFolder(settings);
 }
@@ -94,14 +90,14 @@ async function loadFromDataFolder(settings: MasterKeySettings): Promise<Result<L
   const path = join(settings.dataDir, fileName);
   const existing = await readText(path, path);
   if (!existing.ok) return existing;
-  if (existing.value !== undefined) return loaded(existing.value, path, 'data folder', false);
+  if (existing.value !== undefined) return loaded(existing.value, path, 'data folder');
   if (!settings.mayCreate) {
     return err('SVC_MASTER_KEY or SVC_MASTER_KEY_FILE is required: expected 32 bytes in base64');
   }
   try {
     await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
-    const created = await writeNewKey(path);
-    return loaded(await readFile(path, 'utf8'), path, 'data folder', created);
+    await writeNewKey(path);
+    return loaded(await readFile(path, 'utf8'), path, 'data folder');
   } catch (error) {
     return err(`${path}: the master key could not be created (${codeOf(error)})`);
   }
@@ -110,9 +106,8 @@ async function loadFromDataFolder(settings: MasterKeySettings): Promise<Result<L
 /**
  * Writes the file completely or not at all, even if the machine crashes half way. If another process has written a key
  * meanwhile, that key stays.
- * @returns whether this call wrote the file
  */
-async function writeNewKey(path: string): Promise<boolean> {
+async function writeNewKey(path: string): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}`;
   try {
     const file = await open(temporary, 'wx', 0o600);
@@ -122,23 +117,19 @@ async function writeNewKey(path: string): Promise<boolean> {
     } finally {
       await file.close();
     }
-    const created = await putInPlace(temporary, path);
+    await putInPlace(temporary, path);
     await syncFolder(dirname(path));
-    return created;
   } finally {
     await rm(temporary, { force: true });
   }
 }
 
-async function putInPlace(temporary: string, path: string): Promise<boolean> {
+async function putInPlace(temporary: string, path: string): Promise<void> {
   try {
     await link(temporary, path);
-    return true;
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false;
     // Some file systems have no hard links. There, the lock of the data folder keeps other processes away.
-    await rename(temporary, path);
-    return true;
+    if (codeOf(error) !== 'EEXIST') await rename(temporary, path);
   }
 }
 
@@ -150,18 +141,13 @@ async function readText(path: string, label: string): Promise<Result<string | un
   }
 }
 
-function loaded(
-  text: string,
-  label: string,
-  source: LoadedMasterKey['source'],
-  created: boolean,
-): Result<LoadedMasterKey, string> {
+function loaded(text: string, label: string, source: LoadedMasterKey['source']): Result<LoadedMasterKey, string> {
   const trimmed = text.trim();
   const bytes = keyPattern.test(trimmed) ? Buffer.from(trimmed, 'base64') : undefined;
   if (bytes?.length !== masterKeyBytes) {
     return err(`${label}: expected a master key of 32 bytes in base64, got ${trimmed.length} characters that are not`);
   }
-  return ok({ masterKey: createMasterKey(bytes), source, created });
+  return ok({ masterKey: createMasterKey(bytes), source });
 }
 
 const codeOf = (error: unknown): string => systemErrorCode(error) ?? 'unknown error';

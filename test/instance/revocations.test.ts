@@ -17,6 +17,10 @@ function fleet(ids: readonly string[]) {
         revoked_up_to: revocations.closedUpTo(),
         accounts: 0,
         compiler_version: 1,
+        activity: {
+          heartbeats_per_minute: 0,
+          last_5m: { bytes_in: 0, bytes_out: 0, total_sessions: 0, error_sessions: 0 },
+        },
         started_at: '2026-01-01T00:00:00.000Z',
       });
     };

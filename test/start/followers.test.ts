@@ -7,7 +7,7 @@ import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { streams, type RecordedEvent } from '../../src/kernel/event.js';
 import type { ProjectionStatus } from '../../src/projections/port.js';
 import { followerMetrics } from '../../src/app/metrics.js';
-import { createFollowers, type FollowerParts, type Followers } from '../../src/app/followers.js';
+import { createFollowers, type FollowerParts, type Followers } from '../../src/projections/followers.js';
 import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 
 let clock: ManualClock;

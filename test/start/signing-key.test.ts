@@ -64,7 +64,7 @@ test('a start after a replacement uses the newest key', async () => {
   const started = await instance();
   expect(accepts(started, token)).toBe(false);
   expect(accepts(started, started.tokens.issue(subject).token)).toBe(true);
-  expect((await ensureServiceIdentity(options())).signingPublic).toBe(publicKey);
+  expect((await ensureServiceIdentity(options())).at.signingKey?.signing_public).toBe(publicKey);
 });
 
 test('a token that was valid when the instance started stays valid until the key is replaced', async () => {
@@ -88,7 +88,7 @@ test.each([
     'ServiceIdentityCreated',
     'TokenSigningKeyReplaced',
   ]);
-  expect((await ensureServiceIdentity(options())).signingPublic).toBe(publicKey);
+  expect((await ensureServiceIdentity(options())).at.signingKey?.signing_public).toBe(publicKey);
 });
 
 test('replacements at the same time all succeed, and the last one in the log counts', async () => {

@@ -8,7 +8,7 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import { openAgentFacts } from '../../src/reports/facts.js';
 import { openAccounts } from '../../src/projections/accounts.js';
 import { startProjections } from '../../src/projections/projections.js';
-import { createFollowers } from '../../src/app/followers.js';
+import { createFollowers } from '../../src/projections/followers.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../src/storage/eventstoredb/open.js';
 import { startCluster, type EventStoreDbCluster } from '../servers/eventstoredb/cluster.js';

@@ -15,7 +15,7 @@ import { readConfig } from '../../src/app/config/config.js';
 import type { Config } from '../../src/app/config/config.js';
 import { createCore } from '../../src/app/core.js';
 import type { Core, Replaced } from '../../src/app/core.js';
-import type { Followers } from '../../src/app/followers.js';
+import type { Followers } from '../../src/projections/followers.js';
 import { createRest, createRestDeps } from '../../src/app/rest.js';
 import type { RestOptions } from '../../src/app/rest.js';
 import { startWebhooks } from '../../src/app/webhooks.js';

@@ -21,8 +21,6 @@ export interface ServiceIdentity {
   readonly staticPrivate: Uint8Array;
   /** 32-byte Ed25519 seed of the newest key that signs tokens. */
   readonly signingSeed: Uint8Array;
-  /** Its public key, base64url. */
-  readonly signingPublic: string;
   /** `svc-service` as read. */
   readonly at: ServiceState;
 }
@@ -56,7 +54,6 @@ export async function ensureServiceIdentity(options: ServiceIdentityOptions): Pr
     staticPublic: Buffer.from(identity.static_public, 'base64url'),
     staticPrivate: openOrRefuse(keyring, identity.static_private, place(identity.installation_id, 'static_private')),
     signingSeed: openSigningSeed(keyring, signingKey),
-    signingPublic: signingKey.signing_public,
     at,
   };
 }

@@ -108,35 +108,56 @@ function createRecordTaker({ receive, tickets, push, end, gaveUp, fail, answerKe
   return takeRecord;
 }
 
+/** Seals what the stream sends, with new keys in time. */
+function createSender(socket: Duplex, send: RecordCipher) {
+  /** Announces new keys for the following records, and switches to them. */
+  const updateKeys = (): Buffer => {
+    const told = send.seal(recordType.handshake, message(messageType.keyUpdate, Uint8Array.of(0)));
+    send.update();
+    return told;
+  };
+  return {
+    updateKeys,
+    data(chunk: Buffer, done: (error?: Error | null) => void): void {
+      const out: Buffer[] = [];
+      for (let at = 0; at < chunk.length; at += plaintextMax) {
+        if (send.count >= recordsPerKey) out.push(updateKeys());
+        out.push(send.seal(recordType.applicationData, chunk.subarray(at, at + plaintextMax)));
+      }
+      socket.write(out.length === 1 && out[0] !== undefined ? out[0] : Buffer.concat(out), done);
+    },
+    alert(code: number): void {
+      if (!socket.writable) return;
+      socket.write(send.seal(recordType.alert, Uint8Array.of(code === alert.closeNotify ? 1 : 2, code)));
+    },
+  };
+}
+
+/** Ends a socket. A socket lost meanwhile never emits `finish`. */
+function endSocket(socket: Duplex, done: () => void): void {
+  const over = (): void => {
+    socket.off('finish', over);
+    socket.off('close', over);
+    done();
+  };
+  if (socket.destroyed) return over();
+  socket.on('finish', over);
+  socket.on('close', over);
+  socket.end();
+}
+
 /** The stream owns the socket: ending or destroying either one ends the other. */
 export function createTlsStream(options: TlsStreamOptions): Duplex {
-  const { socket, records, receive, send, tickets } = options;
+  const { socket, records, receive, tickets } = options;
+  const sender = createSender(socket, options.send);
   let ended = false;
   let flowing = false;
   let silent = options.speaksSecond === true;
   /** An answer to a KeyUpdate is pending; it answers all that arrive meanwhile. */
   let answering = false;
 
-  const sealed = (chunk: Buffer): Buffer[] => {
-    const out: Buffer[] = [];
-    for (let at = 0; at < chunk.length; at += plaintextMax) {
-      if (send.count >= recordsPerKey) out.push(updateSendKeys());
-      out.push(send.seal(recordType.applicationData, chunk.subarray(at, at + plaintextMax)));
-    }
-    return out;
-  };
-  /** Announces new keys for the following records, and switches to them. */
-  const updateSendKeys = (): Buffer => {
-    const told = send.seal(recordType.handshake, message(messageType.keyUpdate, Uint8Array.of(0)));
-    send.update();
-    return told;
-  };
-  const sendAlert = (code: number): void => {
-    if (!socket.writable) return;
-    socket.write(send.seal(recordType.alert, Uint8Array.of(code === alert.closeNotify ? 1 : 2, code)));
-  };
   const fail = (code: number, what: string): 'ended' => {
-    sendAlert(code);
+    sender.alert(code);
     stream.destroy(new TlsEnded(what));
     return 'ended';
   };
@@ -163,7 +184,7 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
     answerKeyUpdate() {
       if (answering) return;
       answering = true;
-      socket.write(updateSendKeys(), () => (answering = false));
+      socket.write(sender.updateKeys(), () => (answering = false));
     },
   });
 
@@ -185,9 +206,6 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
       }
     }
   };
-  const write = (bytes: readonly Buffer[], done: (error?: Error | null) => void): void => {
-    socket.write(bytes.length === 1 && bytes[0] !== undefined ? bytes[0] : Buffer.concat(bytes), done);
-  };
 
   const stream = new Duplex({
     // Like a socket, it may stay readable after the end of writing, and the other way round.
@@ -202,23 +220,14 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
       else socket.resume();
     },
     write(chunk: Buffer, _encoding, done) {
-      write(sealed(chunk), done);
+      sender.data(chunk, done);
     },
     writev(chunks, done) {
-      write(sealed(Buffer.concat(chunks.map(({ chunk }) => chunk as Buffer))), done);
+      sender.data(Buffer.concat(chunks.map(({ chunk }) => chunk as Buffer)), done);
     },
     final(done) {
-      sendAlert(alert.closeNotify);
-      // A socket lost meanwhile never emits `finish`.
-      const over = (): void => {
-        socket.off('finish', over);
-        socket.off('close', over);
-        done();
-      };
-      if (socket.destroyed) return over();
-      socket.on('finish', over);
-      socket.on('close', over);
-      socket.end();
+      sender.alert(alert.closeNotify);
+      endSocket(socket, done);
     },
     destroy(error, done) {
       socket.destroy();

@@ -1,8 +1,6 @@
 /**
- * Everything that follows the log on this instance, as one value: the committed fleet, the accounts and the facts about
- * agents in memory, and the stored read models. It answers questions that concern all of them: may this instance write,
- * should it get traffic, does a GET show a command. It neither starts nor closes them. Implements
- * `docs/contract/rest.md#consistency`.
+ * Answers questions that concern everything that follows the log on this instance: may it write, should it get traffic,
+ * does a GET show a command. Neither starts nor closes the followers. Implements `docs/contract/rest.md#consistency`.
  */
 import { chainBreakText } from '../domain/log-chain/links.js';
 import { sleep } from '../kernel/background.js';
@@ -10,11 +8,10 @@ import type { Clock } from '../kernel/clock.js';
 import { streams } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LogChain } from '../security/log-chain/log-chain.js';
-import type { CommittedAccounts } from '../projections/accounts.js';
-import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
-import { isMismatch, mismatchText } from '../projections/fleet/compiler-mismatch.js';
-import type { Projections } from '../projections/port.js';
-import type { AgentFacts } from '../reports/facts.js';
+import type { CommittedAccounts } from './accounts.js';
+import type { CommittedFleet } from './fleet/committed-fleet.js';
+import { isMismatch, mismatchText } from './fleet/compiler-mismatch.js';
+import type { Projections } from './port.js';
 import { lastRevision, type EventStore } from '../storage/event-store.js';
 
 export interface FollowerParts {
@@ -22,7 +19,7 @@ export interface FollowerParts {
   readonly committed: Pick<CommittedFleet, 'fleet' | 'state' | 'passed' | 'until'>;
   readonly projections: Pick<Projections, 'status'>;
   readonly accounts: Pick<CommittedAccounts, 'accounts' | 'failure' | 'damage' | 'caughtUp' | 'until'>;
-  readonly agentFacts: Pick<AgentFacts, 'failure' | 'caughtUp'>;
+  readonly agentFacts: Pick<CommittedAccounts, 'failure' | 'caughtUp'>;
   readonly logChain: Pick<LogChain, 'broken'>;
   readonly clock: Clock;
 }
@@ -50,6 +47,16 @@ export interface Followers {
 
 const progressEveryMs = 5_000;
 const pollMs = 20;
+
+/** Polls. @param doing a log line, every five seconds */
+async function until(done: () => boolean, logger: Logger, doing: () => Parameters<Logger['info']>): Promise<void> {
+  for (let loggedAt = performance.now(); !done();) {
+    await sleep(pollMs);
+    if (performance.now() - loggedAt < progressEveryMs) continue;
+    loggedAt = performance.now();
+    logger.info(...doing());
+  }
+}
 
 export function createFollowers(parts: FollowerParts): Followers {
   const { eventStore, committed, projections, accounts, agentFacts, logChain, clock } = parts;
@@ -94,16 +101,6 @@ export function createFollowers(parts: FollowerParts): Followers {
     projections.status().brokenLog !== null ||
     committed.state().kind === 'broken_log' ||
     accounts.failure() !== undefined;
-
-  /** Polls. @param doing a log line, every five seconds */
-  async function until(done: () => boolean, logger: Logger, doing: () => Parameters<Logger['info']>): Promise<void> {
-    for (let loggedAt = performance.now(); !done();) {
-      await sleep(pollMs);
-      if (performance.now() - loggedAt < progressEveryMs) continue;
-      loggedAt = performance.now();
-      logger.info(...doing());
-    }
-  }
 
   return {
     async caughtUp(logger) {

@@ -2,17 +2,17 @@
  * The heads of the log chains, which the chained streams name of one another: a start checks those named last, and
  * every start and every day records the current ones. Implements `docs/log-chain.md`.
  */
-import type { Gateway } from '../commands/port.js';
-import { systemContext } from '../commands/system.js';
-import { headText, namesAll, type LogHead, type RecordLogHeads } from '../domain/log-chain/heads.js';
-import { storedLink, type ChainHead } from '../domain/log-chain/links.js';
-import { startLoop, type Loop } from '../kernel/background.js';
-import type { Clock } from '../kernel/clock.js';
-import { errorText } from '../kernel/errors.js';
-import { chainedStreams, isForeign, streams } from '../kernel/event.js';
-import type { Logger } from '../kernel/logger.js';
-import { firstFrom, type EventStore } from '../storage/event-store.js';
-import { writeService, type ServiceStreamOptions } from './installation/service-stream.js';
+import type { Gateway } from '../../commands/port.js';
+import { systemContext } from '../../commands/system.js';
+import { headText, namesAll, type LogHead, type RecordLogHeads } from '../../domain/log-chain/heads.js';
+import { storedLink, type ChainHead } from '../../domain/log-chain/links.js';
+import { startLoop, type Loop } from '../../kernel/background.js';
+import type { Clock } from '../../kernel/clock.js';
+import { errorText } from '../../kernel/errors.js';
+import { chainedStreams, isForeign, streams } from '../../kernel/event.js';
+import type { Logger } from '../../kernel/logger.js';
+import { firstFrom, type EventStore } from '../../storage/event-store.js';
+import { writeService, type ServiceStreamOptions } from './service-stream.js';
 
 /** The head of each stream's chain in memory; revision -1 for a stream without events. */
 export type HeadOf = (stream: string) => { readonly revision: number; readonly chain: ChainHead };
