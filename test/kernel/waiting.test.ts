@@ -4,6 +4,14 @@ import { backoff } from '../../src/kernel/retry.js';
 import { createSemaphore } from '../../src/kernel/semaphore.js';
 import { createWaiters } from '../../src/kernel/waiters.js';
 
+function ask(semaphore: ReturnType<typeof createSemaphore>, served: string[]) {
+  return async (owner: string): Promise<void> => {
+    const leave = await semaphore.enter(owner);
+    served.push(leave === undefined ? `${owner} refused` : owner);
+    leave?.();
+  };
+}
+
 describe('a semaphore', () => {
   it('hands a place over to the caller that has waited longest', async () => {
     const semaphore = createSemaphore({ places: 1, waitMs: 10_000 });
@@ -32,6 +40,36 @@ describe('a semaphore', () => {
     semaphore.close();
     expect(await closedOut).toBeUndefined();
     expect(await semaphore.enter()).toBeUndefined();
+  });
+
+  it('gives a place to another owner first, and a full queue gives up one of the owner with most of it', async () => {
+    const semaphore = createSemaphore({ places: 1, waiting: 4, waitMs: 60_000 });
+    const served: string[] = [];
+    const one = ask(semaphore, served);
+    const first = await semaphore.enter('flood');
+    const flood = Array.from({ length: 5 }, () => one('flood'));
+    await flood[4];
+    expect(served).toEqual(['flood refused']);
+    const others = [one('a'), one('b')];
+    await Promise.all([flood[3], flood[2]]);
+    expect(served).toEqual(['flood refused', 'flood refused', 'flood refused']);
+    first?.();
+    await Promise.all([...flood, ...others]);
+    expect(served.slice(3)).toEqual(['a', 'flood', 'b', 'flood']);
+    expect(semaphore.taken).toBe(0);
+  });
+
+  it('makes no room for an owner who would have as much as the others', async () => {
+    const semaphore = createSemaphore({ places: 1, waiting: 2, waitMs: 60_000 });
+    const served: string[] = [];
+    const one = ask(semaphore, served);
+    const first = await semaphore.enter('a');
+    const waiting = [one('a'), one('b')];
+    await one('c');
+    expect(served).toEqual(['c refused']);
+    first?.();
+    await Promise.all(waiting);
+    expect(served).toEqual(['c refused', 'b', 'a']);
   });
 });
 

@@ -1,8 +1,8 @@
-/** What an operator has to correct before MongoDB can be used is told from a server that is away. */
-import { MongoServerError, MongoServerSelectionError } from 'mongodb';
+/** What the driver's errors mean: what an operator has to correct, a server that is away, documents that existed already. */
+import { MongoBulkWriteError, MongoServerError, MongoServerSelectionError } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { ServiceError } from '../../../src/kernel/errors.js';
-import { troubleOf } from '../../../src/storage/mongodb/failures.js';
+import { duplicatesIn, troubleOf } from '../../../src/storage/mongodb/failures.js';
 
 const answered = (code: number, errmsg: string): Error =>
   new ServiceError('unavailable', 'The read store cannot be used now.', {
@@ -31,5 +31,31 @@ describe('an error of MongoDB', () => {
     answered(11_600, 'interrupted at shutdown'),
   ])('is a server that is away: %s', (error) => {
     expect(troubleOf(error)).toBeUndefined();
+  });
+});
+
+describe('an error of an unordered insert', () => {
+  /** An error with these write errors, and perhaps one of the write concern. */
+  function bulkError(codes: readonly number[], concern = false): MongoBulkWriteError {
+    const result = { insertedCount: 3, getWriteConcernError: () => (concern ? { code: 64 } : undefined) };
+    const error = new MongoBulkWriteError(
+      { message: 'a bulk error', code: 11_000, writeErrors: codes.map((code) => ({ code })) } as never,
+      result as never,
+    );
+    return Object.assign(error, { writeErrors: codes.map((code, at) => ({ code, index: 2 * at })) });
+  }
+
+  it('documents that existed already are no failure, and are named by their index', () => {
+    expect(duplicatesIn(bulkError([11_000, 11_000]))).toEqual([0, 2]);
+  });
+
+  it('a write that a majority has not confirmed is one, whatever else is said', () => {
+    const unconfirmed = bulkError([11_000], true);
+    expect(() => duplicatesIn(unconfirmed)).toThrow(unconfirmed);
+  });
+
+  it('any other error, and one without a reason, is a failure too', () => {
+    for (const codes of [[11_000, 121], []]) expect(() => duplicatesIn(bulkError(codes))).toThrow('a bulk error');
+    expect(() => duplicatesIn(new Error('away'))).toThrow('away');
   });
 });
