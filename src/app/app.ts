@@ -14,6 +14,8 @@ import type { Logger } from '../kernel/logger.js';
 import type { Known } from '../reports/reports.js';
 import type { Measured } from './metrics.js';
 import { StartError } from './installation/installation.js';
+import { fullDisk } from '../storage/open-stores.js';
+import { isDiskFull } from '../storage/store-access.js';
 import { startWebhooks } from './webhooks.js';
 import { answerWhileStarting } from '../transport/rest/server/while-starting.js';
 import { sleep } from '../kernel/background.js';
@@ -106,7 +108,7 @@ async function startOnce(options: StartOptions): Promise<Running> {
     return await retriedStart((closers) => wire(options, closers, start), { externalStores, logger });
   } catch (error) {
     await start.freePort();
-    throw error;
+    throw isDiskFull(error) && !(error instanceof StartError) ? new StartError(fullDisk(config.dataDir)) : error;
   }
 }
 

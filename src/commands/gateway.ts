@@ -22,6 +22,7 @@ import type { LogChain } from '../security/log-chain/log-chain.js';
 import type { EventStore } from '../storage/event-store.js';
 import { firstFrom } from '../storage/event-store.js';
 import { createCommandAssembler } from '../storage/follow.js';
+import { awayBecause } from '../storage/store-access.js';
 import type { Aggregate, DecidingState } from './aggregate.js';
 import { appendGroup, asServiceError, createDecideGroup } from './group.js';
 import type { GroupOutcome, Decided } from './group.js';
@@ -107,7 +108,7 @@ export function createGateway<State extends DecidingState, Command>(
         await committed.catchUp();
         return committed.state().revision.value > expected ? 'lost' : 'unchanged';
       case 'unavailable':
-        return fail('the event store is out of reach; nothing was written');
+        return fail(`${awayBecause('event store', outcome.cause)}; nothing was written`);
       case 'unknown':
         return fail('the event store did not say whether the change was written; it may have been');
       default:

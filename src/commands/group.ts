@@ -161,7 +161,7 @@ export type GroupOutcome =
   | { readonly kind: 'appended'; readonly position: number }
   /** Other events stand there: nothing of the group is or will be written. */
   | { readonly kind: 'conflict' }
-  | { readonly kind: 'unavailable' }
+  | { readonly kind: 'unavailable'; readonly cause: string }
   /** The group may be written, now or later. */
   | { readonly kind: 'unknown' };
 
@@ -199,7 +199,7 @@ export async function appendGroup(
       case 'unavailable':
       case 'refused':
         logger.warn({ stream, cause: outcome.cause, tries }, 'the event store refused an append');
-        if (!uncertain) return { kind: 'unavailable' };
+        if (!uncertain) return { kind: 'unavailable', cause: outcome.cause };
         break;
       case 'unknown':
         logger.warn(

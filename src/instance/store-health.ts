@@ -1,4 +1,4 @@
-/** Pings both stores every second in the background. Only one part of readiness: see `src/app/followers.ts`. */
+/** Pings both stores every second in the background. Only one part of readiness: see `src/projections/followers.ts`. */
 import { Histogram } from 'prom-client';
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
@@ -6,7 +6,7 @@ import type { Logger } from '../kernel/logger.js';
 import { secondsBounds } from '../kernel/seconds-bounds.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
-import { StoreAccessError } from '../storage/store-access.js';
+import { awayBecause, StoreAccessError } from '../storage/store-access.js';
 import type { MetricSource } from './metrics.js';
 
 const pingEveryMs = 1_000;
@@ -25,8 +25,6 @@ export interface StoreHealth {
 }
 
 type StoreName = 'event store' | 'read store';
-/** The wordings of Linux, MongoDB and EventStoreDB; a file that may not grow counts as well. */
-const diskFull = /ENOSPC|EDQUOT|EFBIG|no space left|not enough space|disk full|file too large/i;
 
 interface Away {
   /** In milliseconds of a monotonic clock. */
@@ -70,7 +68,7 @@ export async function watchStores(stores: { readonly [K in StoreName]: Pinged },
       logger.info({ store: name, away_ms: Math.round(performance.now() - before.since) }, `the ${name} answers again`);
       return;
     }
-    const sentence = diskFull.test(problem) ? `the disk of the ${name} is full` : `the ${name} is out of reach`;
+    const sentence = awayBecause(name, problem);
     if (sentence !== before?.sentence) logger.error({ store: name, problem }, sentence);
     if (trouble !== undefined && trouble !== before?.trouble) {
       logger.error({ store: name, problem: trouble }, `the ${name} cannot be used before somebody acts`);

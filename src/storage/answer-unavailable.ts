@@ -5,6 +5,7 @@
 import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { CollectionSpec, Fields, ReadStore } from './read-store.js';
+import { isDiskFull } from './store-access.js';
 
 /** Wraps a method so that it fails only with the port's errors. */
 export function answerUnavailable<A extends readonly unknown[], T>(
@@ -15,7 +16,8 @@ export function answerUnavailable<A extends readonly unknown[], T>(
       return await method(...args);
     } catch (error) {
       if (error instanceof ServiceError || error instanceof RangeError) throw error;
-      throw new ServiceError('unavailable', 'The read store cannot be used now.', { cause: error });
+      const message = isDiskFull(error) ? 'The disk of the read store is full.' : 'The read store cannot be used now.';
+      throw new ServiceError('unavailable', message, { cause: error });
     }
   };
 }

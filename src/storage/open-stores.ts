@@ -14,7 +14,7 @@ import type { EventStore, LogReader } from './event-store.js';
 import type { ReadStore } from './read-store.js';
 import { StoreAccessError } from './store-access.js';
 
-export { DataFolderError } from './embedded/open-embedded.js';
+export { DataFolderError, fullDisk } from './embedded/open-embedded.js';
 
 /** How often a wait for a store is logged. */
 const progressEveryMs = 30_000;

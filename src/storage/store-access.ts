@@ -22,10 +22,28 @@ const field = (error: unknown, name: string): unknown =>
 export function textsOf(error: unknown): string {
   const texts: string[] = [];
   for (let at = error, depth = 0; at !== undefined && at !== null && depth < 6; at = field(at, 'cause'), depth += 1) {
-    texts.push(String(field(at, 'code') ?? ''), String(field(at, 'message') ?? ''));
+    texts.push(String(field(at, 'code') ?? ''), String(field(at, 'message') ?? (typeof at === 'string' ? at : '')));
   }
   return texts.join(' ');
 }
+
+/** The wordings of Linux, LMDB, MongoDB and EventStoreDB; a file that may not grow counts as well. */
+const diskFull = /ENOSPC|EDQUOT|EFBIG|no space left|not enough space|disk full|file too large/i;
+
+/** Whether a failure, by its text, comes from a full disk. */
+export const isDiskFull = (error: unknown): boolean => diskFull.test(textsOf(error));
+
+/** The error of a write that certainly failed. @param store `event store` */
+export const notWritten = (store: string, cause: string): ServiceError =>
+  new ServiceError(
+    'unavailable',
+    isDiskFull(cause) ? `The disk of the ${store} is full.` : `The ${store} cannot be written now: ${cause}.`,
+    { cause },
+  );
+
+/** Why a store cannot be used now, as a clause. @param store `event store` */
+export const awayBecause = (store: string, cause: unknown): string =>
+  isDiskFull(cause) ? `the disk of the ${store} is full` : `the ${store} is out of reach`;
 
 interface Store {
   /** `the event store` */

@@ -3,6 +3,7 @@
  * the kernel refuses its writes as with a full disk.
  */
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -86,3 +87,14 @@ it.skipIf(!canLimit())(
   },
   60_000,
 );
+
+it.skipIf(!canLimit())('a start on a full disk says in one sentence which disk it is', async () => {
+  const folder = await temporaryFolder();
+  try {
+    const child = startChild('storage/children/full-disk', [folder.path], ['prlimit', '--fsize=8192']);
+    await once(child.process, 'close');
+    expect(child.errors()).toContain(`The disk of the data folder ${folder.path} is full: make room and start again.`);
+  } finally {
+    await folder.remove();
+  }
+});

@@ -8,12 +8,13 @@ import { errorText } from '../../kernel/errors.js';
 import { makePrivate, syncFolder } from '../../kernel/files.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { ReadStore } from '../read-store.js';
+import { isDiskFull } from '../store-access.js';
 import { lockFolderName, lockFolder } from './folder-lock.js';
 import { openEventStore, type EmbeddedEventStore } from './log/event-store.js';
 import { createOwnership } from './ownership.js';
 import { openReadStore } from './read/read-store.js';
 import { existsSync } from 'node:fs';
-import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 
 export interface EmbeddedOptions {
   readonly dataDir: string;
@@ -63,9 +64,33 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
   } catch (error) {
     await Promise.allSettled([eventStore?.close(), readStore?.close()]);
     await unlock();
-    throw new DataFolderError(`The stores in ${path} cannot be opened: ${errorText(error)}.`, { cause: error });
+    throw await unusable(path, error, `The stores in ${path} cannot be opened`);
   }
 }
+
+/** @param otherwise what is wrong if the disk is not full, without the cause */
+async function unusable(path: string, error: unknown, otherwise: string): Promise<DataFolderError> {
+  // LMDB calls a full disk an input/output error.
+  const isFull = isDiskFull(error) || isDiskFull(await checkRoom(path).catch((cause: unknown) => cause));
+  return new DataFolderError(isFull ? fullDisk(path) : `${otherwise}: ${errorText(error)}.`, { cause: error });
+}
+
+/** What new environments need, about. */
+const roomBytes = 256 * 1024;
+
+/** @throws the file system's error when the disk has no room */
+async function checkRoom(path: string): Promise<void> {
+  const file = join(path, 'room.tmp');
+  try {
+    await writeFile(file, Buffer.alloc(roomBytes), { mode: 0o600 });
+  } finally {
+    await rm(file, { force: true });
+  }
+}
+
+/** What is said of a data folder on a full disk. */
+export const fullDisk = (dataDir: string): string =>
+  `The disk of the data folder ${dataDir} is full: make room and start again.`;
 
 /** Raise it when the folder's content changes in a way that earlier releases cannot read. */
 const dataFormat = 1;
@@ -129,15 +154,16 @@ export interface DataFolder {
 async function openDataFolder(dataDir: string): Promise<DataFolder> {
   const path = resolve(dataDir);
   const [log, read] = [join(path, 'log'), join(path, 'read')];
-  const cannot = (error: unknown): DataFolderError =>
-    new DataFolderError(`The data folder ${path} cannot be used: ${errorText(error)}.`, { cause: error });
   const locking = async (): ReturnType<typeof lockFolder> => {
     await mkdir(path, { recursive: true, mode: 0o700 });
     if (!(await stat(path)).isDirectory()) throw new Error('it is not a folder');
+    // LMDB crashes when it cannot write the first pages of a file.
+    if (!existsSync(join(path, markerName))) await checkRoom(path);
     return lockFolder(path);
   };
-  const lock = await locking().catch((error: unknown) => {
-    throw cannot(error);
+  const cannot = (error: unknown) => unusable(path, error, `The data folder ${path} cannot be used`);
+  const lock = await locking().catch(async (error: unknown) => {
+    throw await cannot(error);
   });
   if (lock.kind === 'held') {
     throw new DataFolderError(
@@ -149,7 +175,7 @@ async function openDataFolder(dataDir: string): Promise<DataFolder> {
     await checkMarker(path);
   } catch (error) {
     await lock.release();
-    throw error instanceof DataFolderError ? error : cannot(error);
+    throw error instanceof DataFolderError ? error : await cannot(error);
   }
   return { path, log, read, unlock: lock.release };
 }

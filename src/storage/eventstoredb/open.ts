@@ -13,6 +13,7 @@ import { assertAppendable } from '../bounds.js';
 import { eventBytes } from '../event-json.js';
 import { StarvedError, type EventStore } from '../event-store.js';
 import { oneAtATime } from '../one-at-a-time.js';
+import { notWritten } from '../store-access.js';
 import { readAddress } from './address.js';
 import { createAppender } from './append.js';
 import { openConnection } from './connection.js';
@@ -64,7 +65,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
       if (outcome.kind === 'appended') return;
       const cause = outcome.kind === 'conflict' ? 'a conflict' : outcome.cause;
       if (attempt >= harmlessTries || closing !== undefined) {
-        throw new ServiceError('unavailable', `The event store cannot be written now: ${cause}.`);
+        throw notWritten('event store', cause);
       }
       await sleep(backoff(tuning.retry, attempt));
     }

@@ -9,6 +9,7 @@ import type { ProposedEvent } from '../../../kernel/event.js';
 import type { Logger } from '../../../kernel/logger.js';
 import { assertAppendable } from '../../bounds.js';
 import type { AppendOutcome, EventStore, ExpectedRevision } from '../../event-store.js';
+import { notWritten } from '../../store-access.js';
 import { oneAtATime } from '../../one-at-a-time.js';
 import { openEnvironment } from '../environment.js';
 import { createGroupWriter } from '../group-writer.js';
@@ -45,7 +46,7 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
   async function run<T>(operation: (batch: LogBatch) => T): Promise<T> {
     const written = await writer.run(operation);
     if (written.kind === 'durable') return written.value;
-    throw new ServiceError('unavailable', `The event store cannot be written now: ${written.cause}.`);
+    throw notWritten('event store', written.cause);
   }
 
   async function trim(signal: AbortSignal): Promise<number> {

@@ -7,6 +7,7 @@ import { ServiceError } from '../../../kernel/errors.js';
 import type { Logger } from '../../../kernel/logger.js';
 import { answering } from '../../answer-unavailable.js';
 import { isAfter } from '../../event-store.js';
+import { notWritten } from '../../store-access.js';
 import type { Checkpoint, Collection, CollectionSpec, Fields, ReadStore } from '../../read-store.js';
 import { openEnvironment } from '../environment.js';
 import { createGroupWriter, type RunOptions } from '../group-writer.js';
@@ -52,7 +53,7 @@ export async function openReadStore(
   async function run<T>(operation: (batch: ReadBatch) => T, options?: RunOptions): Promise<T> {
     const written = await writer.run(operation, options);
     if (written.kind === 'durable') return written.value;
-    throw new ServiceError('unavailable', `The read store cannot be written now: ${written.cause}.`);
+    throw notWritten('read store', written.cause);
   }
 
   const collections = createCollections(environment, run);
