@@ -9,6 +9,7 @@ import { makePrivate, syncFolder } from '../../kernel/files.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { ReadStore } from '../read-store.js';
 import { isDiskFull } from '../store-access.js';
+import { noteClosed, setAsideIfDamaged } from './damaged-read-store.js';
 import { lockFolderName, lockFolder } from './folder-lock.js';
 import { openEventStore, type EmbeddedEventStore } from './log/event-store.js';
 import { createOwnership } from './ownership.js';
@@ -43,6 +44,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
   let readStore: ReadStore | undefined;
   try {
     eventStore = openEventStore(logPath, ownership, clock, logger);
+    await setAsideIfDamaged(readPath, logger);
     readStore = await openReadStore(readPath, ownership, clock, logger);
     const [log, documents] = [eventStore, readStore];
     const folders = [logPath, readPath, join(path, lockFolderName)];
@@ -55,7 +57,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedSt
       readStore: documents,
       close() {
         closing ??= (async () => {
-          await Promise.allSettled([log.close(), documents.close()]);
+          await Promise.allSettled([log.close(), documents.close().then(() => noteClosed(readPath))]);
           await unlock();
         })();
         return closing;
