@@ -7,7 +7,9 @@ import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
 import { createPrivateKey, X509Certificate, generateKeyPair, randomBytes, webcrypto } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
 import { canonicalNamePattern } from '../kernel/addresses.js';
+import { errorText } from '../kernel/errors.js';
 import type { CertificateDetails } from '../domain/credential/credential.js';
 import { timestamp } from '../kernel/clock.js';
 import { err, ok, type Result } from '../kernel/result.js';
@@ -42,7 +44,8 @@ const curves: readonly (string | undefined)[] = ['prime256v1', 'secp384r1', 'sec
  */
 export function readCertificateChain(text: string): Result<CertificateChain, string> {
   const blocks = pemBlocks(text);
-  if (blocks === undefined || blocks.length === 0) return err(chainPem);
+  if (typeof blocks === 'number') return err(`${chainPem}; see line ${blocks}`);
+  if (blocks.length === 0) return err(chainPem);
   const other = blocks.find(({ label }) => label !== 'CERTIFICATE');
   if (other !== undefined) return err(`${chainPem}; it also has a block that is not a certificate`);
   const certificates: X509Certificate[] = [];
@@ -57,7 +60,7 @@ export function readCertificateChain(text: string): Result<CertificateChain, str
   if (unissued !== -1) return err(`${chainPem}; certificate ${unissued + 1} did not issue certificate ${unissued}`);
   const [leaf] = certificates;
   if (leaf === undefined) return err(chainPem);
-  const weak = weakness(leaf.publicKey);
+  const weak = weakness(leaf.publicKey) ?? tlsRefusal(certificates);
   if (weak !== undefined) return err(weak);
   const ends = certificates.map((certificate) => timeOf(certificate.validTo)).sort();
   return ok({
@@ -73,7 +76,8 @@ export function readCertificateChain(text: string): Result<CertificateChain, str
  * @returns a refusal that says what was expected, without the field name and without any part of the key
  */
 export function readPrivateKey(text: string): Result<PrivateKey, string> {
-  const keys = (pemBlocks(text) ?? []).filter(({ label }) => label !== 'EC PARAMETERS');
+  const blocks = pemBlocks(text);
+  const keys = typeof blocks === 'number' ? [] : blocks.filter(({ label }) => label !== 'EC PARAMETERS');
   const [block] = keys;
   if (keys.length !== 1 || block?.label.endsWith('PRIVATE KEY') !== true) return err(keyPem);
   if (block.label === 'ENCRYPTED PRIVATE KEY' || block.hasHeaders) return err(keyPem);
@@ -100,6 +104,24 @@ function weakness({ asymmetricKeyType: type, asymmetricKeyDetails: details }: Ke
     default:
       return 'expected an RSA, EC or Ed25519 key';
   }
+}
+
+/** Why an agent's TLS would not serve a chain, such as a signature by SHA-1 on anything but a root. */
+function tlsRefusal(chain: readonly X509Certificate[]): string | undefined {
+  const refusalOf = (certificates: readonly X509Certificate[]): string | undefined => {
+    try {
+      createSecureContext({ cert: certificates.join('') });
+      return undefined;
+    } catch (error) {
+      return error instanceof Error && 'reason' in error ? String(error.reason) : errorText(error);
+    }
+  };
+  const reason = refusalOf(chain);
+  if (reason === undefined) return undefined;
+  const index = chain.findIndex((certificate) => refusalOf([certificate]) === reason);
+  const hash = reason.includes('md too weak') ? ', it is signed with SHA-1 or another weak hash' : '';
+  const which = index === -1 ? '' : `; certificate ${index + 1}`;
+  return `expected certificates that TLS can serve${which}: ${reason}${hash}`;
 }
 
 function certificateOf(bytes: Uint8Array): X509Certificate | undefined {
@@ -173,26 +195,36 @@ interface PemBlock {
   readonly hasHeaders: boolean;
 }
 
+/** Files joined without a line break have two boundaries in one line. */
+const boundaries = /(-----(?:BEGIN|END) [A-Z0-9 ]{1,64}-----)/;
+/** One with a dash too few. */
+const almostBoundary = /-(BEGIN|END) [A-Z0-9 ]{1,64}-/;
 const boundary = /^-----(BEGIN|END) ([A-Z0-9 ]{1,64})-----$/;
 
-/** The PEM blocks of a text, in linear time, without text around them. Undefined when a block has no matching end. */
-function pemBlocks(text: string): readonly PemBlock[] | undefined {
+/**
+ * The PEM blocks of a text, in linear time, without text around them.
+ * @returns the line that is wrong when a block has no matching end, or something that belongs to no block
+ */
+function pemBlocks(text: string): readonly PemBlock[] | number {
   const blocks: PemBlock[] = [];
-  let open: { readonly label: string; readonly lines: string[] } | undefined;
-  for (const line of text.split(/\r?\n/).map((raw) => raw.trim())) {
-    const [, kind, label] = boundary.exec(line) ?? [];
-    if (kind === undefined || label === undefined) {
-      open?.lines.push(line);
-    } else if (kind === 'BEGIN') {
-      if (open !== undefined) return undefined;
-      open = { label, lines: [] };
-    } else {
-      if (open?.label !== label) return undefined;
-      blocks.push(blockOf(open));
-      open = undefined;
+  let open: { readonly label: string; readonly lines: string[]; readonly from: number } | undefined;
+  for (const [index, raw] of text.split(/\r\n|\r|\n/).entries()) {
+    for (const piece of raw.split(boundaries).map((one) => one.trim())) {
+      const [, kind, label] = boundary.exec(piece) ?? [];
+      if (kind === undefined || label === undefined) {
+        if (open === undefined ? almostBoundary.test(piece) : piece.includes('-')) return index + 1;
+        open?.lines.push(piece);
+      } else if (kind === 'BEGIN') {
+        if (open !== undefined) return index + 1;
+        open = { label, lines: [], from: index + 1 };
+      } else {
+        if (open?.label !== label) return index + 1;
+        blocks.push(blockOf(open));
+        open = undefined;
+      }
     }
   }
-  return open === undefined ? blocks : undefined;
+  return open === undefined ? blocks : open.from;
 }
 
 function blockOf({ label, lines }: { readonly label: string; readonly lines: readonly string[] }): PemBlock {

@@ -165,6 +165,29 @@ describe('a certificate chain', () => {
     expect(keyOf(key).pem).toBe(keyOf(leaf.key).pem);
   });
 
+  it.each([
+    ['nothing', ''],
+    ['a blank', ' '],
+    ['a tab', '\t'],
+    ['a carriage return', '\r'],
+  ])('of files that were joined with %s between them has all of their certificates', (_what, between) => {
+    expect(chainOf(leaf.cert.trim() + between + ca.cert).pem).toBe(chainOf(leaf.cert + ca.cert).pem);
+  });
+
+  it('is refused at the line that belongs to no certificate', () => {
+    const lines = leaf.cert.trim().split('\n').length;
+    const cut = `${leaf.cert.trim().slice(0, -1)}${ca.cert}`;
+    expect(chainRefusal(cut)).toContain(`see line ${lines}`);
+    expect(chainRefusal(`${leaf.cert}${ca.cert.replace('END CERTIFICATE', 'END')}`)).toContain('see line');
+  });
+
+  it('with a signature that TLS refuses is refused, unless it is that of a root on itself', async () => {
+    const old = await issue({ name: 'ca.example', algorithm: 'sha1Rsa' });
+    const below = await issue({ issuer: old, signedWith: 'sha1Rsa' });
+    expect(chainRefusal(below.cert + old.cert)).toContain('certificate 1: ca md too weak, it is signed with SHA-1');
+    expect(chainRefusal(old.cert)).toBe('accepted');
+  });
+
   it('is refused when a block behind it has no end, or none is left', () => {
     expect(chainRefusal(`${leaf.cert}-----BEGIN CERTIFICATE-----\nAAAA\n`)).toContain('expected PEM certificates');
     expect(chainRefusal('only text')).toContain('expected PEM certificates');

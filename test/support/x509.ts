@@ -19,6 +19,12 @@ const algorithms = {
     modulusLength: 1024,
     publicExponent: new Uint8Array([1, 0, 1]),
   },
+  sha1Rsa: {
+    name: 'RSASSA-PKCS1-v1_5',
+    hash: 'SHA-1',
+    modulusLength: 2048,
+    publicExponent: new Uint8Array([1, 0, 1]),
+  },
   ed25519: { name: 'Ed25519' },
 } as const;
 
@@ -30,6 +36,8 @@ interface Wanted {
   readonly notBefore?: Date;
   readonly notAfter?: Date;
   readonly algorithm?: keyof typeof algorithms;
+  /** How the issuer signs; as an EC key when absent. */
+  readonly signedWith?: keyof typeof algorithms;
   /** Itself when absent. */
   readonly issuer?: IssuedCertificate;
   /** Whose key is used again. */
@@ -61,7 +69,7 @@ export async function issue(wanted: Wanted = {}): Promise<IssuedCertificate> {
     notAfter: wanted.notAfter ?? new Date(Date.now() + 365 * day),
     publicKey: keys.publicKey,
     signingKey: (issuer?.keys ?? keys).privateKey,
-    signingAlgorithm: issuer === undefined ? algorithm : algorithms.ec,
+    signingAlgorithm: issuer === undefined ? algorithm : algorithms[wanted.signedWith ?? 'ec'],
     extensions: [
       ...(names.length === 0
         ? []
