@@ -1,8 +1,9 @@
 /** REALITY against vectors that other code made from its description. */
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { authKeyOf, openClaim, sealClaim, shortIdFromHex } from '../../src/channel/reality/auth.js';
-import { boundKeyOf } from '../../src/channel/reality/certificate.js';
+import { boundKeyOf, createTemporaryIdentity } from '../../src/channel/reality/certificate.js';
 import { readClientHello } from '../../src/channel/tls/client-hello.js';
 import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 
@@ -28,6 +29,11 @@ const hex = (data: Uint8Array | undefined): string => Buffer.from(data ?? []).to
 const hop = x25519PairOf(bytes(file.hop_private_key));
 const dialler = x25519PairOf(bytes(file.dialler_share_private_key));
 const claim = { version: file.version, seconds: file.seconds, shortId: shortIdFromHex(file.short_id) };
+
+it('a temporary certificate has a positive serial number', () => {
+  const certificate = new X509Certificate(createTemporaryIdentity().certificateFor(Buffer.alloc(32)));
+  expect(BigInt(`0x${certificate.serialNumber}`)).toBeGreaterThan(0n);
+});
 
 describe('the vectors of REALITY', () => {
   it('are what a dialler sends', () => {

@@ -15,7 +15,7 @@ const sequence = 0x30;
 const explicitVersion = 0xa0;
 
 /** Certificate = SEQUENCE { tbs = SEQUENCE { [0] version?, serial, algorithm, issuer, validity, subject, spki, … }, … } */
-function subjectPublicKeyInfo(certificate: Uint8Array): Uint8Array | undefined {
+export function subjectPublicKeyInfo(certificate: Uint8Array): Uint8Array | undefined {
   const outer = element(certificate, 0);
   if (outer?.tag !== sequence) return undefined;
   const tbs = element(certificate, outer.content);
