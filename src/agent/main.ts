@@ -45,7 +45,25 @@ async function run(config: AgentConfig): Promise<number> {
   return 0;
 }
 
-async function main(): Promise<number> {
+const usage = `Usage: agent [--help | --version]
+
+The reference agent of a node. It is configured by its environment:
+
+  SVC_AGENT_ID                     the node's id
+  SVC_CONTROL_ENDPOINT             http://host:port or reality://host:port?pbk=…&sid=…&sni=…
+  SVC_CONTROL_PSK                  the node's control PSK, or SVC_CONTROL_PSK_FILE, a file with it
+  SVC_CONTROL_REKEY_INTERVAL_SECS  how old the keys of a session may get
+  SVC_AGENT_REJECT_UNSUPPORTED     false: run what it can of a snapshot, and report the rest
+  SVC_AGENT_METRICS_ADDR           host:port for /healthz and /metrics
+  SVC_LOG_LEVEL                    debug, info, warn or error`;
+
+async function main([argument]: readonly string[]): Promise<number> {
+  if (argument !== undefined) {
+    const answer = { '--help': usage, '--version': agentVersion }[argument];
+    if (answer !== undefined) process.stdout.write(`${answer}\n`);
+    else process.stderr.write(`agent: ${argument} is not one of its arguments\n\n${usage}\n`);
+    return answer === undefined ? 2 : 0;
+  }
   let config: AgentConfig;
   try {
     config = readAgentConfig(process.env);
@@ -59,7 +77,7 @@ async function main(): Promise<number> {
   return run(config);
 }
 
-main().then(
+main(process.argv.slice(2)).then(
   // At once: parts that did not close in time must not keep the process alive.
   (code) => process.exit(code),
   (error: unknown) => {

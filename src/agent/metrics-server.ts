@@ -69,6 +69,8 @@ function metricsOf(agent: Pick<AgentHandle, 'state'>): Registry {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  // Gauges with the name of a counter, which promtool refuses; the same by type have other names.
+  for (const name of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${name}_total`);
   const gauge = (name: string, help: string, value: () => number): void =>
     void new Gauge({
       name,

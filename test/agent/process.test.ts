@@ -23,9 +23,9 @@ interface Running {
   readonly exit: Promise<number | null>;
 }
 
-function run(environment: Record<string, string>): Running {
+function run(environment: Record<string, string>, ...args: string[]): Running {
   let output = '';
-  const started = spawn(process.execPath, [join(compiledRoot, 'src/agent/main.js')], {
+  const started = spawn(process.execPath, [join(compiledRoot, 'src/agent/main.js'), ...args], {
     env: { PATH: process.env.PATH ?? '', ...environment },
   });
   child = started;
@@ -34,6 +34,14 @@ function run(environment: Record<string, string>): Running {
 }
 
 describe('the agent process', () => {
+  it('says how it is used and which it is, and refuses any other argument', async () => {
+    const [help, version, other] = [run({}, '--help'), run({}, '--version'), run({}, '--port')];
+    expect([await help.exit, await version.exit, await other.exit]).toEqual([0, 0, 2]);
+    expect(help.output()).toContain('SVC_CONTROL_PSK_FILE');
+    expect(version.output()).toMatch(/^reference-agent\/\d+\.\d+\.\d+\n$/);
+    expect(other.output()).toMatch(/^agent: --port is not/);
+  });
+
   it('exits with code 2 and names the wrong variables of its environment', async () => {
     const running = run({
       SVC_AGENT_ID: 'n',
