@@ -136,6 +136,33 @@ describe('a REALITY hop', () => {
     await eventually(() => gateway.report().connections?.failed).toBe(2n);
   });
 
+  it('resets its client when the next hop is killed, whose connections then end without close_notify', async () => {
+    const hop = hopOf();
+    const [port, entry] = [await freePort(), await freePort()];
+    const gateway = agentRuntime(closers);
+    const killed: Socket[] = [];
+    const middle = await server((socket) => {
+      const onward = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+      closers.push(async () => void onward.destroy());
+      onward.on('error', () => undefined);
+      killed.push(socket);
+      socket.pipe(onward);
+      onward.on('data', (bytes) => socket.write(bytes));
+    });
+    await applied(gateway, 1, {
+      tcp: [
+        realityRule(port, await echo(), hop),
+        tcpRule(entry, '', overReality(middle, hop.keys.publicKey, targetName)),
+      ],
+    });
+    const client = await dial(entry);
+    client.write('x');
+    expect(String((await once(client, 'data'))[0])).toBe('x');
+    // As the kernel does for a process that is gone.
+    for (const socket of killed) socket.end();
+    expect(await readAll(client)).toBe('failed');
+  });
+
   it('is the target to everybody else: another name, a wrong short id, no TLS at all, a client that ends at once', async () => {
     const hop = hopOf();
     const port = await freePort();

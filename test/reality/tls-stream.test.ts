@@ -190,7 +190,19 @@ describe('ends', () => {
     await once(socket, 'finish');
     const [data] = (await once(stream, 'data')) as [Buffer];
     expect(data.toString()).toBe('first');
-    await once(stream, 'end');
+  });
+
+  test('an end of the socket without close_notify is a failure, and no end', async () => {
+    const one = await peer();
+    let ended = false;
+    one.stream.on('end', () => (ended = true));
+    one.stream.resume();
+    one.socket.end(one.seal.seal(23, Buffer.from('the last bytes of a process that was killed')));
+    await eventually(() => one.stream.closed).toBe(true);
+    expect([ended, one.error?.message]).toEqual([
+      false,
+      'the TLS connection ended: no close_notify came before the end of the connection',
+    ]);
   });
 
   /** A stream whose peer has said its last word, so that only the end of writing keeps it open. */

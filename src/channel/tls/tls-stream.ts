@@ -167,6 +167,11 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
     return 'ended';
   };
 
+  /** Only an alert ends the other side's direction: without one, the connection was cut, or its process died. */
+  const cutShort = (): void => {
+    if (!ended) stream.destroy(new TlsEnded('no close_notify came before the end of the connection'));
+  };
+
   const takeRecord = createRecordTaker({
     receive,
     tickets,
@@ -216,7 +221,7 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
       pump();
       if (!flowing || ended || stream.destroyed) return;
       // A paused socket without data emits its end once, perhaps before anybody listened.
-      if (socket.readableEnded) end();
+      if (socket.readableEnded) cutShort();
       else socket.resume();
     },
     write(chunk: Buffer, _encoding, done) {
@@ -238,11 +243,14 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
   // A reset by the peer is ordinary, and may come when nobody listens any more; the event would end the process.
   stream.on('error', () => undefined);
   socket.on('data', (bytes: Buffer) => {
+    if (ended) return;
     records.push(bytes);
     if (flowing) pump();
   });
-  // Without a preceding alert, the end may be a truncation; HTTP/2 detects by itself whether something is missing.
-  socket.on('end', () => void end());
+  socket.on('end', () => {
+    // Records that nobody has read yet come first.
+    if (flowing) cutShort();
+  });
   socket.on('error', (error) => stream.destroy(error));
   socket.on('close', () => {
     // Bytes that arrived before the end can still be read.
