@@ -135,6 +135,13 @@ describe('the target of a request', () => {
     ['/', [], undefined],
     ['/', ['Host', 'a b'], undefined],
     ['/', ['Host', 'user@a.example'], undefined],
+    ['http://a.example@b.example/x', ['Host', 'a.example'], undefined],
+    ['http://b.example/a/./b/../c?d=/../e', [], { host: 'b.example', path: '/a/c?d=/../e', authority: 'b.example' }],
+    ['/pub/../secret', ['Host', 'a'], { host: 'a', path: '/secret', authority: 'a' }],
+    ['/pub/%2e%2E/secret', ['Host', 'a'], { host: 'a', path: '/secret', authority: 'a' }],
+    ['/../../x/..', ['Host', 'a'], { host: 'a', path: '/', authority: 'a' }],
+    ['/x/.', ['Host', 'a'], { host: 'a', path: '/x/', authority: 'a' }],
+    ['/..x/...//%2e%2e%2e', ['Host', 'a'], { host: 'a', path: '/..x/...//%2e%2e%2e', authority: 'a' }],
     ['x', ['Host', 'a.example'], undefined],
   ])('%s with %j', (url, headers, target) => {
     expect(readTarget(url, headers)).toEqual(target);
@@ -175,7 +182,7 @@ describe('headers', () => {
     ]);
   });
 
-  it('tell the next hop who asked, after what earlier proxies said', () => {
+  it('tell the next hop who asked, and how: only the addresses of earlier proxies are kept', () => {
     const before = [
       'X-Forwarded-For',
       '198.51.100.7',
@@ -183,17 +190,10 @@ describe('headers', () => {
       'outer.example',
       'X-Forwarded-Proto',
       'https',
+      'Forwarded',
+      'for=198.51.100.7;proto=https',
     ];
-    expect(forwarded(before)).toEqual([
-      'X-Forwarded-Host',
-      'outer.example',
-      'X-Forwarded-Proto',
-      'https',
-      'Host',
-      'a.example',
-      'X-Forwarded-For',
-      '198.51.100.7, 192.0.2.1',
-    ]);
+    expect(forwarded(before)).toEqual(['Host', 'a.example', 'X-Forwarded-For', '198.51.100.7, 192.0.2.1', ...also]);
   });
 
   it('say the length of a body as the client did', () => {
@@ -268,16 +268,38 @@ describe('an HTTP proxy rule', () => {
     for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'PROPFIND']) {
       const answer = await ask(port, {
         method,
-        path: '/a%2Fb/../c?d=%20',
+        path: '/a%2Fb/c?d=%20/../',
         body: 'body',
         headers: { 'transfer-encoding': 'chunked' },
       });
-      expect(answer.text).toBe(`${method} /a%2Fb/../c?d=%20 body 127.0.0.1`);
+      expect(answer.text).toBe(`${method} /a%2Fb/c?d=%20/../ body 127.0.0.1`);
       expect([answer.statusCode, answer.statusMessage]).toEqual([418, 'Short And Stout']);
       expect(answer.headers['set-cookie']).toEqual(['a=1', 'b=2']);
     }
     expect((await ask(port, { method: 'POST' })).text).toBe('POST /  127.0.0.1');
     expect((await ask(port, { method: 'HEAD' })).text).toBe('');
+  });
+
+  it('matches and passes on the path that dot segments lead to, and refuses a target with user information', async () => {
+    const [open, secret] = [
+      await backend((q, r) => r.end(`open ${q.url}`)),
+      await backend((q, r) => r.end(`secret ${q.url}`)),
+    ];
+    const port = await freePort();
+    await runtime().apply(
+      snapshot(1, {
+        clusters: [cluster('open/0', [open.place]), cluster('secret/0', [secret.place])],
+        http: [httpRule(port, 'a.example', '/pub', 'open'), httpRule(port, 'a.example', '/secret', 'secret')],
+      }),
+    );
+    expect((await ask(port, { path: '/pub/./x' })).text).toBe('open /pub/x');
+    expect((await ask(port, { path: '/pub/%2e%2e/secret' })).text).toBe('secret /secret');
+    expect((await ask(port, { path: '/pub/../other' })).statusCode).toBe(404);
+    const text = await raw(
+      port,
+      'GET http://a.example@b.example/pub HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n',
+    );
+    expect(text).toMatch(/^HTTP\/1\.1 400 /);
   });
 
   it('goes through two hops', async () => {

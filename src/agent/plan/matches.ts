@@ -1,7 +1,7 @@
 /**
  * Which rule of a listener serves a connection or a request. By server name: an exact name before a wildcard, whose `*`
  * stands for exactly one label. By HTTP request: the exact host, then the longest path prefix that ends at a segment
- * boundary (`/api` matches `/api` and `/api/x`, not `/apix`); paths are compared as sent, neither decoded nor resolved.
+ * boundary (`/api` matches `/api` and `/api/x`, not `/apix`); paths are compared without decoding them.
  * Pure. Implements `docs/contract/domain.md#listeners-and-collisions` and `HttpProxyRule` of
  * `docs/contract/wire.md#configuration`.
  */

@@ -60,18 +60,45 @@ export interface RequestTarget {
 export function readTarget(url: string, rawHeaders: readonly string[]): RequestTarget | undefined {
   const hosts = valuesOf(rawHeaders, 'host');
   if (hosts.length > 1) return undefined;
-  // A URL in absolute form names the host, whatever the header says.
-  const absolute = /^https?:\/\/([^/?#@]+)(.*)$/is.exec(url);
+  // A URL in absolute form names the host, whatever the header says. With user information in it, it names none.
+  const absolute = /^https?:\/\/([^/?#]+)(.*)$/is.exec(url);
   const authority = absolute?.[1] ?? hosts[0] ?? '';
   const rest = absolute === null ? url : (absolute[2] ?? '');
   const path = absolute !== null && !rest.startsWith('/') ? `/${rest}` : rest;
   const host = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d*)?$/i.exec(authority)?.[1];
   if (host === undefined || !(path.startsWith('/') || path === '*')) return undefined;
-  return { host: host.toLowerCase().replace(/\.$/, ''), path, authority };
+  return { host: host.toLowerCase().replace(/\.$/, ''), path: withoutDots(path), authority };
 }
 
-/** The headers that a proxy adds to requests. */
-const replaced: ReadonlySet<string> = new Set(['host', 'expect', 'x-forwarded-for']);
+/** A segment of one or two dots, of which each may be percent-encoded. */
+const dotSegment = /\/(?:\.|%2e){1,2}(?=\/|$)/i;
+
+/** Resolves dot segments (RFC 3986, section 5.2.4), so that no path leaves the prefix that it matches. */
+function withoutDots(target: string): string {
+  const [path = '', ...rest] = target.split(/(?=[?#])/);
+  if (!dotSegment.test(path)) return target;
+  const resolved: string[] = [];
+  const segments = path.split('/').slice(1);
+  for (const [index, segment] of segments.entries()) {
+    const plain = segment.replaceAll(/%2e/gi, '.');
+    const isDots = plain === '.' || plain === '..';
+    if (plain === '..') resolved.pop();
+    // A dot segment at the end leaves a path that ends with a slash.
+    if (!isDots) resolved.push(segment);
+    else if (index === segments.length - 1) resolved.push('');
+  }
+  return `/${resolved.join('/')}${rest.join('')}`;
+}
+
+/** The headers that this proxy sets: a client's own would be taken for those of a proxy. */
+const replaced: ReadonlySet<string> = new Set([
+  'host',
+  'expect',
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+]);
 
 interface ForwardedRequest {
   readonly method: string;
@@ -93,9 +120,9 @@ export function requestHeaders(request: ForwardedRequest): string[] {
   const added: Header[] = [
     ['Host', authority],
     ['X-Forwarded-For', [...valuesOf(rawHeaders, 'x-forwarded-for'), clientAddress].join(', ')],
+    ['X-Forwarded-Host', authority],
+    ['X-Forwarded-Proto', 'http'],
   ];
-  if (!has('x-forwarded-host')) added.push(['X-Forwarded-Host', authority]);
-  if (!has('x-forwarded-proto')) added.push(['X-Forwarded-Proto', 'http']);
   // The body's framing is stated again, because Node would otherwise guess it from the method.
   if (valuesOf(rawHeaders, 'transfer-encoding').length > 0) added.push(['Transfer-Encoding', 'chunked']);
   else if (!has('content-length') && !withoutBody.has(request.method)) added.push(['Content-Length', '0']);
