@@ -11,7 +11,7 @@ export interface Applies {
 export function watchApplies(...children: readonly Child[]): Applies {
   const waiting = new Set<(event: AgentEvent) => void>();
   for (const child of children) {
-    child.onEvent((events) => {
+    child.onEvents((events) => {
       for (const event of events as readonly AgentEvent[]) for (const see of waiting) see(event);
     });
   }

@@ -3,7 +3,6 @@ import { startLightFleet } from '../../scripts/simulate/light/fleet.js';
 import type { Heartbeats, LightCredentials, LightFleet } from '../../scripts/simulate/light/fleet.js';
 import { answerParent } from '../child.js';
 import { sharedClock } from '../figures.js';
-import { toldTogether } from '../told-together.js';
 
 /** An agent has applied a generation; `at` is a time of `sharedClock`. */
 export interface AgentEvent {
@@ -23,14 +22,13 @@ export interface StartAgents {
 }
 
 let fleet: LightFleet | undefined;
-const tellSoon = toldTogether<AgentEvent>((events) => tell(events));
 
-const { tell } = answerParent({
+const { send } = answerParent<AgentEvent>({
   start({ host, port, ...options }: StartAgents) {
     fleet = startLightFleet({
       ...options,
       endpoint: { host, port },
-      onApplied: (agent, generation) => tellSoon({ agent, generation, at: sharedClock() }),
+      onApplied: (agent, generation) => send({ agent, generation, at: sharedClock() }),
     });
   },
   connect: () => fleet?.start(),

@@ -9,7 +9,6 @@ import { answerParent } from '../child.js';
 import { sharedClock } from '../figures.js';
 import { bareService, kinds } from '../floors/bare-grpc.js';
 import type { AgentEvent } from './agents.js';
-import { toldTogether } from '../told-together.js';
 
 export interface StartBare {
   readonly port: number;
@@ -28,7 +27,6 @@ export interface BareHeartbeats {
 const streams: Call[] = [];
 const timers: NodeJS.Timeout[] = [];
 let configured = 0;
-const tellSoon = toldTogether<AgentEvent>((events) => tell(events));
 
 function message(kind: number, bytes: number, value: number): Buffer {
   const made = Buffer.alloc(bytes, kind);
@@ -50,7 +48,7 @@ function connectOne({ port, snapshotBytes }: StartBare, index: number, done: () 
       onMessage(bytes) {
         if (bytes[0] !== kinds.push) return;
         stream.send(message(kinds.applied, 100, index));
-        if (!first) return tellSoon({ agent: String(index), generation: 0, at: sharedClock() });
+        if (!first) return send({ agent: String(index), generation: 0, at: sharedClock() });
         first = false;
         configured += 1;
         done();
@@ -66,7 +64,7 @@ function connectOne({ port, snapshotBytes }: StartBare, index: number, done: () 
   open.halfClose();
 }
 
-const { tell } = answerParent({
+const { send } = answerParent<AgentEvent>({
   start(bare: StartBare) {
     const turn = createTurns(connectingAtOnce);
     for (let index = bare.first; index < bare.first + bare.count; index += 1) {

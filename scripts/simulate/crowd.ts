@@ -52,7 +52,7 @@ export async function startCrowd(
       Array.from({ length: scenario.processes }, async (_, index) => {
         const child = forkChild(new URL('./process', import.meta.url));
         children.push(child);
-        child.onEvent((events) => onApplied(events as readonly AppliedEvent[]));
+        child.onEvents((events) => onApplied(events as readonly AppliedEvent[]));
         const every = (part: readonly LightCredentials[]): readonly LightCredentials[] =>
           part.filter((_agent, position) => position % scenario.processes === index);
         const parts = [

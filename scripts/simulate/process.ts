@@ -22,29 +22,20 @@ export interface ProcessState {
   readonly cpuSeconds: number;
 }
 
-const tellEveryMs = 10;
 const slowReadEveryMs = 2_000;
 
 const fleets: LightFleet[] = [];
-let unsent: AppliedEvent[] = [];
 
-/** Events are sent together, because a message for each would cost more than the agents. */
-function tellSoon(nodeId: string, generation: number): void {
-  unsent.push({ nodeId, generation, at: Number(process.hrtime.bigint()) / 1e6 });
-  if (unsent.length > 1) return;
-  setTimeout(() => {
-    tell(unsent);
-    unsent = [];
-  }, tellEveryMs);
-}
+const onApplied = (nodeId: string, generation: number): void =>
+  send({ nodeId, generation, at: Number(process.hrtime.bigint()) / 1e6 });
 
 const drip = setInterval(() => {
   for (const fleet of fleets) fleet.readOnce();
 }, slowReadEveryMs);
 
-const { tell } = answerParent({
+const { send } = answerParent<AppliedEvent>({
   start(parts: StartFleets) {
-    for (const part of parts) fleets.push(startLightFleet({ ...part, onApplied: tellSoon }));
+    for (const part of parts) fleets.push(startLightFleet({ ...part, onApplied }));
   },
   state(): ProcessState {
     const { user, system } = process.cpuUsage();

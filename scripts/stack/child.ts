@@ -16,14 +16,14 @@ interface Question {
 type Answer =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly failed: string }
-  | { readonly event: unknown };
+  | { readonly events: readonly unknown[] };
 
 export interface Child {
   readonly pid: number;
   /** @throws Error that the child's handler threw; after `timeoutMs`; when the child exits */
   ask<T>(what: string, body?: unknown, timeoutMs?: number): Promise<T>;
-  /** Called for events that the child sends by itself. */
-  onEvent(listener: (event: unknown) => void): void;
+  /** Called with the events that the child has sent by itself. */
+  onEvents(listener: (events: readonly unknown[]) => void): void;
   /** SIGTERM, then SIGKILL after 5 s. */
   close(): Promise<void>;
 }
@@ -46,11 +46,11 @@ export function forkChild(module: URL, args: readonly string[] = [], execArgv: r
   });
   const ended = once(child, 'exit');
   const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
-  let listener: (event: unknown) => void = () => undefined;
+  let listener: (events: readonly unknown[]) => void = () => undefined;
   let last = 0;
   child.on('message', (message) => {
     const answer = message as Answer;
-    if ('event' in answer) return listener(answer.event);
+    if ('events' in answer) return listener(answer.events);
     const pending = waiting.get(answer.id);
     waiting.delete(answer.id);
     if ('failed' in answer) pending?.reject(new Error(`${name}: ${answer.failed}`));
@@ -80,7 +80,7 @@ export function forkChild(module: URL, args: readonly string[] = [], execArgv: r
         waiting.delete(id);
       }
     },
-    onEvent(next) {
+    onEvents(next) {
       listener = next;
     },
     async close() {
@@ -93,11 +93,15 @@ export function forkChild(module: URL, args: readonly string[] = [], execArgv: r
   };
 }
 
+/** Events are collected for this long, because a message for each would cost more than the agents. */
+const collectMs = 5;
+
 type Handlers = { readonly [what: string]: (body: never) => unknown };
 
 /** The child's end: answers each question with its handler's result. The process exits when the parent disconnects. */
-export function answerParent(handlers: Handlers): { tell(event: unknown): void } {
-  const send = (answer: Answer): void => void process.send?.(answer);
+export function answerParent<Event = never>(handlers: Handlers): { send(event: Event): void } {
+  const answerWith = (answer: Answer): void => void process.send?.(answer);
+  let collected: Event[] = [];
   process.on('message', (message) => {
     const { id, what, body } = message as Question;
     const handle = handlers[what] as ((body: unknown) => unknown) | undefined;
@@ -107,11 +111,20 @@ export function answerParent(handlers: Handlers): { tell(event: unknown): void }
         return handle(body);
       })
       .then(
-        (value) => send({ id, value }),
+        (value) => answerWith({ id, value }),
         (error: unknown) =>
-          send({ id, failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+          answerWith({ id, failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
       );
   });
   process.once('disconnect', () => process.exit(0));
-  return { tell: (event) => send({ event }) };
+  return {
+    send(event) {
+      collected.push(event);
+      if (collected.length > 1) return;
+      setTimeout(() => {
+        answerWith({ events: collected });
+        collected = [];
+      }, collectMs);
+    },
+  };
 }
