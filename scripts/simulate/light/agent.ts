@@ -1,35 +1,24 @@
 /**
- * One light agent: keeps a session with the service and confirms what it receives, without a data plane. It reconnects,
- * rekeys and backs off like the reference agent, by the same rules (`src/agent/control/reconnect.ts`). Implements the
- * agent's side of `docs/contract/agent-protocol.md#configuration`,
- * `docs/contract/agent-protocol.md#heartbeats-commands-metrics` and `docs/contract/agent-protocol.md#rekey`.
+ * One light agent: keeps a session with the service, without a data plane. It reconnects, rekeys and backs off like the
+ * reference agent, by the same rules (`src/agent/control/reconnect.ts`). Implements the agent's side of
+ * `docs/contract/agent-protocol.md#rekey`.
  */
 import { createReconnectPace, rekeyDelay } from '../../../src/agent/control/reconnect.js';
 import type { ConnectionEnd } from '../../../src/agent/control/reconnect.js';
 import { openTimeoutMs } from '../../../src/agent/control/client.js';
-import { firstHeartbeatWithinMs } from '../../../src/agent/control/session.js';
-import { agentVersion } from '../../../src/agent/agent.js';
-import { Command } from '../../../src/gen/svc/control/v1/command.js';
-import { ConfigApplyStatus } from '../../../src/gen/svc/control/v1/config.js';
-import type {
-  ConfigApplyError,
-  ConfigApplyReport,
-  RuntimeConfigSnapshot,
-} from '../../../src/gen/svc/control/v1/config.js';
-import type { HeartbeatResponse } from '../../../src/gen/svc/control/v1/heartbeat.js';
 import { SessionCloseReason } from '../../../src/gen/svc/control/v1/session.js';
 import { GrpcStatus } from '../../../src/kernel/errors.js';
 import type { HostPort } from '../../../src/kernel/host-port.js';
 import { limits } from '../../../src/kernel/limits.js';
-import { defaultWindow, openConnection } from './connection.js';
+import { openConnection } from './connection.js';
 import type { Connection } from './connection.js';
-import { heartbeatPayload } from './payloads.js';
-import type { Heard, Tables } from './payloads.js';
+import { createDuties } from './duties.js';
+import type { Tables } from './payloads.js';
 import { openSession } from './session.js';
 import type { LightIdentity, LightSession } from './session.js';
 import type { Turns } from './turns.js';
 
-/** The window of an agent that reads slowly. */
+/** The window of an agent that reads slowly, and how much it reads at once. */
 const slowWindowBytes = 1024;
 
 /** How an agent behaves; the owner may change it at any time. */
@@ -98,16 +87,15 @@ export function createLightAgent(options: AgentOptions): LightAgent {
   let offsetMs = 0;
   let connected = false;
   let stopped = false;
-  let applied: { readonly generation: bigint; readonly checksum: Buffer } | undefined;
-  let lastReport: ConfigApplyReport | undefined;
-  let sequence = 0;
-  let unanswered = 0;
-  let toldMs = 10_000;
-  let nextTable = options.firstTable;
-  let heartbeat: NodeJS.Timeout | undefined;
   let retry: NodeJS.Timeout | undefined;
   let rekey: NodeJS.Timeout | undefined;
   let onceAway: (() => void) | undefined;
+  const duties = createDuties({
+    ...options,
+    nodeId: identity.nodeId,
+    behaviour: () => behaviour,
+    lose: (detail) => connection?.destroy(detail),
+  });
 
   const dial = (done: () => void): void => {
     if (stopped) return done();
@@ -119,7 +107,7 @@ export function createLightAgent(options: AgentOptions): LightAgent {
     };
     const mine = openConnection({
       endpoint: options.endpoint,
-      windowBytes: behaviour.slow ? slowWindowBytes : defaultWindow,
+      ...(behaviour.slow ? { windowBytes: slowWindowBytes } : {}),
       onClosed(detail) {
         over();
         if (connection === mine) lost(end ?? { kind: 'lost', detail });
@@ -155,7 +143,6 @@ export function createLightAgent(options: AgentOptions): LightAgent {
     finish: (end: ConnectionEnd) => void,
   ): void => {
     session = opened;
-    unanswered = 0;
     let silent = true;
     opened.attach({
       onHeard(heard) {
@@ -163,18 +150,14 @@ export function createLightAgent(options: AgentOptions): LightAgent {
         if (silent) answered();
         silent = false;
         onAnswer(on);
-        onHeard(heard);
+        duties.hear(heard);
       },
       onEnd(end) {
         if (session === opened) finish(end);
         else onceAway?.();
       },
     });
-    opened.say({ $case: 'hello', value: { ...hello, nodeId: identity.nodeId } });
-    if (lastReport !== undefined) opened.say({ $case: 'applyReport', value: lastReport });
-    requestConfig(false);
-    tell(opened.grant.heartbeatIntervalSecs);
-    beatIn(random() * Math.min(intervalMs(), firstHeartbeatWithinMs));
+    duties.begin(opened);
     clearTimeout(rekey);
     const rekeyIn = rekeyDelay(options.rekeySeconds, opened.grant.rekeyAfterSecs, random);
     rekey = setTimeout(() => startRekey(on, opened, finish), rekeyIn);
@@ -186,7 +169,7 @@ export function createLightAgent(options: AgentOptions): LightAgent {
       opened(next) {
         if (session !== old) return;
         session = undefined;
-        clearTimeout(heartbeat);
+        duties.pause();
         const replace = (): void => {
           clearTimeout(timer);
           if (onceAway !== replace) return;
@@ -217,7 +200,7 @@ export function createLightAgent(options: AgentOptions): LightAgent {
     connection = undefined;
     session = undefined;
     connected = false;
-    clearTimeout(heartbeat);
+    duties.pause();
     clearTimeout(rekey);
     onceAway?.();
     if (stopped) return;
@@ -225,93 +208,18 @@ export function createLightAgent(options: AgentOptions): LightAgent {
     retry = setTimeout(() => options.turn(dial), pace.after(end));
   };
 
-  const requestConfig = (fresh: boolean): void => {
-    const from = fresh ? undefined : applied;
-    session?.say({
-      $case: 'configRequest',
-      value: {
-        nodeId: identity.nodeId,
-        configVersion: from?.generation ?? 0n,
-        checksum: from?.checksum ?? Buffer.alloc(0),
-      },
-    });
-  };
-
-  const tell = (seconds: number): void => {
-    toldMs = (seconds || 10) * 1000;
-  };
-  const intervalMs = (): number => options.beating.everyMs ?? toldMs;
-  const beatIn = (ms: number): void => {
-    clearTimeout(heartbeat);
-    if (intervalMs() > 0) heartbeat = setTimeout(beat, ms);
-  };
-  const beat = (): void => {
-    const now = session;
-    if (now === undefined) return;
-    // A slow reader has not read the answers it received.
-    if (unanswered >= limits.agentControl.missedHeartbeats && !behaviour.slow) {
-      return connection?.destroy(`${unanswered} heartbeats in a row were not answered`);
-    }
-    beatIn(intervalMs());
-    unanswered += 1;
-    const { tables } = options.beating;
-    const table = tables[(nextTable += 1) % tables.length] ?? new Uint8Array(0);
-    now.sayBytes(heartbeatPayload((sequence += 1), Date.now(), table));
-    events.onHeartbeat();
-  };
-
-  const onHeard = (heard: Exclude<Heard, { readonly kind: 'close' | 'unknown' }>): void => {
-    switch (heard.kind) {
-      case 'heartbeatResponse':
-        return onHeartbeatResponse(heard.value);
-      case 'snapshot':
-        return onSnapshot(heard);
-      case 'unchanged':
-        return;
-      default:
-        heard satisfies never;
-    }
-  };
-
-  const onHeartbeatResponse = (response: HeartbeatResponse): void => {
-    unanswered = 0;
-    events.onAnswered();
-    const before = intervalMs();
-    tell(response.heartbeatIntervalSecs);
-    if (intervalMs() !== before) beatIn(intervalMs());
-    if (response.commands.includes(Command.RELOAD_CONFIG)) requestConfig(true);
-  };
-
-  const onSnapshot = ({ generation, checksum, decode }: Extract<Heard, { readonly kind: 'snapshot' }>): void => {
-    if (applied !== undefined && generation < Number(applied.generation)) return;
-    const rejects = behaviour.rejects && applied !== undefined && generation !== Number(applied.generation);
-    const report = {
-      generation: BigInt(generation),
-      checksum,
-      status: rejects ? ConfigApplyStatus.REJECTED : ConfigApplyStatus.APPLIED,
-      errors: rejects ? [objectionTo(decode())] : [],
-      durationMs: 1n,
-    };
-    lastReport = report;
-    if (!rejects) applied = { generation: report.generation, checksum };
-    session?.say({ $case: 'applyReport', value: report });
-    if (rejects) events.onRejected(generation);
-    else events.onApplied(generation);
-  };
-
   return {
     get connected() {
       return connected;
     },
     get applied() {
-      return applied === undefined ? undefined : Number(applied.generation);
+      return duties.applied;
     },
     start: () => options.turn(dial),
     cut: () => connection?.destroy('cut by the simulator'),
-    beatAnew: () => beatIn(random() * intervalMs()),
+    beatAnew: duties.beatAnew,
     readOnce() {
-      connection?.reading(true);
-      if (behaviour.slow) connection?.reading(false);
+      if (behaviour.slow) connection?.readOnce(slowWindowBytes);
     },
     behave(next) {
       behaviour = next;
@@ -319,7 +227,8 @@ export function createLightAgent(options: AgentOptions): LightAgent {
     },
     async close() {
       stopped = true;
-      for (const timer of [heartbeat, retry, rekey]) clearTimeout(timer);
+      duties.pause();
+      for (const timer of [retry, rekey]) clearTimeout(timer);
       const [last, on] = [session, connection];
       session = undefined;
       connected = false;
@@ -341,30 +250,8 @@ export function createLightAgent(options: AgentOptions): LightAgent {
   };
 }
 
-const hello = {
-  publicIpv4: '',
-  publicIpv6: '',
-  agentVersion,
-  multiplex: false,
-  multiplexPort: 0,
-  detectedAddresses: [],
-  features: [],
-  processId: Buffer.alloc(0),
-};
-
 const endOf = (status: number | undefined, detail: string): ConnectionEnd =>
   status === undefined ? { kind: 'lost', detail } : { kind: 'refused', status, detail };
 
 const closeOf = (reason: SessionCloseReason) =>
   ({ $case: 'close', value: { reason, message: '', retryAfterMs: 0 } }) as const;
-
-/** A rejecting agent's objection to a snapshot: its first rule. */
-function objectionTo({ gateway }: RuntimeConfigSnapshot): ConfigApplyError {
-  const origin = gateway?.tcpProxyRules[0]?.origin;
-  return {
-    resourceType: origin?.resourceType ?? '',
-    resourceId: origin?.resourceId ?? '',
-    path: `hops[${origin?.hopIndex ?? 0}].listen_port`,
-    message: 'rejected by the simulator',
-  };
-}

@@ -1,0 +1,163 @@
+/**
+ * What a light agent does in its sessions: requests and confirms configurations, and sends heartbeats. Keeps what it has
+ * applied from one session to the next. Implements the agent's side of `docs/contract/agent-protocol.md#configuration` and
+ * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ */
+import { agentVersion } from '../../../src/agent/agent.js';
+import { firstHeartbeatWithinMs } from '../../../src/agent/control/session.js';
+import { Command } from '../../../src/gen/svc/control/v1/command.js';
+import { ConfigApplyStatus } from '../../../src/gen/svc/control/v1/config.js';
+import type {
+  ConfigApplyError,
+  ConfigApplyReport,
+  RuntimeConfigSnapshot,
+} from '../../../src/gen/svc/control/v1/config.js';
+import type { HeartbeatResponse } from '../../../src/gen/svc/control/v1/heartbeat.js';
+import { limits } from '../../../src/kernel/limits.js';
+import type { AgentEvents, Behaviour, Beating } from './agent.js';
+import { heartbeatPayload } from './payloads.js';
+import type { Heard } from './payloads.js';
+import type { LightSession } from './session.js';
+
+interface DutiesOptions {
+  readonly nodeId: string;
+  readonly beating: Beating;
+  readonly firstTable: number;
+  readonly random: () => number;
+  readonly events: Pick<AgentEvents, 'onApplied' | 'onRejected' | 'onHeartbeat' | 'onAnswered'>;
+  behaviour(): Behaviour;
+  /** Called when too many heartbeats in a row were not answered. */
+  lose(detail: string): void;
+}
+
+interface Duties {
+  /** The generation last applied; undefined before the first. */
+  readonly applied: number | undefined;
+  begin(session: LightSession): void;
+  /** There is no session for now. */
+  pause(): void;
+  hear(heard: Exclude<Heard, { readonly kind: 'close' | 'unknown' }>): void;
+  /** Restarts the heartbeats, at a random time within the interval. */
+  beatAnew(): void;
+}
+
+export function createDuties({ nodeId, beating, random, events, behaviour, lose, firstTable }: DutiesOptions): Duties {
+  let session: LightSession | undefined;
+  let applied: { readonly generation: bigint; readonly checksum: Buffer } | undefined;
+  let lastReport: ConfigApplyReport | undefined;
+  let sequence = 0;
+  let unanswered = 0;
+  let toldMs = 10_000;
+  let nextTable = firstTable;
+  let heartbeat: NodeJS.Timeout | undefined;
+
+  const requestConfig = (fresh: boolean): void => {
+    const from = fresh ? undefined : applied;
+    session?.say({
+      $case: 'configRequest',
+      value: { nodeId, configVersion: from?.generation ?? 0n, checksum: from?.checksum ?? Buffer.alloc(0) },
+    });
+  };
+
+  const tell = (seconds: number): void => {
+    toldMs = (seconds || 10) * 1000;
+  };
+  const intervalMs = (): number => beating.everyMs ?? toldMs;
+  const beatIn = (ms: number): void => {
+    clearTimeout(heartbeat);
+    if (intervalMs() > 0) heartbeat = setTimeout(beat, ms);
+  };
+  const beat = (): void => {
+    if (session === undefined) return;
+    // A slow reader has not read the answers it received.
+    if (unanswered >= limits.agentControl.missedHeartbeats && !behaviour().slow) {
+      return lose(`${unanswered} heartbeats in a row were not answered`);
+    }
+    beatIn(intervalMs());
+    unanswered += 1;
+    const { tables } = beating;
+    const table = tables[(nextTable += 1) % tables.length] ?? new Uint8Array(0);
+    session.sayBytes(heartbeatPayload((sequence += 1), Date.now(), table));
+    events.onHeartbeat();
+  };
+
+  const onHeartbeatResponse = (response: HeartbeatResponse): void => {
+    unanswered = 0;
+    events.onAnswered();
+    const before = intervalMs();
+    tell(response.heartbeatIntervalSecs);
+    if (intervalMs() !== before) beatIn(intervalMs());
+    if (response.commands.includes(Command.RELOAD_CONFIG)) requestConfig(true);
+  };
+
+  const onSnapshot = ({ generation, checksum, decode }: Extract<Heard, { readonly kind: 'snapshot' }>): void => {
+    if (applied !== undefined && generation < Number(applied.generation)) return;
+    const rejects = behaviour().rejects && applied !== undefined && generation !== Number(applied.generation);
+    const report = {
+      generation: BigInt(generation),
+      checksum,
+      status: rejects ? ConfigApplyStatus.REJECTED : ConfigApplyStatus.APPLIED,
+      errors: rejects ? [objectionTo(decode())] : [],
+      durationMs: 1n,
+    };
+    lastReport = report;
+    if (!rejects) applied = { generation: report.generation, checksum };
+    session?.say({ $case: 'applyReport', value: report });
+    if (rejects) events.onRejected(generation);
+    else events.onApplied(generation);
+  };
+
+  return {
+    get applied() {
+      return applied === undefined ? undefined : Number(applied.generation);
+    },
+    begin(next) {
+      session = next;
+      unanswered = 0;
+      session.say({ $case: 'hello', value: { ...hello, nodeId } });
+      if (lastReport !== undefined) session.say({ $case: 'applyReport', value: lastReport });
+      requestConfig(false);
+      tell(session.grant.heartbeatIntervalSecs);
+      beatIn(random() * Math.min(intervalMs(), firstHeartbeatWithinMs));
+    },
+    pause() {
+      session = undefined;
+      clearTimeout(heartbeat);
+    },
+    hear(heard) {
+      switch (heard.kind) {
+        case 'heartbeatResponse':
+          return onHeartbeatResponse(heard.value);
+        case 'snapshot':
+          return onSnapshot(heard);
+        case 'unchanged':
+          return;
+        default:
+          heard satisfies never;
+      }
+    },
+    beatAnew: () => beatIn(random() * intervalMs()),
+  };
+}
+
+const hello = {
+  publicIpv4: '',
+  publicIpv6: '',
+  agentVersion,
+  multiplex: false,
+  multiplexPort: 0,
+  detectedAddresses: [],
+  features: [],
+  processId: Buffer.alloc(0),
+};
+
+/** A rejecting agent's objection to a snapshot: its first rule. */
+function objectionTo({ gateway }: RuntimeConfigSnapshot): ConfigApplyError {
+  const origin = gateway?.tcpProxyRules[0]?.origin;
+  return {
+    resourceType: origin?.resourceType ?? '',
+    resourceId: origin?.resourceId ?? '',
+    path: `hops[${origin?.hopIndex ?? 0}].listen_port`,
+    message: 'rejected by the simulator',
+  };
+}
