@@ -1,16 +1,13 @@
 /** A separate process that makes many unary calls over a few connections: OpenSession with prepared messages, or the bare call. */
-import { randomBytes } from 'node:crypto';
 import { Client, credentials as channel } from '@grpc/grpc-js';
 import type { LightCredentials } from '../../scripts/simulate/light/fleet.js';
 import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
 import type { OpenSessionRequest } from '../../src/gen/svc/control/v1/session.js';
-import { SessionOffer } from '../../src/gen/svc/control/v1/session.js';
-import { limits } from '../../src/kernel/limits.js';
-import { controlPrologue, initiate } from '../../src/channel/noise/handshake.js';
 import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
 import { answerParent } from '../child.js';
 import { bareService } from '../floors/bare-grpc.js';
 import { openTimeoutMs } from '../../src/agent/control/client.js';
+import { beginOpening } from '../../src/agent/control/opening.js';
 
 export interface Calls {
   /** `host:port` */
@@ -57,28 +54,18 @@ async function time(target: string, calls: readonly Call[]): Promise<number> {
 
 /** Prepared before the clock starts: the agent's half is as much work as the service's. */
 function requests({ calls, credentials }: Calls): OpenSessionRequest[] {
-  const parties = credentials.map(({ nodeId, controlPsk }) => {
+  const identities = credentials.map(({ nodeId, controlPsk }) => {
     const keys = agentKeysFrom(controlPsk);
     if (!keys.ok) throw new Error(keys.error);
-    const { psk, nodeStatic, servicePublic } = keys.value;
-    return {
-      nodeId,
-      party: { prologue: controlPrologue(nodeId), psk, localStatic: nodeStatic, remoteStatic: servicePublic },
-    };
+    return { nodeId, keys: keys.value, agentVersion: 'bench' };
   });
   return Array.from({ length: calls }, (_, index) => {
-    const one = parties[index % parties.length];
-    if (one === undefined) throw new RangeError('there are no credentials');
-    const offer = SessionOffer.encode({
-      timestampMs: BigInt(Date.now()),
-      nonce: randomBytes(16),
-      agentVersion: 'bench',
-    }).finish();
-    const initiated = initiate(one.party, offer);
-    if (!initiated.ok) throw new Error(initiated.error);
-    const { message } = initiated.value;
-    initiated.value.discard();
-    return { nodeId: one.nodeId, protocolVersion: limits.agent.protocolVersion, handshake: Buffer.from(message) };
+    const identity = identities[index % identities.length];
+    if (identity === undefined) throw new RangeError('there are no credentials');
+    const opening = beginOpening(identity, Date.now());
+    if (!opening.ok) throw new Error(opening.error.detail);
+    opening.value.discard();
+    return opening.value.request;
   });
 }
 

@@ -3,32 +3,28 @@
  * stream. The agent (`agent.ts`) decides when to open one, what to send and how to react. Implements the agent's side
  * of `docs/contract/agent-protocol.md#opensession` and `docs/contract/agent-protocol.md#control`.
  */
-import { randomBytes } from 'node:crypto';
 import { SecureAgentServiceService } from '../../../src/gen/svc/control/v1/secure_agent_service.js';
 import {
   AgentPayload,
   OpenSessionRequest,
   OpenSessionResponse,
   SecureFrame,
-  SessionGrant,
-  SessionOffer,
 } from '../../../src/gen/svc/control/v1/session.js';
+import type { SessionGrant } from '../../../src/gen/svc/control/v1/session.js';
+import { beginOpening, wipe } from '../../../src/agent/control/opening.js';
+import type { Identity, Opened, OpenRefusal } from '../../../src/agent/control/opening.js';
 import type { StreamEnd } from '../../../src/agent/control/stream.js';
 import { agentVersion } from '../../../src/agent/agent.js';
 import { GrpcStatus, errorText } from '../../../src/kernel/errors.js';
 import { limits } from '../../../src/kernel/limits.js';
+import { err } from '../../../src/kernel/result.js';
+import type { Result } from '../../../src/kernel/result.js';
 import { createJoiner, splitPayload } from '../../../src/channel/noise/fragmenter.js';
-import { controlPrologue, initiate, sessionIdOf } from '../../../src/channel/noise/handshake.js';
-import type { NoiseSession } from '../../../src/channel/noise/handshake.js';
-import type { AgentKeys } from '../../../src/channel/noise/control-psk.js';
 import type { Call, Connection } from './connection.js';
 import { readServicePayload } from './payloads.js';
 import type { Heard } from './payloads.js';
 
-export interface LightIdentity {
-  readonly nodeId: string;
-  readonly keys: AgentKeys;
-}
+export type LightIdentity = Omit<Identity, 'agentVersion'>;
 
 type Heardable = Exclude<Heard, { readonly kind: 'close' | 'unknown' }>;
 
@@ -70,53 +66,29 @@ const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.
  * @param now the service's time as the agent knows it, in Unix milliseconds
  */
 export function openSession(connection: Connection, identity: LightIdentity, now: number, answer: OpenAnswer): void {
-  const { nodeId, keys } = identity;
-  const refuse = (status: number | undefined, detail: string, serverTimeMs?: number): void =>
-    answer.refused({ status, detail, serverTimeMs });
-  const party = {
-    prologue: controlPrologue(nodeId),
-    psk: keys.psk,
-    localStatic: keys.nodeStatic,
-    remoteStatic: keys.servicePublic,
-  };
-  const offer = { timestampMs: BigInt(Math.round(now)), nonce: randomBytes(limits.agent.nonceBytes), agentVersion };
-  const initiated = initiate(party, SessionOffer.encode(offer).finish());
-  if (!initiated.ok) return refuse(GrpcStatus.INTERNAL, `handshake: ${initiated.error}`);
-  let opened: LightSession | undefined;
-  let fault = 'the service did not answer OpenSession';
+  const opening = beginOpening({ ...identity, agentVersion }, now);
+  if (!opening.ok) return answer.refused({ ...opening.error, serverTimeMs: undefined });
+  const { request, finish, discard } = opening.value;
+  let finished: Result<Opened, OpenRefusal> | undefined;
   const call = connection.call(SecureAgentServiceService.openSession.path, {
     onMessage(message) {
       try {
-        const response = OpenSessionResponse.decode(message);
-        const finished = initiated.value.finish(response.handshake);
-        if (!finished.ok) throw new Error(finished.error);
-        const sessionId = sessionIdOf(finished.value.handshakeHash);
-        if (!response.sessionId.equals(sessionId)) throw new Error('a session id that does not match the handshake');
-        opened = sessionOn(connection, finished.value, asBuffer(sessionId));
+        finished ??= finish(OpenSessionResponse.decode(message));
       } catch (error) {
-        fault = `unusable answer to OpenSession: ${errorText(error)}`;
+        finished = err({ status: GrpcStatus.INTERNAL, detail: errorText(error) });
       }
     },
     onEnd({ status, serverTimeMs, detail }) {
-      if (status === GrpcStatus.OK && opened !== undefined) return answer.opened(opened);
-      initiated.value.discard();
-      refuse(status, status === GrpcStatus.OK ? fault : detail, serverTimeMs);
+      if (finished?.ok === true) return answer.opened(sessionOn(connection, finished.value));
+      if (finished === undefined) discard();
+      answer.refused({ status, detail, ...finished?.error, serverTimeMs });
     },
   });
-  const request = {
-    nodeId,
-    protocolVersion: limits.agent.protocolVersion,
-    handshake: asBuffer(initiated.value.message),
-  };
   call.send(OpenSessionRequest.encode(request).finish());
   call.halfClose();
 }
 
-function sessionOn(
-  connection: Connection,
-  noise: NoiseSession & { readonly payload: Uint8Array },
-  sessionId: Buffer,
-): LightSession {
+function sessionOn(connection: Connection, { noise, sessionId, grant }: Opened): LightSession {
   const joiner = createJoiner(limits.agent.joinedOutBytes);
   let call: Call | undefined;
   let attached = false;
@@ -149,14 +121,13 @@ function sessionOn(
   };
 
   return {
-    grant: SessionGrant.decode(noise.payload),
+    grant,
     attach(handlers) {
       const finish = (end: StreamEnd): void => {
         if (over) return;
         over = true;
         joiner.discard();
-        noise.send.wipe();
-        noise.receive.wipe();
+        wipe(noise);
         handlers.onEnd(end);
       };
       call = connection.call(SecureAgentServiceService.control.path, {

@@ -1,17 +1,12 @@
 /**
- * The gRPC channel to the service and the handshake on it. Its sessions are open but not attached yet: the Control
- * stream is in `stream.ts`, and `session-loop.ts` decides when to connect. Implements the agent's side of
+ * The gRPC channel to the service. Its sessions are open but not attached yet: the handshake is in `opening.ts`, the
+ * Control stream in `stream.ts`, and `session-loop.ts` decides when to connect. Implements the agent's side of
  * `docs/contract/agent-protocol.md#opensession`.
  */
-import { randomBytes } from 'node:crypto';
 import { Metadata, credentials } from '@grpc/grpc-js';
 import type { ServiceError as GrpcError } from '@grpc/grpc-js';
-import type { AgentKeys } from '../../channel/noise/control-psk.js';
-import { controlPrologue, initiate, sessionIdOf } from '../../channel/noise/handshake.js';
-import type { NoiseSession } from '../../channel/noise/handshake.js';
 import { SecureAgentServiceClient } from '../../gen/svc/control/v1/secure_agent_service.js';
-import { SessionGrant, SessionOffer } from '../../gen/svc/control/v1/session.js';
-import type { OpenSessionRequest, OpenSessionResponse } from '../../gen/svc/control/v1/session.js';
+import type { OpenSessionRequest, OpenSessionResponse, SessionGrant } from '../../gen/svc/control/v1/session.js';
 import type { Clock } from '../../kernel/clock.js';
 import { GrpcStatus } from '../../kernel/errors.js';
 import { formatHostPort } from '../../kernel/host-port.js';
@@ -20,6 +15,8 @@ import { err, ok } from '../../kernel/result.js';
 import type { Result } from '../../kernel/result.js';
 import { realityCredentials } from '../reality/credentials.js';
 import type { ControlEndpoint } from '../../channel/reality/endpoint.js';
+import { beginOpening, wipe } from './opening.js';
+import type { Identity, Opened, OpenRefusal } from './opening.js';
 import { attachStream } from './stream.js';
 import type { ControlStream, StreamHandlers } from './stream.js';
 
@@ -38,19 +35,10 @@ interface ClockOffset {
   milliseconds: number;
 }
 
-interface ControlClientOptions {
+interface ControlClientOptions extends Identity {
   readonly endpoint: ControlEndpoint;
-  readonly nodeId: string;
-  readonly keys: AgentKeys;
-  readonly agentVersion: string;
   readonly clock: Clock;
   readonly offset: ClockOffset;
-}
-
-/** Why a session was refused. The agent never treats it as final, because a refusal is not authenticated. */
-export interface OpenRefusal {
-  readonly status: number;
-  readonly detail: string;
 }
 
 export interface OpenedSession {
@@ -84,13 +72,6 @@ export function createControlClient(options: ControlClientOptions): ControlClien
     'grpc.keepalive_time_ms': keepaliveMs,
     'grpc.keepalive_timeout_ms': keepaliveTimeoutMs,
   });
-  const party = {
-    prologue: controlPrologue(options.nodeId),
-    psk: options.keys.psk,
-    localStatic: options.keys.nodeStatic,
-    remoteStatic: options.keys.servicePublic,
-  };
-
   const call = (request: OpenSessionRequest, signal: AbortSignal): Promise<OpenSessionResponse | GrpcError> =>
     new Promise((resolve) => {
       const deadline = Date.now() + openTimeoutMs;
@@ -102,49 +83,25 @@ export function createControlClient(options: ControlClientOptions): ControlClien
       signal.addEventListener('abort', cancel, { once: true });
     });
 
-  const attempt = async (signal: AbortSignal): Promise<Result<OpenedSession, OpenRefusal & { skewed: boolean }>> => {
-    const refuse = (status: number, detail: string, skewed = false) => err({ status, detail, skewed });
-    if (signal.aborted) return refuse(GrpcStatus.ABORTED, 'the agent is stopping');
-    const offer = SessionOffer.encode({
-      timestampMs: BigInt(Math.max(0, Math.round(clock.now() + offset.milliseconds))),
-      nonce: randomBytes(limits.agent.nonceBytes),
-      agentVersion: options.agentVersion,
-    }).finish();
-    const initiated = initiate(party, offer);
-    if (!initiated.ok) return refuse(GrpcStatus.INTERNAL, `handshake: ${initiated.error}`);
-    const answer = await call(
-      {
-        nodeId: options.nodeId,
-        protocolVersion: limits.agent.protocolVersion,
-        handshake: Buffer.from(initiated.value.message),
-      },
-      signal,
-    );
-    if (answer instanceof Error) {
-      initiated.value.discard();
-      const serverTime = serverTimeOf(answer);
-      if (answer.code === GrpcStatus.FAILED_PRECONDITION && serverTime !== undefined) {
-        offset.milliseconds = serverTime - clock.now();
-        return refuse(answer.code, "the agent's clock differs from the service's", true);
-      }
-      return refuse(answer.code, answer.details);
+  const attempt = async (signal: AbortSignal): Promise<Result<OpenedSession, OpenRefusal & { skewed?: true }>> => {
+    if (signal.aborted) return err({ status: GrpcStatus.ABORTED, detail: 'the agent is stopping' });
+    const opening = beginOpening(options, clock.now() + offset.milliseconds);
+    if (!opening.ok) return opening;
+    const answer = await call(opening.value.request, signal);
+    if (!(answer instanceof Error)) {
+      const finished = opening.value.finish(answer);
+      return finished.ok ? ok(openedSession(finished.value)) : finished;
     }
-    const finished = initiated.value.finish(answer.handshake);
-    if (!finished.ok)
-      return refuse(GrpcStatus.UNAUTHENTICATED, `the service failed to authenticate: ${finished.error}`);
-    const sessionId = sessionIdOf(finished.value.handshakeHash);
-    const grant = decodeGrant(finished.value.payload);
-    if (grant === undefined || !answer.sessionId.equals(sessionId)) {
-      wipe(finished.value);
-      return refuse(
-        GrpcStatus.INTERNAL,
-        'the grant does not parse, or the session id does not match the handshake hash',
-      );
+    opening.value.discard();
+    const serverTime = serverTimeOf(answer);
+    if (answer.code !== GrpcStatus.FAILED_PRECONDITION || serverTime === undefined) {
+      return err({ status: answer.code, detail: answer.details });
     }
-    return ok(openedSession(finished.value, sessionId, grant));
+    offset.milliseconds = serverTime - clock.now();
+    return err({ status: answer.code, detail: "the agent's clock differs from the service's", skewed: true });
   };
 
-  const openedSession = (noise: NoiseSession, sessionId: Uint8Array, grant: SessionGrant): OpenedSession => ({
+  const openedSession = ({ noise, sessionId, grant }: Opened): OpenedSession => ({
     grant,
     attach: (handlers) => attachStream(client.control(), noise, sessionId, handlers, clock),
     discard: () => wipe(noise),
@@ -153,26 +110,13 @@ export function createControlClient(options: ControlClientOptions): ControlClien
   return {
     async open(signal) {
       const first = await attempt(signal);
-      if (first.ok || !first.error.skewed) return first;
+      if (first.ok || first.error.skewed === undefined) return first;
       return attempt(signal);
     },
     close() {
       client.close();
     },
   };
-}
-
-function wipe(noise: NoiseSession): void {
-  noise.send.wipe();
-  noise.receive.wipe();
-}
-
-function decodeGrant(bytes: Uint8Array): SessionGrant | undefined {
-  try {
-    return SessionGrant.decode(bytes);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Reads the trailer of a refusal for clock skew: milliseconds since the Unix epoch, in decimal. */
