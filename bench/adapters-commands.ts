@@ -82,7 +82,7 @@ async function throughGateway(folder: string, outer: Outer, sizes: CommandSizes)
   }
 }
 
-/** The same for every service of a run: on a real server later ones read what the first has sealed. */
+/** Shared by all services of a run: on a real server, later ones read what the first has sealed. */
 const masterKey = randomBytes(32).toString('base64');
 
 async function overRest(folder: string, outer: Outer, sizes: CommandSizes): Promise<Figure> {

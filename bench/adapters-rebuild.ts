@@ -13,7 +13,7 @@ import { withFolder } from './stack.js';
 
 const longMs = 900_000;
 
-/** As `npm run projections:rebuild` starts it: what is folded lives for a segment, which a small young generation copies. */
+/** The flags of `npm run projections:rebuild`: folded documents live for a segment, and a small young generation would copy them. */
 const asTheCommand = ['--max-semi-space-size=64', '--min-semi-space-size=64'];
 
 export interface RebuildSizes {

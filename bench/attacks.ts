@@ -1,6 +1,6 @@
 /**
- * What a flood costs the service and a good agent: each attack in turn, on a service of its own, with a good agent that
- * connects once a second meanwhile. There is no floor; the first row is the service without an attack.
+ * The cost of each attack for the service, and for a good agent that connects once a second meanwhile. Each attack gets a
+ * new service. There is no floor; the first row is the service without an attack.
  */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -32,12 +32,12 @@ const rows: readonly ('none' | Attack)[] = [
   'heartbeats',
   ...floods,
 ];
-/** So that a hundred idle connections fill the listener, as twenty thousand would. */
+/** A hundred idle connections fill this listener. */
 const crowded = { SVC_MAX_CONNECTIONS: '100' };
-/** Memory that only a collection of everything frees must not grow, and nobody asks for a collection. */
+/** A small heap without requested collections, to see that garbage does not pile up. */
 const flooded = { NODE_OPTIONS: '--max-old-space-size=512' };
 const goodNodes = 4;
-/** Longer than a connection lives that a flood has left behind. */
+/** Longer than the leftover connections of a flood live. */
 const settledMs = 3_000;
 const accepted = 'svc_agent_connections_accepted_total';
 

@@ -1,7 +1,7 @@
 /**
- * What one command that touches one node costs in a fleet of 100, 1,000 and 10,000 nodes: an edit of an upstream that one
- * deployed chain uses, from the request until its answer, with one caller and with 32. The services of all sizes run at the
- * same time and are measured in turn, so the ratio of two sizes holds on any machine.
+ * The cost of a command that touches one node, in fleets of 100, 1,000 and 10,000 nodes, with one caller and with 32. The
+ * command edits an upstream of one deployed chain. All services run at the same time and are measured in turn, so the ratio
+ * of two sizes holds on any machine.
  */
 import { join } from 'node:path';
 import { median, rounded } from './figures.js';
@@ -22,7 +22,7 @@ interface Fleet {
 
 interface Cost {
   readonly cpuMs: number;
-  /** Until the answer, as a caller sees it. */
+  /** From the request to its answer. */
   readonly answerMs: number;
 }
 
@@ -37,7 +37,7 @@ export async function commandCost({ quick }: BenchOptions): Promise<Report> {
       // One more, to warm up.
       for (let round = -1; round < rounds; round += 1) {
         for (const [fleet, measured] of costs) {
-          // Opened for each round: the service closes connections on which nothing is asked while others are measured.
+          // Opened for each round, because the service closes idle connections while others are measured.
           const callers = await fleet.service.callers(count);
           const cost = await measure(fleet, callers, round < 0 && !quick ? warmUpMs : forMs);
           for (const caller of callers) caller.close();

@@ -12,7 +12,7 @@ import type { HttpCaller } from './http-caller.js';
 import type { BenchOptions } from './options.js';
 import { withFolder, withService } from './stack.js';
 
-/** The most first: its warm-up serves the other. */
+/** The larger count first: its warm-up serves the other. */
 const callerCounts = [64, 1];
 
 export async function commands({ quick }: BenchOptions): Promise<Report> {

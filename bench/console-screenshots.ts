@@ -1,10 +1,10 @@
 /**
- * The pictures of the console that `docs/console/README.md` shows, of a fleet of 3 nodes and one of 500.
+ * Takes the pictures of `docs/console/README.md`, with a fleet of 3 nodes and one of 500.
  *
  *   npm run console:screenshots [-- ROUTE…]
  *
- * Given routes of its router (`/nodes/$id`), it makes pictures of those instead, in `dist/console-pictures/`: of both fleets,
- * light and dark, wide and as narrow as a phone, for whoever changes a page to look at.
+ * Given routes (`/nodes/$id`), takes pictures of those pages instead, into `dist/console-pictures/`: of both fleets, light and
+ * dark, wide and phone-sized.
  */
 import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -102,7 +102,7 @@ async function take(browser: Browser, nodes: number, pictures: readonly Picture[
   }
 }
 
-/** Where the routes about one resource lead. @throws Error when there is no such route */
+/** Finds the addresses of routes about one resource. @throws Error when there is no such route */
 async function addressesOf(
   page: Page,
   pictures: readonly Picture[],
@@ -120,7 +120,7 @@ async function addressesOf(
 /** `/nodes/$id` is `nodes-id`. */
 const nameOf = (route: string): string => route.replaceAll('$', '').split('/').filter(Boolean).join('-') || 'overview';
 
-/** As WebP, which pictures of text need a third of PNG for. @throws Error when a plot on the page could not be drawn */
+/** As WebP, which takes a third of PNG for text. @throws Error when a plot on the page could not be drawn */
 async function picture(page: Page): Promise<Buffer> {
   await settled(page);
   if ((await page.getByText('could not be drawn').count()) > 0) throw new Error(`${page.url()} lacks its plots`);

@@ -1,7 +1,6 @@
 /**
- * The console in Chromium against the service with 10,000 nodes: the overview's answer and its page, the first row of the
- * list, its rows in the document and the longest task while it scrolls and turns pages, the time from a change by somebody
- * else to the change on the page, and the compressed sizes of the first load and of each page.
+ * The console in Chromium with 10,000 nodes: the overview's answer and page, the list's first row, its rows in the document,
+ * the longest task while it scrolls and turns pages, how soon a change by somebody else shows, and compressed sizes.
  */
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -123,7 +122,7 @@ async function changeMs({ admin }: BenchService, page: Page, nodeId: string, rou
   return spread(taken);
 }
 
-/** As a browser gets them, by Brotli: the first load, and what each page adds. */
+/** Brotli sizes of the first load, and of what each page adds. */
 function sizes(): Record<string, Figure> {
   const assets = join(built, 'assets');
   const kib = (name: string): number => readFileSync(join(assets, `${name}.br`)).length / 1024;

@@ -1,7 +1,7 @@
 /**
- * What readers of the event feed cost: a thousand idle streams while no command runs, in memory and processor time; then 900
- * streams whose filters match nothing and 100 that get everything, of 63 users from several addresses, while 500 commands a
- * second are carried out. Beside it the same commands without any stream.
+ * The cost of readers of the event feed: a thousand idle streams while no command runs, in memory and processor time; then 900
+ * streams whose filters match nothing and 100 that get everything, of 63 users from several addresses, at 500 commands a
+ * second; and the same commands without streams.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRestClient } from '../scripts/stack/rest-client.js';
@@ -26,7 +26,7 @@ export async function events({ quick }: BenchOptions): Promise<Report> {
   const seconds = quick ? 5 : 20;
   const figures = await withService({ env: collectable }, async (service): Promise<Record<string, Figure>> => {
     const tokens = await tokensOf(service);
-    // A round that is not measured: the first thousand connections also cost what all later ones share.
+    // Not measured: the first thousand connections also pay for what later ones share.
     await withReaders(service, tokens, 0, () => delay(1_000));
     await runCommands(service, quick ? 1 : warmUpMs / 1000);
     await delay(3_000);
@@ -52,7 +52,7 @@ export async function events({ quick }: BenchOptions): Promise<Report> {
   return { bench: 'events', figures };
 }
 
-/** Tokens of users that are made for it; each signs in from an address of its own. */
+/** Tokens of new users, each signed in from a different address. */
 async function tokensOf({ admin, process }: BenchService): Promise<readonly string[]> {
   const tokens: string[] = [];
   for (let index = 0; index < users; index += 1) {
@@ -144,7 +144,7 @@ async function busyFigures(
     reading: streams.reading,
     commands: result.answers.length,
     commands_per_second: rounded(result.perSecond),
-    // Of those that are looked at closely; the readers of nothing come behind the others.
+    // Of the watched readers only; those whose filters match nothing come last.
     events_of_a_reader: Math.min(...counts.filter((count) => count > 0)),
     readers_with_the_same_bytes: alike + 1,
     cores_of_the_readers: rounded(readersSeconds / seconds),
@@ -158,7 +158,7 @@ async function busyFigures(
 
 let made = 0;
 
-/** Creates upstreams at a steady rate. Each is named by the time at which it is sent. */
+/** Creates upstreams at a steady rate, each named after its sending time. */
 async function runCommands(
   service: BenchService,
   seconds: number,

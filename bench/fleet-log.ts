@@ -34,7 +34,7 @@ function shapeFor(events: number): FleetShape {
 }
 
 export const nodeId = (index: number): string => uuidFromName(`bench-node-${index}`);
-/** Of the upstream that only chain `index` uses, where a fleet has as many of both. */
+/** The upstream that only chain `index` uses, if the fleet has as many upstreams as chains. */
 export const upstreamId = (index: number): string => uuidFromName(`bench-upstream-${index}`);
 const chainId = (index: number): string => uuidFromName(`bench-chain-${index}`);
 const actor = { type: 'user', id: uuidFromName('bench-user'), name: 'operator' } as const;
@@ -126,7 +126,7 @@ function* commandsOf(shape: FleetShape): Generator<FleetCommand, void, void> {
   }
 }
 
-/** Of the upstream that the chain of every node uses. */
+/** The upstream that all nodes' chains share. */
 export const sharedUpstreamId = uuidFromName('bench-shared-upstream');
 
 /** Nodes with a deployed chain to one upstream; the first `own` also have one to an upstream of their own. */
@@ -165,18 +165,18 @@ function* commandsOfAgents(nodes: number, own: number): Generator<FleetCommand, 
   }
 }
 
-/** An empty log, and the chain that its commands are links of. */
+/** An empty log and its log chain. */
 export interface BenchLog {
   readonly eventStore: EventStore;
   readonly logChain: Pick<LogChain, 'link'>;
 }
 
-/** Appends that may wait for their flush at the same time. */
+/** How many appends may wait for their flush at the same time. */
 const inFlight = 32;
 
 /**
  * Fills an empty store with `events` events of `svc-fleet`, in appends as large as the gateway's.
- * @param shape of the fleet; by the number of events when absent
+ * @param shape by default, derived from the number of events
  * @throws Error when a command is refused or an append is not written
  */
 export function writeFleetLog(log: BenchLog, events: number, shape: FleetShape = shapeFor(events)): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * What ten thousand agents cost: to connect, to come back after a kill -9, in memory, for edits that touch one node or all,
- * and for full heartbeats. Floor: bare grpc-js with as many connections and the same bytes, in the same run. `--only ROW`
+ * The cost of ten thousand agents: connecting, reconnecting after a kill -9, memory, edits that touch one node or all, and
+ * full heartbeats. Floor: bare grpc-js with as many connections and the same bytes, in the same run. `--only ROW`
  * measures one row.
  */
 import { readFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ import { until, withWorld } from './fleet/world.js';
 import type { World } from './fleet/world.js';
 import type { BenchOptions } from './options.js';
 
-/** Files of a process besides its connections. */
+/** Open files of a process besides its connections. */
 const otherFiles = 500;
 
 export async function fleet(options: BenchOptions): Promise<Report> {

@@ -1,5 +1,5 @@
 /**
- * What history costs: processor time of telemetry for each heartbeat with history and without, as the share of a core that
+ * The cost of history: processor time of telemetry for each heartbeat with history and without, as the share of a core that
  * it adds to a fleet, and the disk of a node with a chain and an upstream after 31 days. In this process, on the embedded
  * read store and a clock that the benchmark moves.
  */

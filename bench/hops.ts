@@ -152,7 +152,7 @@ async function round({ clients, pids }: Way, { mebibytes, visits }: Amounts): Pr
   };
 }
 
-/** Some at once, until there were so many. */
+/** Several at a time, up to a total. */
 async function several(count: number, act: () => Promise<void>): Promise<void> {
   let left = count;
   const one = async (): Promise<void> => {

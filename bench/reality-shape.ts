@@ -1,5 +1,5 @@
 /**
- * REALITY as somebody on the way sees it: handshakes of agents beside those of strangers with hellos of the same browser, through
+ * REALITY as an observer on the path sees it: handshakes of agents beside those of strangers with hellos of the same browser, through
  * the same listener to the same target. How long the records of both are, and when the first byte of the answer comes.
  */
 import { spawn } from 'node:child_process';
@@ -39,7 +39,7 @@ interface Seen {
 
 interface Front {
   readonly port: number;
-  /** What the next connection saw, once it is closed. */
+  /** The observation of the next connection, once it is closed. */
   next(): Promise<Seen>;
   close(): void;
 }

@@ -53,7 +53,7 @@ function routesOf(nodeId: string): readonly Route[] {
   ];
 }
 
-/** What the service answers, for the floor to return the same. */
+/** The service's answer, which the floor returns too. */
 async function answerOf(service: BenchService, route: Route): Promise<BareAnswer> {
   const { method, path, status } = route;
   const body = route.body();

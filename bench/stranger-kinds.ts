@@ -1,4 +1,4 @@
-/** What connections without a key do: `processes/strangers.ts` makes them, `strangers.ts` measures what each kind holds. */
+/** Kinds of connections without a key: `processes/strangers.ts` opens them, `strangers.ts` measures their memory. */
 export const kinds = [
   'silent',
   'proxy_header_cut_off',

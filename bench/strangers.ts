@@ -16,7 +16,7 @@ import { memoryOf, metricsOf, residentBytes, withService } from './stack.js';
 import type { BenchService } from './stack.js';
 
 const balancer = '127.0.0.2';
-/** What the contract allows, in KiB. */
+/** The contract's limit. */
 const allowedKib = 32;
 /** Longer than the looks at what a connection without a session costs, shorter than the time for first bytes. */
 const settledMs = 2_500;

@@ -1,7 +1,7 @@
 /**
- * The longest turn of the event loop that each kind of request takes, with 10,000 nodes, 2,000 upstreams and 20,000 chains of which no agent
- * is connected. The aim is 50 ms of processor time of the main thread; the time on the clock is that of the machine too. What only reads
- * is asked three times, and the first does not count: it compiles. `--only` names the requests to measure, by their beginnings.
+ * The longest turn of the event loop for each kind of request, with 10,000 nodes, 2,000 upstreams and 20,000 chains, and no
+ * agent connected. The aim is 50 ms of processor time of the main thread; wall-clock time also depends on the machine. Reads are
+ * sent three times, and the first does not count, because Node compiles then. `--only` selects requests by their beginnings.
  */
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';

@@ -17,7 +17,7 @@ function newest(path) {
   return Math.max(...readdirSync(path).map((name) => newest(join(path, name))));
 }
 
-/** Of the repository; it states the version. */
+/** The repository's package.json, which states the version. */
 const manifest = join(dirname(folder), 'package.json');
 
 function upToDate() {
@@ -30,7 +30,7 @@ function upToDate() {
 /** Packages in CommonJS expect `require`. */
 const banner = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
 
-/** @throws Error without the packages of development */
+/** @throws Error when the development packages are not installed */
 export async function buildCli() {
   if (upToDate()) return;
   const { build } = await import('esbuild');
@@ -47,7 +47,7 @@ export async function buildCli() {
   });
 }
 
-/** A machine that only runs the service installs the packages of the command line no more than it builds it. */
+/** A machine that only runs the service lacks these packages, and does not build the command line. */
 function isInstalled() {
   const { devDependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   const { paths } = createRequire(import.meta.url).resolve;

@@ -13,7 +13,7 @@ const startMs = 30_000;
 /** Tests run as root, in containers with a small /dev/shm. */
 const args = ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'];
 
-/** @returns undefined, after a loud word, where no browser runs */
+/** @returns undefined, after a warning, where no browser runs */
 export async function openBrowser(): Promise<Browser | undefined> {
   const reasons: string[] = [];
   for (const launch of [launchPackaged, launchOfTheSystem]) {
@@ -28,8 +28,8 @@ export async function openBrowser(): Promise<Browser | undefined> {
 }
 
 /**
- * A person's context, as a browser has one for each profile. Its formats are English, as the console's words are: a browser
- * without a language of its own calls it `en-US@posix` where the environment has none, which `Intl` refuses.
+ * A browser context with English formats, like the console's texts. Without an explicit language, a browser may use
+ * `en-US@posix`, which `Intl` refuses.
  */
 export function openContext(browser: Browser, options: BrowserContextOptions): Promise<BrowserContext> {
   return browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options });

@@ -36,7 +36,7 @@ const [rejecting, gone] = [3, 4];
 const host = '127.0.0.1';
 const withinMs = 60_000;
 
-/** @throws Error when the service refuses something, or an agent does not come */
+/** @throws Error when the service refuses something, or an agent stays away */
 export async function fillFleet({ rest, controlEndpoint, nodes: count }: FleetOptions): Promise<FilledFleet> {
   const make = <T extends Made>(path: string, body: object): Promise<T> => rest.call<T>('POST', path, body);
   const agents: RunningProgram[] = [];
@@ -158,7 +158,7 @@ interface Rest {
   readonly policyPort: number;
 }
 
-/** What carries nothing here. The reference agent runs no networks and no routes, so those are not enabled. */
+/** Resources without traffic. Networks and routes are disabled, because the reference agent does not run them. */
 async function makeTheRest(rest: RestClient, { members, cover, edge, port, policyPort }: Rest): Promise<void> {
   const make: Make = (path, body) => rest.call('POST', path, body);
   const [hub, ...others] = members.map(({ nodeId }) => nodeId);

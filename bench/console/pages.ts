@@ -1,12 +1,12 @@
 /**
- * Every page of the console, by its own router: a page that is added is among them without a line. The addresses of pages
- * about one resource are found as a person finds them, by the links of other pages.
+ * All pages of the console, read from its router, so that new pages are included. The addresses of pages about one resource
+ * come from the links of other pages.
  */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { openContext } from './browser.js';
 
 export interface ConsolePage {
-  /** As the router has it: `/nodes/$id`. */
+  /** The router's pattern, such as `/nodes/$id`. */
   readonly route: string;
   /** Below `/console`. */
   readonly address: string;
@@ -33,25 +33,25 @@ export async function openSignedIn(
   return page;
 }
 
-/** Goes to an address of the console and waits until it shows what it has. */
+/** Opens an address of the console and waits until its content shows. */
 export async function visit(page: Page, address: string): Promise<void> {
   await page.goto(`/console${address}`);
   await settled(page);
 }
 
-/** Waits until a page has its heading, or says what is wrong, and loads nothing more. */
+/** Waits until a page shows its heading or an error, and has finished loading. */
 export async function settled(page: Page): Promise<void> {
   await page.locator('h1, .mantine-Alert-root').first().waitFor();
   const loading = '[aria-busy=true], .mantine-Skeleton-root, .mantine-Loader-root, .mantine-LoadingOverlay-root';
   await page.locator(loading).first().waitFor({ state: 'detached' });
 }
 
-/** How many pages are looked at for links. */
+/** How many pages are searched for links. */
 const visitsMax = 200;
 
 /**
- * The pages of the router, those about one resource with an address that some page links to.
- * @throws Error naming routes to which no link leads
+ * All pages; those about one resource with an address that another page links to.
+ * @throws Error naming routes that no page links to
  */
 export async function consolePages(page: Page): Promise<readonly ConsolePage[]> {
   await settled(page);
@@ -61,7 +61,7 @@ export async function consolePages(page: Page): Promise<readonly ConsolePage[]> 
   const open = new Set(routes.filter((route) => !found.has(route)));
   const routeOf = (address: string): string | undefined =>
     routes.find((route) => route === address) ?? routes.find((route) => patternOf(route).test(address));
-  // First those that are new pages, then others of the same kind: not every resource has all links.
+  // New pages first, then others of the same kind, because not every resource has all links.
   const waiting = [...found.values()];
   const others: string[] = [];
   const seen = new Set(waiting);

@@ -1,6 +1,6 @@
 /**
- * A day of history for pictures, which a fleet that began a minute ago does not have: invented, with more traffic by day than
- * by night and a short outage. It stands in for the answers of the service, and for nothing else on the page.
+ * An invented day of history for pictures of a new fleet, with more traffic by day than by night and a short outage. Replaces
+ * the service's answers about history, and nothing else.
  */
 import type { Page } from 'playwright-core';
 
@@ -9,7 +9,7 @@ const slotsOfDay = 288;
 /** Slots in which the node was away. */
 const outage = { from: 100, to: 103 } as const;
 
-/** From now on the page gets the invented day wherever it asks for history. */
+/** Answers the page's requests for history with the invented day. */
 export async function showInventedPast(page: Page): Promise<void> {
   await page.route(/\/api\/.*\/history(\?|$)/, (route) =>
     route.fulfill({

@@ -90,7 +90,7 @@ export async function editOne(world: World, { own, rounds }: Extent): Promise<Fi
   });
 }
 
-/** Edits that touch all nodes, while somebody reads over REST. */
+/** Edits that touch all nodes, with concurrent REST reads. */
 export async function editAll(world: World, { agents, rounds }: Extent): Promise<Figures> {
   const everyone = world.groups.flatMap(({ ids }) => ids);
   const [walls, cpus, lags, reads]: [number[], number[], number[], number[]] = [[], [], [], []];
@@ -177,7 +177,7 @@ export async function killed(world: World, { agents }: Extent): Promise<Figures>
   const [cpu, after] = [await world.cpu(), await world.counts()];
   await allConverged(world, agents);
   return {
-    // How long the agents' processes take to see the end of their connections, which is no time of the service.
+    // Until the agents' processes notice the lost connections, which is not the service's time.
     gone_s: gone,
     ready_s: ready,
     until_all_are_back_s: back,

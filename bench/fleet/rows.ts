@@ -1,4 +1,4 @@
-/** What the benchmark of fleets measures, and how much of it. */
+/** The rows of the fleet benchmark, and their sizes. */
 import type { BenchOptions } from '../options.js';
 
 const rows = ['connect', 'memory', 'one', 'all', 'heartbeats', 'kill'] as const;

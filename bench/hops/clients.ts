@@ -8,7 +8,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 
 export interface Clients {
-  /** Moves so many MiB over one client. */
+  /** Moves this many MiB over one client. */
   move(mebibytes: number): Promise<void>;
   /** Comes as a new client, is served with a few bytes, and leaves. */
   visit(): Promise<void>;
@@ -95,7 +95,7 @@ async function asked(port: number): Promise<UdpSocket> {
   return socket;
 }
 
-/** An echo over UDP. What is lost is made up for. */
+/** An echo over UDP; lost datagrams are resent. */
 export function udpClients(port: number): Clients {
   return {
     async move(mebibytes) {

@@ -7,7 +7,7 @@ import { withInstallation } from '../installation.js';
 const [dataDir = ''] = process.argv.slice(2);
 
 export type WrittenFleet =
-  /** What creates and deploys it, and nothing after that. */
+  /** Only its creation and deployment, without later edits. */
   | { readonly shape: FleetShape }
   /** Nodes for agents; this many of them have an upstream of their own. */
   | { readonly nodes: number; readonly own: number };

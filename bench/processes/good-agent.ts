@@ -31,7 +31,7 @@ answerParent({
   start(agent: GoodAgent) {
     void attempts(agent);
   },
-  /** What happened since the last question. */
+  /** The attempts since the last call. */
   result(): Attempts {
     const attemptsUntilNow = { took, failed };
     [took, failed] = [[], []];

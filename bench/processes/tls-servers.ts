@@ -68,7 +68,7 @@ answerParent({
     await once(server, 'listening');
     return (server.address() as AddressInfo).port;
   },
-  /** What came so far, and the processor time of this process, in milliseconds. */
+  /** Bytes received so far, and this process's processor time in milliseconds. */
   state() {
     const { user, system } = process.cpuUsage();
     return { bytes, accepted, cpuMs: (user + system) / 1000 };

@@ -1,9 +1,9 @@
-/** What an agent needs in its environment to reach the service. Pure. */
+/** The environment file of an agent. Pure. */
 
 /** Noise replaces TLS, so the scheme is http although the session is encrypted. */
 export const agentEndpoint = (server: string): string => `http://${new URL(server).hostname}:8443`;
 
-/** The environment file of an agent. @param psk the line is left to the reader without one */
+/** @param psk without it, the file has a comment in its place */
 export function environmentOf(nodeId: string, endpoint: string, psk: string | undefined): string {
   const secret =
     psk === undefined

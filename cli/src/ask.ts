@@ -1,4 +1,4 @@
-/** Questions to a person. Without a terminal there are none: the option that answers is named instead. */
+/** Asks a person on a terminal. Without a terminal, the failure names the option that answers instead. */
 import { stdin, stdout, stderr } from 'node:process';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
@@ -16,7 +16,7 @@ function answerTo(question: string, { echo }: { readonly echo: boolean }): Promi
       },
     });
     const lines = createInterface({ input: stdin, output, terminal: true, historySize: 0 });
-    // Behind the interface: from here on keys are read one by one.
+    // The interface must exist first: from then on, keys are read one by one.
     stderr.write(question);
     lines.setPrompt(question);
     let answer: string | undefined;

@@ -1,6 +1,6 @@
 /**
- * Where `svcctl` is signed in: named contexts in a file that only its owner can read. `SVC_SERVER` with `SVC_TOKEN` stand
- * before it. Implements `docs/contract/automation.md#the-command-line-svcctl`.
+ * Where `svcctl` is signed in: named contexts in a file that only its owner can read. `SVC_SERVER` with `SVC_TOKEN`
+ * override them. Implements `docs/contract/automation.md#the-command-line-svcctl`.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -13,13 +13,13 @@ export interface Context {
   readonly server: string;
   readonly user: string;
   readonly token: string;
-  /** Of a token that `login` has made; `logout` deletes it. */
+  /** The id of a token that `login` created; `logout` deletes it. */
   readonly token_id?: string;
   readonly token_name?: string;
-  /** RFC 3339; absent for a token that never expires, or whose end is not known. */
+  /** RFC 3339; absent for a token that never expires, or whose expiry is unknown. */
   readonly expires_at?: string;
   readonly ca_file?: string;
-  /** Its token may go over plain http. */
+  /** Whether the token may go over plain http. */
   readonly insecure?: true;
 }
 
@@ -47,7 +47,7 @@ export function readContexts(): Contexts {
   }
 }
 
-/** Writes all of it or nothing, readable by its owner alone. */
+/** Writes atomically, readable only by its owner. */
 export function writeContexts(contexts: Contexts): void {
   const path = configFile();
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -56,7 +56,7 @@ export function writeContexts(contexts: Contexts): void {
   renameSync(fresh, path);
 }
 
-/** The context that a command works with. @throws Failure usage, or not signed in */
+/** The context that a command uses. @throws Failure usage, or not signed in */
 export function chosenContext(named: string | undefined): Context & { readonly name: string | null } {
   const [server, token] = [env['SVC_SERVER'] ?? '', env['SVC_TOKEN'] ?? ''];
   if ((server === '') !== (token === '')) {

@@ -1,14 +1,14 @@
-/** What ends a command: an exit code and one line. Implements `docs/contract/automation.md#the-command-line-svcctl`. */
+/** How a command ends: an exit code and one line. Implements `docs/contract/automation.md#the-command-line-svcctl`. */
 
 export const exitCodes = {
   done: 0,
   /** Refused by the service, declined, rejected by a node, offline, or changed by somebody else meanwhile. */
   refused: 1,
-  /** There are changes: `plan` and `drift`. */
+  /** `plan` and `drift` found changes. */
   changes: 2,
   /** A missing option or file, or a wrong one. */
   usage: 3,
-  /** The service cannot be reached, or is not who it says. */
+  /** The service cannot be reached, or is not trusted. */
   unreachable: 4,
   notSignedIn: 5,
 } as const;
@@ -18,11 +18,11 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 /** Ends the command. */
 export class Failure extends Error {
   readonly exitCode: ExitCode;
-  /** Under which the service's log holds the cause. */
+  /** Identifies the request in the service's log. */
   readonly requestId: string | null;
-  /** Of an answer of the service; 0 without one. */
+  /** HTTP status of the answer; 0 without one. */
   readonly status: number;
-  /** How long the service asks to wait before another try. */
+  /** How long the service asks to wait before a retry. */
   readonly retryAfterMs: number;
 
   constructor(

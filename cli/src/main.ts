@@ -1,6 +1,6 @@
 /**
- * `svcctl`, the command line of the gateway control service: everything that it does goes through the public API. Nothing of the
- * service is imported. Implements `docs/contract/automation.md#the-command-line-svcctl`.
+ * `svcctl`, the command line of the gateway control service: it uses only the public API, and imports
+ * nothing of the service. Implements `docs/contract/automation.md#the-command-line-svcctl`.
  */
 import { argv, stderr, stdout } from 'node:process';
 import { CommanderError } from 'commander';
@@ -8,14 +8,14 @@ import { Failure, exitCodes } from './exit.js';
 import { sayFailure, tellUntold } from './output.js';
 import { createProgram } from './program.js';
 
-// A reader that goes away, such as `head`, ends the command and is no failure.
+// A reader that closes early, such as `head`, ends the command without a failure.
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (tellUntold()) process.exit(exitCodes.refused);
   if (error.code === 'EPIPE') process.exit(process.exitCode ?? exitCodes.done);
   sayFailure(new Failure(exitCodes.refused, `the output cannot be written: ${error.message}`));
   process.exit(exitCodes.refused);
 });
-// Nobody is left to tell.
+// No reader is left.
 stderr.on('error', () => undefined);
 
 try {
@@ -24,9 +24,9 @@ try {
   process.exitCode = exitCodeOf(error);
   if (tellUntold()) process.exitCode = exitCodes.refused;
 }
-// What a slow reader has not taken yet would be lost with the process.
+// Lets a slow reader take the rest before the process ends.
 await Promise.all([stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))));
-// A stream that is still open, as that of top, does not keep the process.
+// An open stream, such as that of top, must not keep the process alive.
 process.exit(process.exitCode ?? exitCodes.done);
 
 function exitCodeOf(error: unknown): number {

@@ -1,4 +1,4 @@
-/** Options that several commands have, and how what is given to them is read. */
+/** Options that several commands share, and how their values are read. */
 import { Option } from 'commander';
 import { usage } from './exit.js';
 import { formats } from './output.js';
@@ -20,7 +20,7 @@ export function filtersOf(given: readonly string[]): Record<string, string | rea
   const query = new Map<string, readonly string[]>();
   for (const one of given) {
     const [field, value] = pair(one, '--filter');
-    // A key with it would be one that nobody uses, and the list be empty without a word.
+    // A typo in the field would silently give an empty list.
     if (field === 'label' && /^[^:]*=/.test(value)) {
       throw usage(`--filter ${one}: expected label=key:value, or label=key`);
     }

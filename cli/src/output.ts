@@ -1,6 +1,6 @@
 /**
- * What commands print. Names come from other people: control characters in them are escaped, so that none moves a cursor or
- * hides a line. Colours only on a terminal, and none with `NO_COLOR`.
+ * The output of commands. Names come from other people: control characters in them are escaped, so that none moves the cursor
+ * or hides a line. Colours only on a terminal, and none with `NO_COLOR`.
  */
 import { fstatSync, statSync, writeSync } from 'node:fs';
 import process, { env, stderr, stdout } from 'node:process';
@@ -26,7 +26,7 @@ export const paint = (colour: Colour, text: string): string =>
 // oxlint-disable-next-line no-control-regex -- the characters that are escaped
 const control = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-/** Text of somebody else in one line. @param nothing stands for none */
+/** Untrusted text as one line. @param nothing shown for an empty value */
 export function shown(value: unknown, nothing = '–'): string {
   if (value === null || value === undefined || value === '') return nothing;
   const text = typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value);
@@ -44,18 +44,18 @@ export async function write(text: string): Promise<void> {
 
 export const line = (text: string): Promise<void> => write(`${text}\n`);
 
-/** Secrets that are shown this once and have not reached a reader yet. */
+/** Secrets that are shown once and have not been read yet. */
 const untold = new Set<string>();
 
-/** Holds lines that are shown this once: however the command ends from here on, they reach the person. */
+/** Remembers lines that are shown once: they are printed however the command ends. */
 export function holdSecrets(lines: readonly string[]): void {
   for (const text of lines) untold.add(text);
 }
 
-/** Prints lines that are shown this once: to stderr when nobody reads stdout. */
+/** Prints lines that are shown once: to stderr when stdout has no reader. */
 export async function tellSecrets(lines: readonly string[]): Promise<void> {
   holdSecrets(lines);
-  // What is closed at the start leads there as well.
+  // A stdout that was closed at the start is /dev/null as well.
   if (leadsNowhere()) {
     tellUntold();
     return;
@@ -71,7 +71,7 @@ export async function tellSecrets(lines: readonly string[]): Promise<void> {
   tellUntold();
 }
 
-/** Whether stdout is the device that swallows everything. */
+/** Whether stdout is /dev/null. */
 function leadsNowhere(): boolean {
   try {
     const [out, nowhere] = [fstatSync(1), statSync('/dev/null')];
@@ -81,7 +81,7 @@ function leadsNowhere(): boolean {
   }
 }
 
-/** Writes what has not reached anybody to stderr, at once. @returns whether there was anything */
+/** Writes unread secrets to stderr, synchronously. @returns whether there were any */
 export function tellUntold(): boolean {
   const left = [...untold];
   untold.clear();
@@ -90,12 +90,12 @@ export function tellUntold(): boolean {
   return left.length > 0;
 }
 
-/** To the person, beside the output. */
+/** A message on stderr. */
 export function say(text: string): void {
   stderr.write(`${text}\n`);
 }
 
-/** As YAML that reads back the same: texts with control characters are quoted, and those escaped. */
+/** YAML that reads back the same: texts with control characters are quoted and escaped. */
 export function yamlOf(value: unknown): string {
   const document = new Document(value, { version: '1.2' });
   visit(document, {
@@ -115,14 +115,14 @@ export async function printValue(value: unknown, format: 'json' | 'yaml'): Promi
   await write(format === 'json' ? `${jsonOf(value)}\n` : yamlOf(value));
 }
 
-/** What is a list of one page. */
+/** A list of one page. */
 export async function* once<T>(page: T): AsyncGenerator<T> {
   yield page;
 }
 
 /**
- * A list that is printed as it comes, a page at a time. The widths of a table are those of its first page.
- * @param nameOf what `-o name` prints
+ * Prints a list page by page. The first page determines the widths of a table.
+ * @param nameOf for `-o name`
  */
 export async function printList(
   pages: AsyncIterable<readonly Row[]>,
@@ -173,10 +173,10 @@ export async function printList(
   }
 }
 
-/** Undefined for what is no terminal, or does not say. */
+/** Undefined if stdout is not a terminal, or its width is unknown. */
 export const terminalWidth = (): number | undefined => stdout.columns || undefined;
 
-/** The one line of a failure: the service's own sentence, and the id under which its log has more. */
+/** Prints a failure as one line, with the id of the request in the service's log. */
 export function sayFailure({ message, requestId }: Failure): void {
   say(`svcctl: ${shown(message)}${requestId === null ? '' : ` (request ${requestId})`}`);
 }

@@ -1,6 +1,6 @@
 /**
- * Listener policies as a resource. The API has no list of them and no ids: they stand in the port table, and one is called by its
- * listener, as plans call it: `edge-1/tcp/0.0.0.0/443`.
+ * Listener policies as a resource. The API has neither a list nor ids for them: they are in the port table, and their name is
+ * that of their listener, as in plans: `edge-1/tcp/0.0.0.0/443`.
  */
 import { usage } from './exit.js';
 import type { Row } from './output.js';
@@ -10,7 +10,7 @@ import { dataOf } from './service.js';
 const path = '/api/nodes/ports/policies';
 type Query = Readonly<Record<string, string | readonly string[]>>;
 
-/** All of them, on one page. @throws Failure */
+/** All policies, on one page. @throws Failure */
 export async function* pagesOfPolicies(api: Api, query: Query): AsyncGenerator<readonly Row[]> {
   const { nodes, items } = await dataOf(api.GET('/api/nodes/ports', { params: { query: query as never } }));
   const names = new Map(nodes.map(({ id, name }) => [id, name]));
@@ -26,7 +26,7 @@ export async function* pagesOfPolicies(api: Api, query: Query): AsyncGenerator<r
     }));
 }
 
-/** The fields that a name stands for. @throws Failure usage */
+/** Parses a name. @throws Failure usage */
 export async function listenerOf(api: Api, name: string): Promise<Row> {
   const [, node, transport, listenAddr, listenPort] = /^(.+)\/(tcp|udp)\/([^/]+)\/([0-9]{1,5})$/.exec(name) ?? [];
   if (node === undefined) throw usage(`${name}: expected a listener, such as edge-1/tcp/0.0.0.0/443`);

@@ -1,6 +1,6 @@
 /**
- * The resources of the API by the names that a person types, and the requests about one. One table serves get, create, edit,
- * delete and completion.
+ * The resources of the API by their names on the command line, and the requests about them. One table serves get, create,
+ * edit, delete and completion.
  */
 import { randomUUID } from 'node:crypto';
 import { Failure, exitCodes, usage } from './exit.js';
@@ -10,7 +10,7 @@ import { deletePolicy, listenerOf, pagesOfPolicies, savePolicy } from './policie
 import type { Api, paths } from './service.js';
 import { dataOf, doneOf } from './service.js';
 
-/** What all lists of the API have in common: the type stands for each of them. */
+/** Stands for every list of the API, because all have the same form. */
 const anyList = '/api/nodes';
 const anyOne = '/api/nodes/{id}';
 
@@ -19,12 +19,12 @@ export interface ResourceType {
   readonly aliases: readonly string[];
   readonly path: string;
   readonly columns: readonly Column[];
-  /** Of the list, by the API. */
+  /** The API's filters for the list. */
   readonly filters: readonly string[];
   readonly nameField: 'name' | 'username';
-  /** It has no id and no address of its own: see `policies.ts`. */
+  /** It has no id and no URL: see `policies.ts`. */
   readonly ofListener?: true;
-  /** An API token may not change it: the password is asked for anew. */
+  /** An API token may not change it: the password is asked for again. */
   readonly byPerson?: true;
 }
 
@@ -51,7 +51,7 @@ const count = (title: string, field: string): Column => ({
   of: (row) => (Array.isArray(row[field]) ? row[field].length : row[field]),
 });
 
-/** Filters of a list, checked against the published document. */
+/** Filters of a list; the compiler checks them against the published document. */
 const filtersIn = <Path extends keyof Lists>(_path: Path, ...filters: readonly FilterOf<Path>[]): readonly string[] =>
   filters;
 
@@ -221,10 +221,10 @@ const types: readonly ResourceType[] = [
 
 export const auditFilters = filtersIn('/api/audit', 'actor', 'action', 'resource_type', 'resource_id', 'from', 'to');
 
-/** Every word for a type, for help and completion. */
+/** All types, for help and completion. */
 export const typeNames: readonly string[] = types.map(({ plural }) => plural);
 
-/** The filters of each type, a line each. */
+/** One line of filters per type. */
 export const filterHelp = (): string =>
   ['Filters:', ...types.map(({ plural, filters }) => `- ${plural}: ${filters.join(', ')}`)].join('\n');
 
@@ -238,7 +238,7 @@ export function typeOf(word: string): ResourceType {
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const pageSize = 200;
 
-/** A filter that is given several times has a list. */
+/** A repeated filter becomes a list. */
 export type Query = Readonly<Record<string, string | readonly string[]>>;
 
 /** All pages of a list. @param query the API's own filters @throws Failure */
@@ -268,14 +268,14 @@ export async function firstPageOf(
 }
 
 export interface Found {
-  /** The name, where there is no id. */
+  /** The name if there is no id. */
   readonly id: string;
   readonly name: string;
   readonly fields: Row;
   readonly etag: string | null;
 }
 
-/** The resource of a name or an id. @throws Failure when there is none */
+/** Finds a resource by name or id. @throws Failure when there is none */
 export async function findOne(api: Api, type: ResourceType, nameOrId: string): Promise<Found> {
   if (type.ofListener === true) return findPolicy(api, type, nameOrId);
   const wanted = uuid.test(nameOrId) ? nameOrId : await idOfName(api, type, nameOrId);
@@ -294,7 +294,7 @@ async function findPolicy(api: Api, { plural, path }: ResourceType, wanted: stri
   throw refused(`none of the ${plural} is of the listener ${wanted}`);
 }
 
-/** @param called the name; undefined when the fields have it @returns the new resource @throws Failure */
+/** @param called the name; undefined if it is among the fields @returns the new resource @throws Failure */
 export async function createOne(
   api: Api,
   { path, nameField, ofListener }: ResourceType,
@@ -333,7 +333,7 @@ export async function deleteOne(api: Api, { path, ofListener }: ResourceType, fo
 
 const paramsOf = ({ id: of, etag }: Found) => ({ path: { id: of }, header: etag === null ? {} : { 'if-match': etag } });
 
-/** As messages call it. */
+/** The resource's name in messages. */
 export const labelOf = ({ plural, ofListener }: ResourceType, called: unknown, of: unknown): string =>
   `${plural}/${shown(called)}${ofListener === true ? '' : ` (${shown(of)})`}`;
 

@@ -1,6 +1,6 @@
 /**
- * The service as commands call it: the typed client of its OpenAPI document, with token, failures and read-your-writes. What
- * the service refuses becomes a `Failure` with its own sentence.
+ * The typed client of the service's OpenAPI document, with token, failures and read-your-writes. A refusal becomes a `Failure`
+ * with the service's own sentence.
  */
 import { readFileSync } from 'node:fs';
 import { env } from 'node:process';
@@ -22,7 +22,7 @@ export interface Access {
   readonly caFile?: string | undefined;
 }
 
-/** The client, after the checks of where a token may go. @throws Failure usage */
+/** Checks where the token may go, and creates the client. @throws Failure usage */
 export async function connect({ server, token, insecure, caFile }: Access): Promise<Api> {
   requireSafe(server, insecure);
   if (caFile !== undefined) await trust(caFile);
@@ -56,7 +56,7 @@ function unreachableService(server: string, error: unknown): Failure {
   return new Failure(exitCodes.unreachable, `${server} is out of reach: ${text}`);
 }
 
-/** Trusts the certificates of a file besides those of the system. */
+/** Trusts the certificates of a file, in addition to Node's own. */
 async function trust(path: string): Promise<void> {
   let ca: string;
   try {
@@ -106,20 +106,20 @@ export function refusalOf({ status, headers, url }: Response, body: unknown): Fa
   return new Failure(code, sentence, { requestId: headers.get('x-request-id'), status, retryAfterMs });
 }
 
-/** What the service says to a client that sends headers; a person has a token. */
+/** The service's words for programs, which send headers; a person has a token. */
 const headerWanted = /expected a valid token in the header .*$/;
 
-/** What helps when a token is no longer taken. */
+/** What to do about a token that is not valid. */
 const signInAgain = (): string =>
-  (env['SVC_TOKEN'] ?? '') === '' ? 'run svcctl login' : 'expected another token in SVC_TOKEN';
+  (env['SVC_TOKEN'] ?? '') === '' ? 'run svcctl login' : 'set SVC_TOKEN to another token';
 
 const againAfterMs = [500, 1_000, 2_000, 4_000, 8_000];
 const longestPauseMs = 30_000;
 
-/** The service has no place left, or is not ready: the same request may succeed a little later. */
+/** The service is busy or not ready: the same request may succeed soon. */
 export const isBusy = (error: Failure): boolean => error.status === 429 || error.status === 503;
 
-/** Asks again for a quarter of a minute and as the service says. @param passes of a failure that may pass @throws Failure the last one */
+/** Retries for 15 seconds, or longer if the service asks for it. @param passes whether a failure may pass @throws Failure the last one */
 export async function patiently<T>(asked: () => Promise<T>, passes: (error: Failure) => boolean): Promise<T> {
   for (const pauseMs of againAfterMs) {
     try {

@@ -1,4 +1,4 @@
-/** What every command begins with: the context, the client, and a word of warning before a token ends. */
+/** The start of every command: the context, the client, and a warning before a token expires. */
 import { Failure, exitCodes } from './exit.js';
 import { askPassword } from './ask.js';
 import { chosenContext } from './contexts.js';
@@ -7,7 +7,7 @@ import { say } from './output.js';
 import type { Api } from './service.js';
 import { connect, dataOf } from './service.js';
 
-/** Options that stand with every command. */
+/** The global options. */
 export interface GlobalOptions {
   readonly context?: string;
   readonly caFile?: string;
@@ -36,7 +36,7 @@ export async function openSession({ context: named, caFile, insecure }: GlobalOp
   return { api, context };
 }
 
-/** Runs what an API token may not do as the person, who gives the password anew. The sign-in ends with it. @throws Failure */
+/** Runs, as the person, what an API token may not do: asks for the password, and signs out afterwards. @throws Failure */
 export async function asPerson<T>(session: Session, options: GlobalOptions, run: (api: Api) => Promise<T>): Promise<T> {
   const { context } = session;
   const { username } = await dataOf(session.api.GET('/api/auth/me'));
@@ -54,7 +54,7 @@ interface SignedIn {
   readonly user: { readonly username: string; readonly role: 'admin' | 'operator' | 'viewer' };
 }
 
-/** Signs in, runs, and signs out whatever became of it. @throws Failure */
+/** Signs in, runs, and always signs out. @throws Failure */
 export async function withSignIn<T>(
   access: Parameters<typeof connect>[0],
   username: string,

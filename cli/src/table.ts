@@ -1,4 +1,4 @@
-/** Tables: columns as wide as a page of rows needs, and cut where a terminal has no room for that. Pure. */
+/** Lays out tables: columns fit a page of rows, and are cut on a narrow terminal. Pure. */
 import stringWidth from 'string-width';
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -7,12 +7,12 @@ export interface Column {
   readonly title: string;
   /** Only with `-o wide`. */
   readonly wide?: true;
-  /** Never cut: half of an id is of no use. */
+  /** Never cut: half of an id is useless. */
   readonly whole?: true;
-  /** Cut, and then left out, before any other column is. */
+  /** Cut, and then dropped, before any other column. */
   readonly spare?: true;
   of(row: Row): unknown;
-  /** Stands in its place where the rest has no room; never cut. */
+  /** A shorter form for a narrow terminal; never cut. */
   brief?(row: Row): unknown;
 }
 
@@ -28,13 +28,13 @@ export interface Layout {
 }
 
 const gap = '  ';
-/** A column is left out before it gets narrower. */
+/** A column is dropped before it gets narrower. */
 const leastWidth = 8;
 
 /**
- * @param rows those that say how wide columns are
- * @param room columns of the terminal; undefined for no bound
- * @param text a value in one line
+ * @param rows determine the widths
+ * @param room columns of the terminal; undefined: unlimited
+ * @param text turns a value into one line
  */
 export function layoutOf(
   columns: readonly Column[],
@@ -73,7 +73,7 @@ export function layoutOf(
 const widthOf = (cells: readonly Cell[]): number =>
   cells.reduce((sum, { width }) => sum + width, gap.length * (cells.length - 1));
 
-/** Takes from spare columns, then from the widest; when that is not enough, the last column that may be cut goes. */
+/** Narrows spare columns, then the widest; if that is not enough, drops the last column that may be cut. */
 function fitted(cells: readonly Cell[], room: number): readonly Cell[] {
   const isSpare = ({ column }: Cell): boolean => column.spare === true;
   const anySpare = cells.some(isSpare);
@@ -103,7 +103,7 @@ const joined = (texts: readonly string[], cells: readonly Cell[]): string =>
 
 const graphemes = new Intl.Segmenter();
 
-/** The beginning of a text, with `…` for what is left out. */
+/** Truncates a text to a width, with `…` at its end. */
 export function cut(text: string, width: number): string {
   if (stringWidth(text) <= width) return text;
   let [kept, left] = ['', width - 1];

@@ -81,7 +81,7 @@ describe('a token that has ended', () => {
       out: '',
       err: 'svcctl: unauthenticated: the token has expired; run svcctl login (request asked-1)\n',
     });
-    expect((await script.run(['get', 'nodes'])).err).toContain('expired; expected another token in SVC_TOKEN');
+    expect((await script.run(['get', 'nodes'])).err).toContain('expired; set SVC_TOKEN to another token');
   });
 
   test('that the service does not know is told of as a token, not as a header', async () => {

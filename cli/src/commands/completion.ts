@@ -11,9 +11,9 @@ import type { GlobalOptions } from '../session.js';
 import { openSession } from '../session.js';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
-/** A shell waits for no service. */
+/** A shell must not wait for the service. */
 const answerWithinMs = 2_000;
-/** In place of candidates: the shell offers its files. */
+/** Printed in place of candidates, so that the shell offers files. */
 const files = ':files';
 
 export function completionCommands(program: Command): void {
@@ -30,7 +30,7 @@ export function completionCommands(program: Command): void {
     .allowUnknownOption()
     .action(async (words: readonly string[]) => {
       setTimeout(() => process.exit(0), answerWithinMs).unref();
-      // Whatever is wrong, a prompt is no place to say it.
+      // Errors would garble the prompt.
       const found = await candidates(program, words).catch(() => []);
       await write(found.map((one) => `${one}\n`).join(''));
     });
@@ -80,7 +80,7 @@ interface Place {
   session(): Promise<Api>;
 }
 
-/** What an argument or an option of this name may be. @throws Failure */
+/** Candidates for an argument or option of this name. @throws Failure */
 async function namesOf(kind: string | undefined, place: Place): Promise<readonly string[]> {
   const { command, given, typed, session } = place;
   switch (kind) {
@@ -114,7 +114,7 @@ const visibleCommands = (command: Command): readonly string[] =>
     .map((one) => one.name())
     .filter((name) => name !== 'help');
 
-/** With those of every command, but for the version. */
+/** Includes the global options, except for the version. */
 const optionsOf = (command: Command): readonly Option[] =>
   command.parent === null
     ? command.options.filter(({ long }) => long !== '--version')
@@ -124,13 +124,13 @@ const optionsOf = (command: Command): readonly Option[] =>
 const placeholderOf = ({ flags, long }: Option): string | undefined =>
   long === '--context' ? 'context' : /<(.+)>/.exec(flags)?.[1];
 
-// oxlint-disable-next-line no-control-regex -- a name that would move the cursor is no candidate
+// oxlint-disable-next-line no-control-regex -- a candidate must not move the cursor
 const unfit = /[\u0000-\u001f\u007f-\u009f]/;
 
 const starting = (typed: string, all: readonly string[]): readonly string[] =>
   all.filter((one) => one.startsWith(unquoted(typed)) && !unfit.test(one));
 
-/** A word as the shell will read it. */
+/** Escapes a word for the shell. */
 const unquoted = (word: string): string => word.replaceAll(/\\(.)|["']/g, '$1');
 
 const bash = `_svcctl() {

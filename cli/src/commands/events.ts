@@ -33,21 +33,21 @@ interface EventsOptions extends GlobalOptions {
 export function eventCommands(program: Command): void {
   program
     .command('events')
-    .summary('what happened, oldest first; with --follow, what happens from now on')
-    .option('--follow', 'go on with what happens, also after a disconnect')
+    .summary('show what happened, oldest first; with --follow, what happens from now on')
+    .option('--follow', 'keep printing new items, also after a disconnect')
     .option('--types <types>', 'only these, comma-separated: command, sign_in, session, apply, status')
-    .option('--after <cursor>', 'behind this cursor; start, or now with --follow, when left out')
+    .option('--after <cursor>', 'only after this cursor; default: start, or now with --follow')
     .addOption(new Option('-o, --output <format>', 'how to print it').choices(['text', 'json']).default('text'))
     .addHelpText('after', '\nExample:\n  svcctl events --types command,apply')
     .action(async (_options, command: Command) => events(command.optsWithGlobals<EventsOptions>()));
 
   program
     .command('audit')
-    .summary('who did what, newest first')
+    .summary('show who did what, newest first')
     .description(`Filters: ${auditFilters.join(', ')}.`)
     .addOption(formatOption())
     .addOption(filterOption('actor=ada or resource_type=node'))
-    .option('--limit <n>', 'at most so many', wholeNumber('--limit'), 50)
+    .option('--limit <n>', 'at most this many entries', wholeNumber('--limit'), 50)
     .addHelpText('after', '\nExample:\n  svcctl audit --filter resource_type=node --limit 10')
     .action(async (_options, command: Command) => audit(command.optsWithGlobals<AuditOptions>()));
 }
@@ -70,7 +70,7 @@ export async function* feedPages(
   for (let cursor = after; ;) {
     const query = { ...filter, after: cursor, page_size: itemsPerPage } as never;
     const { data, error, response } = await api.GET('/api/events', { params: { query } });
-    // The other form of the answer, a stream, was not asked for.
+    // The answer could only be a stream if one had been requested.
     if (!response.ok || data === undefined || typeof data === 'string') throw refusalOf(response, error);
     const page = data.data;
     yield page.items as unknown as readonly FeedItem[];
@@ -80,8 +80,8 @@ export async function* feedPages(
 }
 
 /**
- * Every item, from a cursor on, until the process ends: after a disconnect it goes on behind the last one.
- * @param tell hears why it was disconnected
+ * Follows the feed from a cursor until the process ends; after a disconnect, it continues after the last item.
+ * @param tell called with the reason of each disconnect
  * @throws Failure
  */
 export async function followFeed(
@@ -126,7 +126,7 @@ const nameOf = (of: unknown): string => {
   return shown(name ?? id);
 };
 
-/** An item in one line. */
+/** One item as a line. */
 export function describeItem({ type, at, data }: FeedItem): string {
   const head = `${at}  ${type.padEnd(7)}  `;
   switch (type) {
@@ -166,7 +166,7 @@ const auditColumns: readonly Column[] = [
   { title: 'REQUEST', wide: true, of: ({ request_id }) => request_id },
 ];
 
-/** Each once: an apply changes the same field of many resources. */
+/** Names each path once: an apply changes the same field of many resources. */
 const pathsOf = (changes: readonly Row[]): string => [...new Set(changes.map(({ path }) => path))].join(' ');
 
 async function audit({ filter, limit, output, ...options }: AuditOptions): Promise<void> {

@@ -50,7 +50,7 @@ const waitDefaultSeconds = 30;
 
 export function fleetCommands(program: Command): void {
   withFileOptions(program.command('plan'))
-    .summary('what a fleet file would change; exit code 2 when there are changes')
+    .summary('show what a fleet file would change; exit code 2 when there are changes')
     .addHelpText('after', '\nExample:\n  svcctl plan -f fleet.yaml --prune')
     .action(async (_options, command: Command) => plan(command.optsWithGlobals<FileOptions>()));
 
@@ -58,14 +58,17 @@ export function fleetCommands(program: Command): void {
     .summary('make the fleet what a file says, as one command for each set')
     .option('--yes', 'do not ask')
     .option('--psk-dir <folder>', 'issue PSKs for new nodes, and write the environment file of each there')
-    .option('--wait', 'until every node has applied it or said why not; exit code 1 when one rejected it or is offline')
+    .option(
+      '--wait',
+      'wait until every node has applied or rejected it; exit code 1 when one rejected it or is offline',
+    )
     .option('--timeout <seconds>', `how long to wait (${waitDefaultSeconds})`, wholeNumber('--timeout'))
     .addHelpText('after', '\nExample:\n  svcctl apply -f fleet.yaml --prune --yes')
     .action(async (_options, command: Command) => apply(command.optsWithGlobals<ApplyOptions>()));
 
   program
     .command('drift [set]')
-    .summary('what was changed by hand since a set was applied; exit code 2 when something was')
+    .summary('show what was changed by hand since a set was applied; exit code 2 when something was')
     .addHelpText('after', '\nExample:\n  svcctl drift default')
     .action(async (set: string | undefined, _options, command: Command) =>
       drift(set, command.optsWithGlobals<GlobalOptions>()),
@@ -73,8 +76,8 @@ export function fleetCommands(program: Command): void {
 
   program
     .command('export')
-    .summary('the fleet as it is, as fleet files')
-    .option('--set <set>', 'only this set; an empty one is what no set owns')
+    .summary('write the current fleet as fleet files')
+    .option('--set <set>', 'only this set; an empty name selects what no set owns')
     .option('-d, --directory <folder>', 'a file for each set')
     .addHelpText('after', '\nExample:\n  svcctl export --set default > fleet.yaml')
     .action(async (_options, command: Command) => exportFleet(command.optsWithGlobals<ExportOptions>()));
@@ -90,7 +93,9 @@ const withFileOptions = (command: Command): Command =>
     .option('--env <name>', 'a variable that {env: …} may read; may repeat', collect, [])
     .option('--no-secrets', 'leave private keys out, for a plan without them')
     .addOption(
-      new Option('-o, --output <format>', 'json is the answer as it is').choices(['text', 'json']).default('text'),
+      new Option('-o, --output <format>', 'json prints the answer of the service')
+        .choices(['text', 'json'])
+        .default('text'),
     );
 
 async function planned(api: Api, options: FileOptions): Promise<readonly Planned[]> {
@@ -107,7 +112,7 @@ async function planned(api: Api, options: FileOptions): Promise<readonly Planned
   return plans;
 }
 
-/** Tells of mistakes where they stand in the files. */
+/** Replaces the places in a refusal with those in the files. */
 const withPlaces =
   (document: FleetDocument) =>
   (error: unknown): never => {
@@ -175,13 +180,13 @@ async function apply(options: ApplyOptions): Promise<void> {
   }
 }
 
-/** They are in their files, or were printed: a log of answers has none. */
+/** The PSKs are in their files or were printed, so the printed answer holds none. */
 const withoutPsks = (applied: Applied): Applied => ({
   ...applied,
   control_psks: applied.control_psks.map((one) => ({ ...one, control_psk: null })),
 });
 
-/** Gives the apply, and again with the same key while its answer does not come: it is carried out once. */
+/** Repeats the apply with the same key until it is answered; the service carries it out once. */
 async function applyOne(api: Api, { document, plan: one }: Planned, options: ApplyOptions): Promise<Applied> {
   const body = { document: document.text, ...flagsOf(options), issue_psks: options.pskDir !== undefined };
   const header = { 'idempotency-key': randomUUID(), 'if-match': `"${one.etag.replaceAll('"', '')}"` };

@@ -24,7 +24,10 @@ export function operateCommands(program: Command): void {
   program
     .command('deploy <chain>')
     .summary('make the definition of a chain live')
-    .option('--wait', 'until every node has applied it or said why not; exit code 1 when one rejected it or is offline')
+    .option(
+      '--wait',
+      'wait until every node has applied or rejected it; exit code 1 when one rejected it or is offline',
+    )
     .addHelpText('after', '\nExample:\n  svcctl deploy front --wait')
     .action(async (chain: string, _options, command: Command) =>
       deploy(chain, command.optsWithGlobals<GlobalOptions & { readonly wait?: true }>()),
@@ -43,7 +46,7 @@ export function operateCommands(program: Command): void {
 
   program
     .command('command <node> <command>')
-    .summary('give a command to the agent of a node: RELOAD_CONFIG, RESTART_PINGORA or RUN_DIAGNOSTICS')
+    .summary('send a command to the agent of a node: RELOAD_CONFIG, RESTART_PINGORA or RUN_DIAGNOSTICS')
     .addHelpText('after', '\nExample:\n  svcctl command edge-1 RELOAD_CONFIG')
     .action(async (node: string, given: string, _options, command: Command) => {
       const { api } = await openSession(command.optsWithGlobals<GlobalOptions>());
@@ -59,7 +62,7 @@ export function operateCommands(program: Command): void {
 
   program
     .command('history <node>')
-    .summary('what happened to a node, oldest first; or its configuration at a generation')
+    .summary('show what happened to a node, oldest first, or its configuration at a generation')
     .option('--generation <n>', 'show the configuration that the node had at this generation')
     .addHelpText('after', '\nExample:\n  svcctl history edge-1')
     .action(async (node: string, _options, command: Command) =>
@@ -68,7 +71,7 @@ export function operateCommands(program: Command): void {
 
   program
     .command('diff <node> <generation> <generation>')
-    .summary('how the configuration of a node differs between two generations')
+    .summary('compare the configuration of a node at two generations')
     .addHelpText('after', '\nExample:\n  svcctl diff edge-1 4 7')
     .action(async (node: string, from: string, to: string, _options, command: Command) => {
       const { api } = await openSession(command.optsWithGlobals<GlobalOptions>());
@@ -85,8 +88,8 @@ export function operateCommands(program: Command): void {
 
   program
     .command('revert <entry-or-apply>')
-    .summary('take back what an audit entry, or an apply of a fleet file, has done')
-    .option('--dry-run', 'only say what it would do')
+    .summary('undo an audit entry, or an apply of a fleet file')
+    .option('--dry-run', 'only show what it would do')
     .addHelpText('after', '\nExample:\n  svcctl revert 01a21a4f-0c34-7b1e-a1c9-6d2a5b7c8d9e --dry-run')
     .action(async (id: string, _options, command: Command) =>
       revert(id, command.optsWithGlobals<GlobalOptions & { readonly dryRun?: true }>()),
@@ -94,10 +97,10 @@ export function operateCommands(program: Command): void {
 
   program
     .command('node')
-    .summary('what the machine of a node needs')
+    .summary('print what the machine of a node needs')
     .addHelpText('after', '\nExample:\n  svcctl node env edge-1')
     .command('env <node>')
-    .summary("the environment file of a node's agent")
+    .summary("print the environment file of a node's agent")
     .option('--issue', 'with a new PSK, which ends the sessions of the old one')
     .option('--yes', 'do not ask before a new PSK')
     .option('--endpoint <url>', 'where agents reach the service; port 8443 of the server when left out')
@@ -221,7 +224,7 @@ async function isApply(api: Api, id: string): Promise<boolean> {
   return response.ok;
 }
 
-/** All that an entry changed, by pages; one that would be has the first ones alone. */
+/** All changes of an entry, page by page; a dry run holds only the first ones. */
 async function showEntry(api: Api, entry: Schemas['AuditEntry'], dryRun: boolean): Promise<void> {
   const { id, changes, changes_total: total } = entry;
   if (total === changes.length) return showChanges(changes, dryRun);

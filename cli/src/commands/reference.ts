@@ -1,9 +1,9 @@
-/** The reference page of all commands, made from the commands themselves. For `npm run generate`, and so hidden. */
+/** Prints the reference page of all commands, for `npm run generate`; hidden. */
 import type { Command } from 'commander';
 import { everyCommand } from '../program-tree.js';
 import { write } from '../output.js';
 
-/** For programs alone. */
+/** Commands that only programs call. */
 const hidden = ['reference', 'complete'];
 
 export function referenceCommand(program: Command): void {
@@ -26,7 +26,7 @@ function* sectionsOf(program: Command): Generator<string> {
   }
 }
 
-/** The example that the command's help ends with. */
+/** The example at the end of a command's help. */
 function exampleOf(command: Command): string | undefined {
   let help = '';
   command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();

@@ -28,7 +28,7 @@ import type { GlobalOptions, Session } from '../session.js';
 import { asPerson, openSession } from '../session.js';
 
 const typeHelp = `TYPE is one of ${typeNames.join(', ')}.`;
-/** Fields that are shown once. */
+/** Secrets that an answer shows only once. */
 const onceFields = ['control_psk', 'token', 'secret'];
 
 interface GetOptions extends GlobalOptions {
@@ -44,7 +44,7 @@ export function resourceCommands(program: Command): void {
     .description(`${typeHelp}\n\n${filterHelp()}`)
     .addOption(formatOption())
     .addOption(filterOption('status=offline'))
-    .option('--sort <field>', 'order of the list, with - backwards')
+    .option('--sort <field>', 'sort by this field; with a leading -, in reverse')
     .addHelpText('after', '\nExample:\n  svcctl get nodes -o wide')
     .action(async (word: string, name: string | undefined, _options, command: Command) =>
       get(typeOf(word), name, command.optsWithGlobals<GetOptions>()),
@@ -64,7 +64,9 @@ export function resourceCommands(program: Command): void {
   program
     .command('edit <type> <name>')
     .summary('change a resource in $EDITOR, as YAML')
-    .description(`${typeHelp} Only what you change is sent, if nobody else was faster.`)
+    .description(
+      `${typeHelp} Only your changes are sent; if somebody else has changed the resource meanwhile, nothing is.`,
+    )
     .addHelpText('after', '\nExample:\n  svcctl edit l4-upstreams web')
     .action(async (word: string, name: string, _options, command: Command) =>
       edit(typeOf(word), name, command.optsWithGlobals<GlobalOptions>()),
@@ -95,7 +97,7 @@ async function get(type: ResourceType, name: string | undefined, options: GetOpt
   return printList(pagesOf(api, type, query), { format: output, columns: type.columns, nameOf });
 }
 
-/** As the person where an API token may not. */
+/** Signs in as the person where an API token has no access. */
 function withRights<T>(
   session: Session,
   type: ResourceType,
@@ -140,7 +142,7 @@ function fieldsOf(from: string, text: string): Record<string, unknown> {
   try {
     value = parse(text, { version: '1.2' });
   } catch (error) {
-    // What follows shows the place in the text again.
+    // The lines after the first repeat the place in the text.
     throw usage(`${from}: ${(error as Error).message.split('\n', 1)[0]}`);
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -195,7 +197,7 @@ async function edit(type: ResourceType, name: string, options: GlobalOptions): P
 const mistakeMark = '# svcctl: ';
 
 /**
- * Opens the editor, and on a terminal again with what is wrong at the head of the text, until it is taken or left as it was.
+ * Opens the editor; on a terminal again, with the mistake above the text, until the text is accepted or left unchanged.
  * @throws Failure the last one
  */
 async function editUntilTaken<T>(file: string, send: () => Promise<T>): Promise<T> {
@@ -205,7 +207,7 @@ async function editUntilTaken<T>(file: string, send: () => Promise<T>): Promise<
       .split('\n')
       .filter((one) => !one.startsWith(mistakeMark))
       .join('\n');
-    // What is sent, and what is left, has no old mistakes in it: lines are counted without them.
+    // Earlier mistakes are removed first, so that line numbers match the text.
     writeFileSync(file, text);
     try {
       return await send();
@@ -217,7 +219,7 @@ async function editUntilTaken<T>(file: string, send: () => Promise<T>): Promise<
   }
 }
 
-/** Of the text, and not of what happened meanwhile. */
+/** Whether the text is at fault, not a concurrent change. */
 const isMistake = ({ exitCode, status }: Failure): boolean =>
   exitCode === exitCodes.usage || status === 400 || status === 409;
 
@@ -235,9 +237,9 @@ interface DocumentPart {
   readonly properties?: Readonly<Record<string, unknown>>;
 }
 
-/** The fields that the resource's PUT takes, by the published document. */
+/** The fields of the resource's PUT in the published document. */
 async function editableFields(api: Api, { path, plural, ofListener }: ResourceType): Promise<readonly string[]> {
-  // The others say which listener it is of.
+  // The other fields identify the listener.
   if (ofListener === true) return ['priorityOrder'];
   const { data } = await api.GET('/openapi.json', { parseAs: 'json' });
   const document = data as unknown as {

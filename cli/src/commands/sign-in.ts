@@ -30,7 +30,7 @@ export function signInCommands(program: Command): void {
     .summary('sign in, and keep an API token for later commands')
     .option('--server <url>', 'the service, such as https://control.example.com')
     .option('--user <name>', 'the user name')
-    .option('--token-stdin', 'keep the API token that stdin has, instead of making one')
+    .option('--token-stdin', 'keep the API token from stdin instead of creating one')
     .option('--role <role>', 'what the token may do, at most your own role')
     .option('--expires-in-days <n>', `days until the token ends (${daysDefault})`, wholeNumber('--expires-in-days'))
     .addHelpText('after', '\nExample:\n  svcctl login --server http://127.0.0.1:8081 --user admin')
@@ -44,7 +44,7 @@ export function signInCommands(program: Command): void {
 
   program
     .command('whoami')
-    .summary('who is signed in, where, and until when')
+    .summary('show who is signed in, where, and until when')
     .addHelpText('after', '\nExample:\n  svcctl whoami')
     .action(async (_options, command: Command) => {
       const { api, context } = await openSession(command.optsWithGlobals<GlobalOptions>());
@@ -82,7 +82,7 @@ async function login(options: LoginOptions): Promise<void> {
   const name = options.context ?? known.current;
   const before = known.contexts[name];
   const server = serverUrl(options.server ?? before?.server ?? (await ask('Server', '--server URL')));
-  // Refused before anybody types a password.
+  // Checked before the password is asked for.
   await connect({ server, caFile: options.caFile, insecure: options.insecure });
   const made =
     options.tokenStdin === true ? await givenToken(server, options) : await newToken(server, options, before);
@@ -137,7 +137,7 @@ async function logout(options: GlobalOptions): Promise<void> {
   await line(`signed out of ${shown(name)}`);
 }
 
-/** One that has ended already, or that somebody else has deleted, is as good as deleted. @throws Failure */
+/** A token that has expired or is already deleted counts as deleted. @throws Failure */
 async function deleteToken(id: string, { server, token, ...kept }: Context, options: GlobalOptions): Promise<void> {
   const caFile = options.caFile ?? kept.ca_file;
   const api = await connect({ server, token, caFile, insecure: options.insecure ?? kept.insecure });

@@ -1,4 +1,4 @@
-/** status: how the fleet is. */
+/** status: the figures of the dashboard. */
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import stringWidth from 'string-width';
@@ -11,7 +11,7 @@ import { openSession } from '../session.js';
 export function statusCommand(program: Command): void {
   program
     .command('status')
-    .summary('the figures of the dashboard, and what needs somebody')
+    .summary('show the figures of the dashboard, and what needs attention')
     .addOption(new Option('-o, --output <format>', 'how to print it').choices(['text', 'json', 'yaml']).default('text'))
     .addHelpText('after', '\nExample:\n  svcctl status')
     .action(async (_options, command: Command) => {
@@ -26,7 +26,7 @@ export function statusCommand(program: Command): void {
     });
 }
 
-/** Each group of figures in a line. */
+/** One line for each group of figures, wrapped where the terminal is narrow. */
 async function printFigures(stats: object): Promise<void> {
   for (const [group, figures] of Object.entries(stats as Readonly<Record<string, unknown>>)) {
     if (Array.isArray(figures) || typeof figures !== 'object' || figures === null) continue;
@@ -36,7 +36,7 @@ async function printFigures(stats: object): Promise<void> {
 
 const titleWidth = 14;
 
-/** A title and texts beside it, in as many lines as the terminal needs. */
+/** A title with texts beside it, wrapped to `room` columns. */
 function wrapped(title: string, texts: readonly string[], gap: string, room = Number.POSITIVE_INFINITY): string {
   const lines: string[] = [];
   for (const text of texts) {
@@ -50,7 +50,7 @@ function wrapped(title: string, texts: readonly string[], gap: string, room = Nu
 type Figures = Readonly<Record<string, unknown>>;
 const faults = ['offline', 'rejected', 'missing', 'unexpected', 'expired', 'down', 'degraded', 'unhealthy'];
 
-/** A group within a group, such as the health of chains, has its figures in the same line. */
+/** Nested groups, such as the health of chains, go into the same line. */
 function textsOf(figures: Figures, within = ''): readonly string[] {
   return Object.entries(figures).flatMap(([name, value]) => {
     if (typeof value === 'object' && value !== null) return textsOf(value as Figures, `${name} `);
@@ -61,7 +61,7 @@ function textsOf(figures: Figures, within = ''): readonly string[] {
 
 const colours = { down: 'red', degraded: 'yellow', soon: 'dim' } as const;
 
-/** What needs somebody, each as a sentence, the worst first. */
+/** What needs attention, one sentence each, the worst first. */
 async function printMatters(matters: Schemas['DashboardStats']['matters']): Promise<void> {
   if (matters.length > 0) await line('');
   for (const { severity, sentence } of matters) {

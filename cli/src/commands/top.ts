@@ -1,4 +1,4 @@
-/** top: the nodes on a screen of its own, the worst first, until somebody presses q. */
+/** top: a full-screen table of the nodes, the worst first, until q is pressed. */
 import process, { stdin, stdout } from 'node:process';
 import { emitKeypressEvents } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,7 +16,7 @@ import { followFeed } from './events.js';
 
 const nodes = typeOf('nodes');
 const columns = nodes.columns.filter(({ wide }) => wide === undefined);
-/** The feed says when something changed; what it does not tell of is read again at the latest then. */
+/** The feed announces most changes; the others show after this time at the latest. */
 const refresh = { leastMs: 2_000, mostMs: 10_000 };
 const orders = ['worst', ...columns.map(({ title }) => title.toLowerCase())];
 const help = 'q quit  / filter  s sort  r reverse  ↑↓ scroll';
@@ -24,8 +24,8 @@ const help = 'q quit  / filter  s sort  r reverse  ↑↓ scroll';
 export function topCommand(program: Command): void {
   program
     .command('top')
-    .summary('the nodes, live, the worst first; q ends it')
-    .description('Keys: s sorts by another column, r turns the order, / filters, arrows and pages scroll, q ends it.')
+    .summary('show the nodes live, the worst first; q quits')
+    .description('Keys: s sorts by another column, r reverses the order, / filters, arrows and pages scroll, q quits.')
     .addHelpText('after', '\nExample:\n  svcctl top')
     .action(async (_options, command: Command) => {
       if (!stdout.isTTY || !stdin.isTTY) throw usage('top: expected a terminal; svcctl get nodes prints a table once');
@@ -40,11 +40,11 @@ interface View {
   order: number;
   reversed: boolean;
   filter: string;
-  /** The filter is being typed. */
+  /** Whether the filter is being typed. */
   typing: boolean;
-  /** Rows above the first that is shown. */
+  /** How many rows are scrolled past. */
   above: number;
-  /** Why the rows are old; null when they are not. */
+  /** Why the rows are outdated; null when they are current. */
   trouble: string | null;
 }
 
@@ -81,7 +81,7 @@ async function top(api: Api): Promise<void> {
   }
 }
 
-/** Reads the nodes again and again, as the feed says. @throws Failure when another try is of no use */
+/** Reads the nodes whenever the feed announces a change. @throws Failure when retrying is pointless */
 async function load(api: Api, view: View, ended: AbortSignal, onLoaded: () => void): Promise<void> {
   let wake = (): void => undefined;
   let changed = new Promise<void>((resolve) => (wake = resolve));
@@ -115,7 +115,7 @@ interface Key {
   readonly ctrl?: boolean;
 }
 
-/** Changes the view as a key says. @returns whether it ends the command */
+/** Handles a key. @returns whether it ends the command */
 function keyEnds(view: View, typed: string | undefined, { name = '', ctrl = false }: Key): boolean {
   const room = roomOf(stdout.rows || 24);
   if (ctrl && (name === 'c' || name === 'd')) return true;
@@ -148,7 +148,7 @@ function keyEnds(view: View, typed: string | undefined, { name = '', ctrl = fals
   return false;
 }
 
-/** Rows of the terminal, but for the head and the foot. */
+/** Rows of the terminal, without the head and the foot. */
 const roomOf = (height: number): number => Math.max(1, height - 4);
 
 function frameOf(view: View, width: number, height: number): string {
@@ -175,7 +175,7 @@ function frameOf(view: View, width: number, height: number): string {
 const colouredBy = (rank: number, text: string): string =>
   rank < failing ? paint('red', text) : rank < healthy ? paint('yellow', text) : text;
 
-/** The nodes that the filter leaves, in order. */
+/** The nodes that match the filter, in order. */
 function visible({ rows, filter, order, reversed }: View): readonly Row[] {
   const wanted = filter.toLowerCase();
   const left = rows.filter(({ name, address, status, apply, labels }) =>
@@ -192,11 +192,11 @@ function visible({ rows, filter, order, reversed }: View): readonly Row[] {
 const collator = new Intl.Collator('en', { numeric: true });
 const byText = (a: unknown, b: unknown): number => collator.compare(String(a ?? ''), String(b ?? ''));
 
-/** Ranks below it have failed, those from it on wait for something. */
+/** Ranks below this have failed; the others wait for something. */
 const failing = 3;
 const healthy = 5;
 
-/** How much a node needs somebody: 0 is the worst. */
+/** How urgent a node is: 0 is the worst. */
 function badness({ status, apply, listeners }: Row): number {
   const { state } = apply as { readonly state: string };
   const { failed = [] } = (listeners ?? {}) as { readonly failed?: readonly unknown[] };

@@ -1,6 +1,6 @@
 /**
- * The documents of fleet files: read here, put together by set, and sent as one text for each. What the service says of a place
- * in that text is told of the place in the file as it was written. Implements
+ * The documents of fleet files: read, merged by set, and sent as one text per set. Places in refusals are mapped back to the
+ * files as written. Implements
  * `docs/contract/automation.md#the-fleet-as-a-file`.
  */
 import { readFileSync } from 'node:fs';
@@ -13,25 +13,25 @@ interface Part {
   readonly file: string;
   readonly document: Document;
   readonly lines: LineCounter;
-  /** As plain values. */
+  /** The document as plain values. */
   readonly value: Readonly<Record<string, unknown>>;
 }
 
 export interface FleetDocument {
-  /** Null for what no set owns. */
+  /** Null for resources that no set owns. */
   readonly set: string | null;
-  /** For the service: JSON, which is YAML. */
+  /** What is sent: JSON, which is also YAML. */
   readonly text: string;
-  /** A sentence of the service, with its places in the files as they are written. */
+  /** A refusal, with its places mapped to the files. */
   placed(sentence: string): string;
 }
 
-/** Changes values before they are sent. @param file the file that they stand in */
+/** Changes values before they are sent. @param file the file that holds them */
 export type Fill = (value: Readonly<Record<string, unknown>>, file: string) => Readonly<Record<string, unknown>>;
 
 const defaultSet = 'default';
 
-/** The documents of the files, one for each set, in the order in which sets first appear. @throws Failure */
+/** The documents of the files, one per set, in order of first appearance. @throws Failure */
 export function readDocuments(files: readonly string[], fill: Fill): readonly FleetDocument[] {
   if (files.length === 0) throw usage('expected -f FILE');
   const parts = files.flatMap((file) => partsOf(file, files.length > 1));
@@ -56,7 +56,7 @@ function partsOf(file: string, named: boolean): readonly Part[] {
     throw usage(`${file}: ${(error as Error).message}`);
   }
   const lines = new LineCounter();
-  // The parser would compare each key with all others of its mapping.
+  // The parser's own check compares each key with all others of its mapping.
   const options = { version: '1.2', lineCounter: lines, prettyErrors: false, uniqueKeys: false } as const;
   const documents = parseAllDocuments(text, options);
   const parsed = 'empty' in documents ? [] : documents;
@@ -81,7 +81,7 @@ interface KeyMistake {
   readonly message: string;
 }
 
-/** Keys that stand twice, and merge keys, which JSON could not tell from a text. */
+/** Finds duplicate keys, and merge keys, which would be plain strings in JSON. */
 function keyMistakes(document: Document): readonly KeyMistake[] {
   const found: KeyMistake[] = [];
   visit(document, {
@@ -100,10 +100,10 @@ function keyMistakes(document: Document): readonly KeyMistake[] {
   return found;
 }
 
-/** As many aliases as the service takes. */
+/** The service's own limit. */
 const mostAliases = 1_000;
 
-/** @throws Failure for aliases that stand for nothing, or for too much */
+/** @throws Failure for undefined aliases, or too many */
 function plainValue(document: Document, file: string): unknown {
   try {
     return document.toJS({ maxAliasCount: mostAliases });
@@ -117,7 +117,7 @@ function placeAt(lines: LineCounter, offset: number, file: string | undefined): 
   return `${file === undefined ? '' : `${file}:`}${line}:${col}: `;
 }
 
-/** The parts of one set as one document: maps by name, lists one after the other. @throws Failure for a name in two files */
+/** Merges the parts of one set: maps by name, lists by concatenation. @throws Failure for a name in two files */
 function merged(parts: readonly Part[], fill: Fill): Readonly<Record<string, unknown>> {
   const whole: Record<string, unknown> = {};
   for (const { value, file } of parts) {
@@ -145,7 +145,7 @@ function merged(parts: readonly Part[], fill: Fill): Readonly<Record<string, unk
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** `line:column path: sentence`, as the service says each mistake; without a place in a long document. */
+/** `line:column path: sentence`, the form of each mistake; long documents have no line and column. */
 const mistake = /^(?:\d+:\d+ )?([^\s:]+(?:\s[^\s:]+)*): (.*)$/s;
 
 function placed(sentence: string, parts: readonly Part[], named: boolean): string {
@@ -161,14 +161,14 @@ function placed(sentence: string, parts: readonly Part[], named: boolean): strin
     const before = told.length - 1;
     if (at !== undefined) told.push(`${at}${path}: ${what}`);
     else if (/^\d+:\d+ /.test(item)) told.push(item.replace(/^\d+:\d+ /, ''));
-    // It is no mistake of the document, or goes on with the sentence before.
+    // Not a mistake in the document, or the continuation of the previous sentence.
     else if (before < 0) return sentence;
     else told[before] += `; ${item}`;
   }
   return code + told.join('; ');
 }
 
-/** Where the value of a path stands. Names may hold dots, so the longest that fits is taken. */
+/** Finds the value of a path. Names may contain dots, so the longest match wins. */
 function findPlace(parts: readonly Part[], path: string, named: boolean): string | undefined {
   for (const { document, lines, file } of parts) {
     const offset = offsetOf(document.contents, path);
@@ -186,7 +186,7 @@ function offsetOf(node: unknown, path: string): number | undefined {
       .sort((a, b) => b.key.length - a.key.length);
     for (const { pair, key } of fitting) {
       const rest = path.slice(key.length).replace(/^\./, '');
-      // The key is where a person looks; what is missing below it is told of it.
+      // A missing value is reported at the key above it.
       return rest === '' ? rangeStart(pair.key) : (offsetOf(pair.value, rest) ?? rangeStart(pair.key));
     }
   }

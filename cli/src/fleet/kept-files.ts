@@ -1,6 +1,6 @@
 /**
- * Files for what is shown once: they are made before it is asked for, so that nothing is lost to a full name, a folder that
- * cannot be written or a name that is taken. Implements `docs/contract/automation.md#the-command-line-svcctl`, `--psk-dir`.
+ * Files for secrets that are shown once: created before the secret is requested, so that no long name, read-only folder or
+ * existing file loses one. Implements `docs/contract/automation.md#the-command-line-svcctl`, `--psk-dir`.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import {
@@ -17,12 +17,12 @@ import {
 import { join } from 'node:path';
 import { usage } from '../exit.js';
 
-/** Bytes that a name may have on the file systems that matter, less those of the name while it is written. */
+/** The limit of common file systems, minus the suffix of the temporary name. */
 const nameBytes = 255 - 40;
 
-/** A file name for a name of the fleet: readable, the same each time, and never too long. */
+/** A file name for a resource: readable, stable, and never too long. */
 export function fileNameOf(name: string, ending: string): string {
-  // What begins with an underscore is a name of ours.
+  // A leading underscore is reserved for names of svcctl.
   const encoded = encodeURIComponent(name).replace(/^_/, '%5F');
   if (Buffer.byteLength(encoded + ending) <= nameBytes) return encoded + ending;
   const hash = createHash('sha256').update(name).digest('hex').slice(0, 16);
@@ -32,13 +32,13 @@ export function fileNameOf(name: string, ending: string): string {
 
 export interface PreparedFile {
   readonly path: string;
-  /** Writes it for good. @throws Error when it cannot be kept */
+  /** Writes the content. @throws Error when it cannot be kept */
   keep(text: string): void;
-  /** Leaves no trace of one that is not needed. */
+  /** Removes a file that is not needed. */
   drop(): void;
 }
 
-/** As many bytes as an environment file needs, taken before. */
+/** Reserves the space of an environment file. */
 const reserved = Buffer.alloc(4096, '\n');
 
 /** @param ending `.env` @throws Failure usage when the file could not be kept */
@@ -64,7 +64,7 @@ export function prepareFile(folder: string, name: string, ending: string): Prepa
     try {
       drop();
     } catch {
-      // What could not be made need not go.
+      // It may not have been created.
     }
     throw usage(`--psk-dir: ${path}: ${(error as Error).message}`);
   }

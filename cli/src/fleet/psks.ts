@@ -1,5 +1,5 @@
 /**
- * The PSKs that an apply issues, kept in environment files that are made before it: what cannot be kept afterwards is printed.
+ * The PSKs that an apply issues, kept in environment files that are created before it; a PSK that cannot be kept is printed.
  * Implements `docs/contract/automation.md#the-command-line-svcctl`, `--psk-dir`.
  */
 import { randomUUID } from 'node:crypto';
@@ -16,7 +16,7 @@ import type { Plan } from './show.js';
 export type Applied = Schemas['FleetApplied'];
 
 export interface PreparedPsks {
-  /** Keeps what was issued, and prints what cannot be kept. @returns the paths of the files */
+  /** Writes the issued PSKs, and prints those that cannot be kept. @returns the paths of the files */
   keep(api: Api, applied: Applied, endpoint: string): Promise<readonly string[]>;
   drop(): void;
 }
@@ -29,7 +29,7 @@ export function preparePsks(folder: string, { steps }: Plan): PreparedPsks {
     files.clear();
   };
   try {
-    // Said of a folder whether or not there is a new node.
+    // Checked even when there is no new node.
     prepareFile(folder, randomUUID(), '.env').drop();
     for (const { action, resource } of steps) {
       if (action !== 'create' || resource.type !== 'node') continue;
@@ -46,7 +46,7 @@ export function preparePsks(folder: string, { steps }: Plan): PreparedPsks {
       const issued = applied.control_psks.flatMap(({ node, control_psk: psk }) =>
         psk === null ? [] : [{ node, psk }],
       );
-      // However this ends, they are not lost.
+      // They are printed if the command fails from here on.
       const lineOf = (node: string, psk: string): string => `SVC_CONTROL_PSK of ${shown(node)}: ${psk}`;
       const kept: string[] = [];
       const unkept: string[] = [];
@@ -66,7 +66,7 @@ export function preparePsks(folder: string, { steps }: Plan): PreparedPsks {
         }
       };
       for (const { node, psk } of issued) await keepOne(node, psk);
-      // The answer of a repeat has none: nobody has seen them, so others take their place.
+      // The answer to a retry lacks the PSKs: nobody has seen them, so new ones are issued.
       for (const { node } of applied.control_psks.filter((one) => one.control_psk === null)) {
         const psk = await issuedAnew(api, node);
         if (psk !== undefined) await keepOne(node, psk);

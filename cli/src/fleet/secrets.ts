@@ -1,7 +1,7 @@
 /**
- * `{file: …}` and `{env: …}` in place of a key or a PEM: read here and sent as text, so that no secret lies in the repository of
- * the fleet file. A file only beneath the document's folder, a variable only when it was named with `--env`: a document from
- * somebody else fetches nothing. Implements `docs/contract/automation.md#the-fleet-as-a-file`.
+ * `{file: …}` and `{env: …}` in place of a key or a PEM: read here and sent as text, so that the fleet file's repository holds
+ * no secrets. Only files beneath the document's folder and variables named with `--env` are read, so that a foreign document
+ * cannot fetch others. Implements `docs/contract/automation.md#the-fleet-as-a-file`.
  */
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
@@ -14,7 +14,7 @@ const secretFields = new Set(['private_key', 'private_key_pem']);
 
 /**
  * @param names variables that may be read
- * @param withoutSecrets leaves out private keys, for a plan by somebody who has none
+ * @param withoutSecrets omits private keys, for a plan without access to them
  */
 export function fillSecrets(names: readonly string[], withoutSecrets: boolean): Fill {
   const allowed = new Set(names);
@@ -68,7 +68,7 @@ function fileText(named: string, path: string, document: string): string {
   if (inside === '' || inside.startsWith('..') || isAbsolute(inside)) {
     throw usage(`${path}: ${named} is not beneath ${folder}, the folder of the document`);
   }
-  // A pipe would be waited for.
+  // Reading a pipe would block.
   if (!statSync(real).isFile()) throw usage(`${path}: ${named}: expected a file`);
   return readFileSync(real, 'utf8');
 }

@@ -1,4 +1,4 @@
-/** Plans and drift as a person reads them: what goes in red with a minus, what comes in green with a plus. */
+/** Prints plans and drift: removals in red with a minus, additions in green with a plus. */
 import { line, paint, shown, unreachable } from '../output.js';
 import type { Schemas } from '../service.js';
 

@@ -1,5 +1,5 @@
 /**
- * Waits until the nodes that an apply touches have its configuration, or have said why not. Implements
+ * Waits until the touched nodes have applied or rejected a configuration. Implements
  * `docs/contract/automation.md#the-command-line-svcctl`, `--wait`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,8 +15,8 @@ type Node = Schemas['Node'];
 const askEveryMs = 1_000;
 
 /**
- * Those that are offline are not waited for, and are a failure like those that rejected it.
- * @param tell hears of each that has not applied it, and at the end of all that have
+ * Does not wait for offline nodes; they are a failure, like rejections.
+ * @param tell called for each node that has not applied it, and at the end with a count
  * @throws Failure unless all have applied it in time
  */
 export async function waitForNodes(
@@ -25,7 +25,7 @@ export async function waitForNodes(
   timeoutMs: number,
   tell: (text: string) => void | Promise<void>,
 ): Promise<void> {
-  // New ones have had no id in the plan.
+  // New nodes have no id in the plan.
   const touched = new Set(plans.flatMap(({ nodes }) => nodes.map(({ node_name: name }) => name)));
   if (touched.size === 0) return;
   const until = performance.now() + timeoutMs;
@@ -46,7 +46,7 @@ export async function waitForNodes(
   throw new Failure(exitCodes.refused, `${total} of ${seen} nodes have not applied it: ${states}`);
 }
 
-/** Whether some that are online have said nothing of their newest configuration. */
+/** Whether an online node has not yet reported on its newest configuration. */
 async function areSome(api: Api, touched: ReadonlySet<string>): Promise<boolean> {
   for (const apply of ['none', 'pushed'] as const) {
     for await (const _ of touchedBy(api, touched, { status: 'online', apply })) return true;
