@@ -1,6 +1,6 @@
 /**
- * What the simulator creates in a service: nodes with one deployed chain each, all to one shared upstream, and some
- * upstreams that only one node uses, so that a change can touch one node or all. It removes everything afterwards.
+ * Creates the simulator's resources in a service: nodes with one deployed chain each, all to one shared upstream, and some
+ * upstreams that only one node uses, so that a change can touch one node or all. Removes everything afterwards.
  */
 import { CommandError } from '../maintenance/command-line.js';
 import type { RestClient } from '../stack/rest-client.js';

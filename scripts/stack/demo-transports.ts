@@ -131,54 +131,70 @@ export async function tourTransports({ story, admin, edge, relay }: TransportsTo
       return `"${answer}"`;
     });
 
-    await story.step('replace the certificate of the TLS hop while traffic flows', async () => {
-      const traffic = startTraffic(entry);
-      const succeed = (more: number): Promise<true> => {
-        const wanted = traffic.count.ok + more;
-        return eventually('traffic flows', async () => (traffic.count.ok >= wanted ? true : undefined));
-      };
-      try {
-        await succeed(10);
-        const path = `/api/credentials/${inside.id}`;
-        const self_signed = { common_name: 'relay.internal' };
-        const renewed = await admin.call<CredentialAnswer>('PUT', path, { self_signed });
-        if (spkiText(renewed) === spkiText(inside)) throw new Error('the key is the same');
-        await eventually('the nodes run it', async () => {
-          const { items } = await admin.call<{ items: readonly { generation: number; applied_generation: number }[] }>(
-            'GET',
-            '/api/nodes',
-          );
-          return items.every((node) => node.generation === node.applied_generation) ? true : undefined;
-        });
-        await succeed(10);
-        expectEqual('failed requests', traffic.count.failed, 0);
-        return `pin ${spkiText(inside)} → ${spkiText(renewed)}: ${traffic.count.ok} requests, 0 failed`;
-      } finally {
-        await traffic.stop();
-      }
-    });
-
-    await story.step('compare what agents report with what is intended', async () => {
-      const { items } = await admin.call<PortsAnswer>('GET', `/api/nodes/ports?node_id=${edge}`);
-      const intended = matchesOf(items.find(({ listenPort }) => listenPort === shared));
-      const path = `/api/nodes/ports/runtime?node_id=${edge}&listen_port=${shared}`;
-      await eventually('the agent reports every request', async () => {
-        const { nodes } = await admin.call<{ nodes: readonly { listeners: PortsAnswer['items'] }[] }>('GET', path);
-        const [listener] = nodes[0]?.listeners ?? [];
-        expectEqual('the routes that run', matchesOf(listener), intended);
-        return (listener?.totalSessions ?? 0) >= 3 ? true : undefined;
-      });
-      const rtts = await eventually('every TCP link is measured', async () => {
-        const links = (await admin.call<LinksAnswer>('GET', '/api/nodes/links')).items;
-        const measured = links.flatMap(({ rtt_ms }) => (rtt_ms === null ? [] : [rtt_ms]));
-        return measured.length === tcpLinks ? measured : undefined;
-      });
-      const slowest = Math.max(...rtts).toFixed(1);
-      return `edge:${shared} runs ${intended.length} routes, as intended; ${rtts.length} links measured, at most ${slowest} ms`;
-    });
+    await replaceCertificate({ story, admin }, entry, inside);
+    await compareReports({ story, admin, edge }, shared);
   } finally {
     for (const one of targets) one.close();
   }
+}
+
+/** @param entry where the chain inside TLS begins @param inside its certificate */
+async function replaceCertificate(
+  { story, admin }: Pick<TransportsTour, 'story' | 'admin'>,
+  entry: number,
+  inside: CredentialAnswer,
+): Promise<void> {
+  await story.step('replace the certificate of the TLS hop while traffic flows', async () => {
+    const traffic = startTraffic(entry);
+    const succeed = (more: number): Promise<true> => {
+      const wanted = traffic.count.ok + more;
+      return eventually('traffic flows', async () => (traffic.count.ok >= wanted ? true : undefined));
+    };
+    try {
+      await succeed(10);
+      const path = `/api/credentials/${inside.id}`;
+      const self_signed = { common_name: 'relay.internal' };
+      const renewed = await admin.call<CredentialAnswer>('PUT', path, { self_signed });
+      if (spkiText(renewed) === spkiText(inside)) throw new Error('the key is the same');
+      await eventually('the nodes run it', async () => {
+        const { items } = await admin.call<{ items: readonly { generation: number; applied_generation: number }[] }>(
+          'GET',
+          '/api/nodes',
+        );
+        return items.every((node) => node.generation === node.applied_generation) ? true : undefined;
+      });
+      await succeed(10);
+      expectEqual('failed requests', traffic.count.failed, 0);
+      return `pin ${spkiText(inside)} → ${spkiText(renewed)}: ${traffic.count.ok} requests, 0 failed`;
+    } finally {
+      await traffic.stop();
+    }
+  });
+}
+
+/** @param shared the port of several chains and a route */
+async function compareReports(
+  { story, admin, edge }: Pick<TransportsTour, 'story' | 'admin' | 'edge'>,
+  shared: number,
+): Promise<void> {
+  await story.step('compare what agents report with what is intended', async () => {
+    const { items } = await admin.call<PortsAnswer>('GET', `/api/nodes/ports?node_id=${edge}`);
+    const intended = matchesOf(items.find(({ listenPort }) => listenPort === shared));
+    const path = `/api/nodes/ports/runtime?node_id=${edge}&listen_port=${shared}`;
+    await eventually('the agent reports every request', async () => {
+      const { nodes } = await admin.call<{ nodes: readonly { listeners: PortsAnswer['items'] }[] }>('GET', path);
+      const [listener] = nodes[0]?.listeners ?? [];
+      expectEqual('the routes that run', matchesOf(listener), intended);
+      return (listener?.totalSessions ?? 0) >= 3 ? true : undefined;
+    });
+    const rtts = await eventually('every TCP link is measured', async () => {
+      const links = (await admin.call<LinksAnswer>('GET', '/api/nodes/links')).items;
+      const measured = links.flatMap(({ rtt_ms }) => (rtt_ms === null ? [] : [rtt_ms]));
+      return measured.length === tcpLinks ? measured : undefined;
+    });
+    const slowest = Math.max(...rtts).toFixed(1);
+    return `edge:${shared} runs ${intended.length} routes, as intended; ${rtts.length} links measured, at most ${slowest} ms`;
+  });
 }
 
 const spkiText = ({ certificate }: CredentialAnswer): string => `${certificate.spki_sha256.slice(0, 12)}…`;
