@@ -1,6 +1,6 @@
 /**
- * Held in memory: the committed accounts, folded from the log, so that a password change on any instance ends older tokens on this
- * one. Implements `docs/contract/rest.md#authentication-and-roles`.
+ * The committed accounts, in memory and folded from the log: a password change on any instance ends older tokens on this one.
+ * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import type { Accounts } from '../domain/accounts/accounts.js';
 import { applyAccounts, emptyAccounts } from '../domain/accounts/accounts.js';
@@ -20,30 +20,24 @@ import { BrokenLogError, levelOf } from '../storage/broken-log.js';
 import type { EventStore } from '../storage/event-store.js';
 import { commandsAfter } from '../storage/follow.js';
 
-/** How many requests may wait for the accounts to catch up with the token that they bring. */
+/** How many requests may wait until the accounts know their token. */
 const waitingRequests = 256;
 
 export interface CommittedAccounts extends LogFold {
   readonly accounts: Accounts;
-  /**
-   * True once a condition on the accounts holds; false after `timeoutMs`, at a stop, or when too many requests wait.
-   * Asked of requests from outside, so that many of them hold no more than a bounded number of places.
-   */
+  /** True once a condition on the accounts holds; false after `timeoutMs`, at a stop, or when too many requests wait. */
   until(condition: () => boolean, timeoutMs: number): Promise<boolean>;
-  /**
-   * Calls back with each password change, sign-out and deleted API token that is read, on whichever instance it was made; the tokens that it
-   * ends are refused now.
-   */
+  /** Calls back when tokens end by a password change, a sign-out or a delete, on any instance; they are refused from then on. */
   onTokensEnded(listener: () => void): void;
   /** Reads the log from the accounts to its end. @throws ServiceError `unavailable`, BrokenChainError, UnknownEventError */
   catchUp(): Promise<void>;
-  /** The same for requests from outside: those of one moment share a read, and none waits longer than `timeoutMs`. */
+  /** The same for requests: those at the same time share a read, and none waits longer than `timeoutMs`. */
   readToEnd(timeoutMs: number): Promise<void>;
   /** True once the end of the log was reached. */
   caughtUp(): boolean;
   /** Why the accounts no longer follow the log (an unknown event, a broken chain) and may be out of date, or undefined. */
   failure(): string | undefined;
-  /** The same, if it is that the log cannot be read any further. */
+  /** The same, only when the log cannot be read any further. */
   damage(): string | undefined;
   /** Ends every wait. */
   close(): void;
@@ -87,7 +81,7 @@ export function openAccounts(
   async function catchUp(): Promise<void> {
     for await (const commands of commandsAfter(eventStore, streams.accounts, accounts.revision.value)) apply(commands);
   }
-  // A read that began before a caller came may have passed the place of what he knows.
+  // A read that began before the call may already have passed the place that the caller knows of.
   const shared = createShared(catchUp, { stamp: () => 0, isFresh: () => false, now: () => 0 });
 
   return {
@@ -116,7 +110,7 @@ export function openAccounts(
   };
 }
 
-/** Whether the command changes a password, signs out or deletes an API token; the same password under a stronger hash is no change. */
+/** Whether the command ends tokens; storing the same password under a stronger hash does not. */
 function endsTokens({ events }: RecordedCommand): boolean {
   return events.some(({ type, data }) => ending.has(type) || (type === passwordChanged && data['rehashed'] !== true));
 }

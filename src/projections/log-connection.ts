@@ -1,13 +1,13 @@
 /**
- * How close the state in memory is to the end of the log, judged by its subscription alone. Whether this instance may
- * serve also depends on the compiler version (`fleet/committed-fleet.ts`).
+ * The distance of the state in memory to the end of the log, judged by its subscription alone. Whether this instance may serve
+ * also depends on the compiler version (`fleet/committed-fleet.ts`).
  */
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import { StarvedError } from '../storage/event-store.js';
 
 export type LogDistance =
-  /** The subscription stands and everything in the log is folded. */
+  /** The subscription is open and everything in the log is folded. */
   | 'live'
   /** The subscription dropped within the grace period: near enough to answer, too far to push. */
   | 'just_dropped'
@@ -74,12 +74,12 @@ export function createLogConnection(deps: LogConnectionDeps): LogConnection {
     heard() {
       if (live || heardSince) return;
       heardSince = true;
-      // The log is in reach again: it has the grace period to reach its end, after that this instance is behind.
+      // The log is reachable again: unless its end is reached within the grace period, this instance is behind.
       if (cutOff) startGrace();
     },
     dropped(cause) {
       heardSince = false;
-      // Logged once: what follows are failed attempts to subscribe again.
+      // Logged once; later drops are failed attempts to subscribe again.
       if (!live) return;
       deps.logger.warn({ error: errorText(cause) }, 'the subscription to the log dropped');
       live = false;

@@ -1,7 +1,7 @@
 /**
- * The one subscription behind everything that an instance holds in memory: it reads the streams of all folds together and
- * hands each fold the whole commands of its own. The stored read models have a subscription of their own, because they
- * begin where their store says and wait for it (`engine/runner.ts`). Implements `docs/architecture.md#read-models`.
+ * The one subscription behind everything in memory: reads the streams of all folds together and gives each fold the whole
+ * commands of its own streams. The stored read models have their own subscription, because they wait for their store
+ * (`engine/runner.ts`). Implements `docs/architecture.md#read-models`.
  */
 import { sleep } from '../kernel/background.js';
 import { errorText, unreachable } from '../kernel/errors.js';
@@ -25,16 +25,16 @@ export interface LogFold {
   revision(stream: string): number;
   /** Log position of the last event that is folded; 0 before any. */
   position(): number;
-  /** Present on a fold that begins at a stored checkpoint. */
+  /** Present on a fold that may begin at a stored checkpoint. */
   readonly save?: StoredFold['save'];
   /**
-   * Folds whole commands of its streams, each wholly or not at all, and skips those that it holds.
+   * Folds whole commands of its streams, each completely or not at all, and skips those that it has.
    * @throws MissingEventsError, BrokenChainError, UnknownEventError
    */
   apply(commands: readonly RecordedCommand[]): void | Promise<void>;
-  /** Told how near the log's end is, behind everything that arrives. @param caughtUp its end has just been reached */
+  /** Called after everything that arrives, with the distance to the log's end. @param caughtUp the end was just reached */
   moved(distance: LogDistance, caughtUp: boolean): void;
-  /** Told, for good, that it is followed no longer. */
+  /** Called once when following stops for good. */
   stopped(error: unknown): void;
 }
 
@@ -44,10 +44,7 @@ export class MissingEventsError extends Error {}
 export interface LogFollowerDeps {
   readonly eventStore: EventStore;
   readonly logger: Logger;
-  /**
-   * Those with `save` may begin at a checkpoint: the subscription begins where the oldest of these ends, and the others are
-   * read up to there.
-   */
+  /** The subscription begins at the oldest checkpoint of the folds with `save`; the other folds are read up to there first. */
   readonly folds: readonly LogFold[];
   /** Events between two checkpoints. */
   readonly checkpointEvery?: number | undefined;
@@ -82,7 +79,7 @@ export function followInMemory({ eventStore, logger, folds, ...options }: LogFol
   let followed: readonly LogFold[] = folds;
   const tell = (caughtUp: boolean): void => {
     for (const fold of followed) fold.moved(connection.distance(), caughtUp);
-    // A fold that has stopped is not stored any more, and a start needs all of them.
+    // A start needs the checkpoints of all folds, and a stopped one writes none.
     if (connection.distance() === 'live' && followed.length === folds.length) checkpoints.writeIfDue();
   };
   const connection = createLogConnection({
@@ -104,7 +101,7 @@ export function followInMemory({ eventStore, logger, folds, ...options }: LogFol
     }
   }
 
-  /** Reads what lies before the oldest checkpoint into the other folds. @throws FoldError, ServiceError */
+  /** Reads the log before the oldest checkpoint into the other folds. @throws FoldError, ServiceError */
   async function readOthers(): Promise<void> {
     const begin = oldestOf(stored);
     if (begin === 'start') return;
@@ -207,7 +204,7 @@ function pointOf(fold: LogFold): ResumePoint | 'start' {
   return at === 0 ? 'start' : { commit: at, prepare: at };
 }
 
-/** The oldest of the places where folds stand. */
+/** The oldest place of the folds. */
 function oldestOf(folds: readonly LogFold[]): ResumePoint | 'start' {
   let oldest: ResumePoint | 'start' | undefined;
   for (const point of folds.map(pointOf)) {

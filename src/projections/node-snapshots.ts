@@ -1,8 +1,6 @@
 /**
- * Held in memory, from the committed fleet. The configuration that each node should run: its generation, which is that of the last
- * command that touched it, and the snapshot that delivery replays to its agent, compiled when somebody asks. Which commands
- * touch which node, the declarations of events say; earlier generations are in `history/`. Implements
- * `docs/contract/domain.md#generation`.
+ * The configuration that each node should run, from the committed fleet: its generation, and its snapshot, compiled on demand.
+ * `history/` has earlier generations. Implements `docs/contract/domain.md#generation`.
  */
 import { compileNode } from '../domain/compile/compile-node.js';
 import { planDeploy } from '../domain/compile/plan.js';

@@ -1,7 +1,6 @@
 /**
- * The read side as other parts see it: queries on the committed fleet and on the stored read models, and how far both
- * are. Types only. Implements `docs/contract/rest.md#envelope`, `docs/contract/rest.md#audit` and
- * `docs/architecture.md#read-models`.
+ * The read side for other parts: queries on the committed fleet and on the stored read models, and their progress. Types only.
+ * Implements `docs/contract/rest.md#envelope`, `docs/contract/rest.md#audit` and `docs/architecture.md#read-models`.
  */
 import type { AnyState, PlainType, StateOf } from '../domain/fleet/resources.js';
 import type { ChainDefinition, ChainState } from '../domain/chain/chain.js';
@@ -19,7 +18,6 @@ import type { SettingsState } from '../domain/settings/settings.js';
 import type { UpstreamState } from '../domain/upstream/upstream.js';
 import type { EntryAbout } from '../domain/revert/history.js';
 import type { RecordedCommand, TokenMark } from '../kernel/event.js';
-import type { NodeName } from './fleet/node-names.js';
 
 export interface ListQuery {
   /** 1-based. */
@@ -43,7 +41,7 @@ export interface Deployment {
   readonly nodes: readonly { readonly node_id: string; readonly generation: number }[];
 }
 
-/** A deployment with what was deployed. */
+/** A deployment with its definition. */
 export interface StoredDeployment extends Deployment {
   readonly definition: ChainDefinition;
 }
@@ -61,7 +59,7 @@ export interface AuditQuery {
   readonly to?: string | undefined;
   /** Whether to include entries about users, sign-ins, webhooks and API tokens, which only admins see. */
   readonly includeAccounts: boolean;
-  /** The user whose API tokens' entries are included all the same. */
+  /** The user whose entries about API tokens are always included. */
   readonly ownTokensOf?: string | undefined;
 }
 
@@ -75,7 +73,7 @@ export interface AuditEntry {
   };
   readonly action: string;
   readonly resource: { readonly type: string; readonly id: string | null; readonly name: string | null };
-  /** The API token by which the actor gave the command. */
+  /** The API token that the actor used. */
   readonly token: TokenMark | null;
   readonly changes: readonly AuditChange[];
   /** How many changes there are; the first ones are shown. */
@@ -89,10 +87,10 @@ export interface AuditEntry {
   readonly reverted_by: string | null;
 }
 
-/** A change with what it is of. */
+/** A change with its resource. */
 export type ChangeOfResource = AuditChange & { readonly resource: AuditEntry['resource'] };
 
-/** What the log alone says of an entry; it never changes. */
+/** The part of an entry that comes from the log alone and never changes. */
 export type LoggedEntry = Omit<AuditEntry, 'revertible' | 'not_revertible_because' | 'reverted_by'>;
 
 export interface NameLookup {
@@ -115,32 +113,29 @@ export interface ProjectionStatus {
   /** The log position of the last command that every read model holds. */
   readonly position: number;
   readonly parked: readonly ParkedEntity[];
-  /** Set when an event of unknown type or shape stopped the projections; the instance is then read-only. */
+  /** Set when an unknown event stopped the projections; the instance is then read-only. */
   readonly unknownEvent: string | null;
-  /**
-   * Set when the log cannot be read any further, as at an event of somebody else: a sentence without a full stop. The
-   * instance is then read-only.
-   */
+  /** Set when the log cannot be read any further: a sentence without a full stop. The instance is then read-only. */
   readonly brokenLog: string | null;
   readonly lastError: string | null;
 }
 
 export interface ResourceListQuery<S> extends ListQuery {
-  /** A further filter; it is given the state as it is folded. */
+  /** A further filter on the folded state. */
   readonly matches?: ((state: S) => boolean) | undefined;
 }
 
-/** Sealed secrets of a state are null. */
+/** A state whose sealed secrets are null. */
 export interface ResourceQueries<S> {
   get(id: string): S | undefined;
   list(query: ResourceListQuery<S>): ListOf<S>;
 }
 
-/** Whether this instance may serve configuration, and why not. */
+/** Whether this instance may serve configuration, or why not. */
 export type ServingState =
   | { readonly kind: 'ready' }
   | { readonly kind: 'catching_up' }
-  /** It was ready, and the log has been out of reach since: open sessions stay, new ones are refused. */
+  /** It was ready before the log became unreachable: open sessions stay, new ones are refused. */
   | { readonly kind: 'cut_off' }
   /** The log is at a higher compiler version than this release has. */
   | { readonly kind: 'older_compiler'; readonly logVersion: number; readonly ownVersion: number }
@@ -161,6 +156,11 @@ export interface WholeFleet {
   nameOf(type: string, id: string): string;
 }
 
+export interface NodeName {
+  readonly id: string;
+  readonly name: string;
+}
+
 /** Queries on the committed fleet, which is in memory. */
 export interface FleetQueries {
   node(nodeId: string): NodeState | undefined;
@@ -168,18 +168,18 @@ export interface FleetQueries {
   chains(): Iterable<ChainState>;
   upstream(upstreamId: string): UpstreamState | undefined;
   upstreams(): Iterable<UpstreamState>;
-  /** The chains that name an upstream, in either definition, in no order. */
+  /** The chains that name an upstream in either definition, unordered. */
   chainsWith(upstreamId: string): readonly ChainState[];
   settings(): SettingsState;
   whole(): WholeFleet;
   nameOf(type: string, id: string): string | undefined;
   credentials(): Iterable<CredentialState>;
   readonly nodes: ResourceQueries<NodeState>;
-  /** Resources whose answers show the folded state alone. */
+  /** Resources whose answers show only the folded state. */
   readonly resources: { readonly [T in PlainType]: ResourceQueries<StateOf<T>> };
   /** The resources that refer to one, in their current or deployed definition, by type, name and id. */
   referrers(type: string, id: string): readonly Referrer[];
-  /** As `referrers`, the first ones, and how many there are. */
+  /** The first referrers, and their total. */
   firstReferrers(
     type: string,
     id: string,
@@ -190,26 +190,26 @@ export interface FleetQueries {
   nodeNames(): readonly NodeName[];
   /** The newest generation of a node, or undefined for an unknown node. */
   generation(nodeId: string): number | undefined;
-  /** The listeners that are intended on a node, with policies; none for an unknown node. */
+  /** The intended listeners of a node, with policies; none for an unknown node. */
   portRows(nodeId: string): readonly PortRow[];
-  /** Ports of a node that nothing claims, a few to choose from. */
+  /** A few free ports of a node. */
   freePorts(nodeId: string, transport: 'tcp' | 'udp'): readonly number[];
-  /** The links from a node to others that are intended; none for an unknown node. */
+  /** The intended links from a node to others; none for an unknown node. */
   links(nodeId: string): readonly IntendedLink[];
-  /** Those, and the links from others to it. */
+  /** The same, and the links from others to it. */
   linksOfNode(nodeId: string): readonly IntendedLink[];
-  /** The listeners that a node has with its newest snapshot, as `listenerKey` names them; none for an unknown node. */
+  /** The keys (`listenerKey`) of the listeners in a node's newest snapshot; none for an unknown node. */
   liveListeners(nodeId: string): ReadonlySet<string>;
-  /** How many there are of each resource, not older than the fleet at the call. Counted in pieces. */
+  /** The number of each resource, at least as new as the call. Counted in slices. */
   resourceCounts(): Promise<ResourceCounts>;
   plan(chainId: string): DeployPlan | undefined;
-  /** The sets of the fleet as a file, by name. Found in pieces. */
+  /** The sets of the fleet file, by name. Found in slices. */
   sets(): Promise<readonly FleetSet[]>;
-  /** How a set differs from what its last apply left; undefined for an unknown set. Found in pieces. */
+  /** The drift of a set since its last apply; undefined for an unknown set. Found in slices. */
   drift(set: string): Promise<readonly DriftedResource[] | undefined>;
-  /** The apply from which the drift of a set counts. */
+  /** The apply that is the base of a set's drift. */
   base(set: string): DriftBase | undefined;
-  /** The revert of an entry of the fleet that stands. */
+  /** The revert of a fleet entry that is in effect. */
   revertOf(entryId: string): string | undefined;
   /** Revision of `svc-fleet` that the committed fleet has reached; -1 for an empty log. */
   revision(): number;
@@ -232,9 +232,9 @@ export interface Projections {
   names(lookups: readonly NameLookup[]): Promise<(lookup: NameLookup) => string | null>;
   /** For reverts. */
   readonly auditTrail: {
-    /** The command of an entry in its current shape; undefined when there is none, or the log no longer holds it. */
+    /** The command of an entry in its current shape; undefined if there is none or the log no longer has it. */
     command(id: string): Promise<RecordedCommand | undefined>;
-    /** The entries about a resource behind a log position, newest first. */
+    /** The entries about a resource after a log position, newest first. */
     about(type: string, id: string, behind: number): AsyncIterable<EntryAbout>;
   };
   status(): ProjectionStatus;

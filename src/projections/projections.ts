@@ -1,7 +1,6 @@
 /**
- * The entry to this folder: queries on the layout in use, and the switch to another one while the service runs. After a
- * rebuild, the new collections are followed beside the old ones and queried once they are as far.
- * Implements `docs/architecture.md#read-models`, blue/green.
+ * Queries on the layout in use, and the switch to another one while the service runs: after a rebuild, the new collections are
+ * followed beside the old ones and queried once they have caught up. Implements `docs/architecture.md#read-models`, blue/green.
  */
 import { randomUUID } from 'node:crypto';
 import { sleep, startLoop, withDeadline } from '../kernel/background.js';
@@ -36,15 +35,13 @@ export interface ProjectionsOptions {
   readonly models?: readonly ReadModel[];
   /** Milliseconds between reads of the layout: for tests. */
   readonly layoutPollMs?: number;
-  /**
-   * Called when a subscription finds another log than before: the read models have stopped. The sentence has no end.
-   */
+  /** Called when the read models have stopped at another log; the sentence has no full stop. */
   onAnotherLog?(sentence: string): void;
 }
 
 /**
- * Resolves once the read models are open, or have failed to open once: it then keeps trying, and queries throw
- * `unavailable` meanwhile. Whether they have caught up is in `status()`.
+ * Resolves once the read models are open or have failed to open once; then it keeps trying, and queries throw `unavailable`.
+ * `status()` tells whether they have caught up.
  */
 export async function startProjections(options: ProjectionsOptions): Promise<Projections> {
   const { eventStore, readStore, logger } = options;
@@ -74,7 +71,7 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
     await announceReading(readStore, reader, release, [...new Set(numbers)], tuning.layoutLeaseMs);
   }
 
-  /** The old group continues for a while, for callers that wait for it. */
+  /** The old group runs for a while longer, for callers that wait for it. */
   function retire(group: Group): void {
     const ending = (async () => {
       await sleep(tuning.layoutLingerMs, stop.signal);

@@ -1,6 +1,6 @@
 /**
- * All read models as one group: one subscription, one log position, one version, so that documents that are shown together
- * are from the same position. Opens their collections. Implements `docs/architecture.md#read-models`.
+ * All stored read models as one group with one subscription, position and version, so that an answer never mixes positions.
+ * Opens their collections. Implements `docs/architecture.md#read-models`.
  */
 import type { Collection, Fields, ReadStore } from '../storage/read-store.js';
 import { audit } from './models/audit.js';
@@ -15,8 +15,8 @@ import type { ReadModel } from './read-model.js';
 export const groupName = 'read_models';
 
 /**
- * Raise it when the fold, fields or keys of a read model change, also when `describeCommand` changes an action. The new
- * version is filled beside the old one and queried once it has caught up. A new index needs a new version too.
+ * Raise it when the fold, fields, keys or index of a read model change, also when `describeCommand` changes an action. The new
+ * version is filled beside the old one and queried once it has caught up.
  */
 export const groupVersion = 3;
 

@@ -4,17 +4,17 @@ export const tuning = {
   dropGraceMs: 5_000,
   /** How long the committed fleet waits before it replays the log again after a failure. */
   replayRetryMs: 10_000,
-  /** Events that are worth a checkpoint when a start has replayed them: a quarter of a second of the next start. */
+  /** After replaying this many events, a start writes a checkpoint: they take a quarter of a second. */
   replayWorthCheckpoint: 2_000,
-  /** How long the counts of an unchanged fleet are given again. */
+  /** How long the counts of an unchanged fleet are cached. */
   countsReuseMs: 1_000,
-  /** Nodes whose live listeners are remembered. */
+  /** Nodes whose live listeners are cached. */
   rememberedNodes: 65_536,
   /** Events whose documents are written together. */
   batchEvents: 1000,
   parkedEntities: 10_000,
   tombstonePurgeEveryMs: 10 * 60_000,
-  /** How long a tombstone stays after all have passed it, and how often what all have passed is noted. */
+  /** How long a tombstone stays after all instances have passed it, and how often the passed position is noted. */
   tombstoneAgeMs: 24 * 60 * 60_000,
   tombstoneMarkEveryMs: 60 * 60_000,
   /** How often expired documents are removed, and how many at once. */
@@ -23,7 +23,7 @@ export const tuning = {
   /** How late a checkpoint may be. Events after it are folded again, which changes nothing. */
   checkpointEveryMs: 250,
   closeWithinMs: 2_000,
-  /** Callers that may wait for the read models; further ones are answered at once as lagging. */
+  /** Callers that may wait for the read models; others are answered at once as lagging. */
   waiters: 20_000,
   /** How often the end of the log is read while a caller waits for a position that no read model uses. */
   probeEveryMs: 50,
@@ -36,7 +36,7 @@ export const tuning = {
   /** For one page of the audit: concurrent reads of the log, and the largest gap in events within one read. */
   auditReads: 8,
   auditReadGap: 16,
-  /** Events that a page of the audit reads and makes into entries at once. */
+  /** Events that a page of the audit holds at a time. */
   auditBite: 500,
   /** Entries about one resource that a revert reads at once. */
   auditTrailPage: 500,
@@ -46,7 +46,7 @@ export const tuning = {
   layoutLeaseMs: 10_000,
   /** How long the replaced read models are still followed, for callers that wait for them. */
   layoutLingerMs: 3_000,
-  /** The lease that allows one rebuild at a time. A killed rebuild blocks the next one for this long. */
+  /** Lease of a rebuild: a killed one blocks the next one for this long. */
   rebuildLeaseMs: 10_000,
   /** How long a rebuild waits for all instances to read the new collections before it keeps the old ones. */
   rebuildReadersMs: 30_000,

@@ -1,9 +1,7 @@
 /**
- * Detects that the read models come from another log: an older log was restored beside them. Their documents carry
- * positions that this log has not reached, or reached with other events, so its new events would be taken for old ones
- * and left out. The checkpoint keeps two anchors, the last event that the read models hold and the last one that never
- * expires, because a position says nothing of a log that was restored and has grown since.
- * Implements `docs/architecture.md#read-models`.
+ * Detects read models of another log, as after an older log was restored beside them: its new events would be skipped as
+ * already applied. A position does not show this once the log has grown, so the checkpoint keeps two anchors: the last event
+ * that the read models hold, and the last one that never expires. Implements `docs/architecture.md#read-models`.
  */
 import { ServiceError } from '../../kernel/errors.js';
 import { expires, lastEvent } from '../../kernel/event.js';
@@ -21,7 +19,7 @@ export interface Anchors {
   current(): readonly Anchor[];
 }
 
-/** @param stored the anchors of the checkpoint, if it has any */
+/** @param stored the anchors of the checkpoint, if any */
 export function createAnchors(stored: readonly Anchor[] = []): Anchors {
   let last = stored.at(-1);
   let standing = stored.find(({ stream }) => !expires(stream));
@@ -38,13 +36,13 @@ export function createAnchors(stored: readonly Anchor[] = []): Anchors {
 }
 
 interface Difference {
-  /** False when the log only lacks an event: a server that is behind lacks it too. */
+  /** False when the log only lacks an event: a lagging server lacks it too. */
   readonly certain: boolean;
   /** The events that only the read models know, as the beginning of a sentence. */
   readonly text: string;
 }
 
-/** How a log differs from the one that the anchors are from; undefined if nothing shows it. @throws ServiceError `unavailable` */
+/** How a log differs from that of the anchors; undefined if it does not seem to. @throws ServiceError `unavailable` */
 export async function differenceFrom(
   eventStore: EventStore,
   anchors: readonly Anchor[],
@@ -65,10 +63,10 @@ export async function differenceFrom(
 /** The message is a sentence for the operator. */
 export class AnotherLogError extends BrokenLogError {}
 
-/** The sentence about a difference, without its end. */
+/** The sentence about a difference, without a full stop. */
 const restoredBeside = (text: string): string => `${text}: an older log was restored beside newer read models`;
 
-/** A log whose subscriptions begin only if it is still the one that the anchors are from. */
+/** A log whose subscriptions start only while it matches the anchors. */
 export function anchored(eventStore: EventStore, anchors: Anchors): EventStore {
   return {
     ...eventStore,
@@ -82,7 +80,7 @@ export function anchored(eventStore: EventStore, anchors: Anchors): EventStore {
 }
 
 /**
- * @returns a sentence without its end when the read models in use hold what the log does not, else undefined
+ * @returns a sentence without a full stop when the read models in use are from another log, else undefined
  * @param release version of the release's read models; tests pass another
  * @throws ServiceError `unavailable`
  */
@@ -92,7 +90,7 @@ export async function ofAnotherLog(
   release: number = groupVersion,
 ): Promise<string | undefined> {
   const { number } = await readLayout(readStore, release);
-  // The checkpoint is read before the head, because another instance may be moving both.
+  // The checkpoint is read before the head: another instance may be moving both.
   const checkpoint = await readStore.loadCheckpoint(groupName, placeOf(release, number));
   if (checkpoint === undefined) return undefined;
   const head = await eventStore.headPosition();

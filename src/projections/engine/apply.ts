@@ -1,7 +1,6 @@
 /**
- * Applies whole commands to every read model: loads the documents they concern, folds in memory, and makes one guarded
- * write per document. Repeating it changes nothing. The checkpoint is written after it (`runner.ts`). Implements
- * `docs/architecture.md#read-models`.
+ * Applies whole commands to every read model: loads their documents, folds in memory, and makes one guarded write for each.
+ * Idempotent; `runner.ts` writes the checkpoint afterwards. Implements `docs/architecture.md#read-models`.
  */
 import { yieldToEventLoop } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
@@ -20,7 +19,7 @@ export interface ApplyTarget {
   readonly collections: OpenCollections;
   readonly parking: Parking;
   readonly logger: Logger;
-  /** True while a version is filled for the first time: an entity that cannot be folded then stops it. */
+  /** True while a version is filled for the first time: an entity that cannot be folded then stops the run. */
   rebuilding(): boolean;
 }
 
@@ -41,17 +40,17 @@ export async function applyCommands(target: ApplyTarget, commands: readonly Reco
       if (work.size === 0) continue;
       const prepared = await prepare(target, model, work, poisoned);
       const write = writeAll(target, model.name, prepared, poisoned);
-      // Awaited below; until then a failure must not count as unhandled.
+      // Awaited below; until then, a failure must not count as unhandled.
       write.catch(() => undefined);
       writes.push(write);
-      // Not after each model: the writes of one turn share a flush, and the sender of a command waits for all of them.
+      // Not after each model: writes in one turn share a flush, and the sender of a command waits for all of them.
       sinceYield += work.size;
       if (sinceYield < documentsPerTurn) continue;
       sinceYield = 0;
       await yieldToEventLoop();
     }
   } finally {
-    // No write is left running after a failure: the next try would race with it.
+    // No write may keep running after a failure: the next try would race with it.
     await Promise.allSettled(writes);
   }
   await Promise.all(writes);
@@ -101,7 +100,7 @@ async function prepare(
 
 const isOutage = (error: unknown): boolean => error instanceof ServiceError && error.code === 'unavailable';
 
-/** Writes documents. One that the store refuses for good is reported in `poisoned`; all others are written. @internal exported for tests */
+/** Writes documents; `poisoned` gets those that the store refuses for good. @internal exported for tests */
 export async function writeAll(
   { collections }: ApplyTarget,
   model: string,

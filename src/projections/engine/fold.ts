@@ -1,6 +1,6 @@
 /**
- * Folds a batch of whole commands into writes: pure, one entity at a time, each write guarded by the log position that
- * it reflects. `apply.ts` stores them. Implements `docs/architecture.md#read-models`.
+ * Folds a batch of whole commands into writes, one entity at a time, each guarded by the log position that it reflects. Pure;
+ * `apply.ts` stores them. Implements `docs/architecture.md#read-models`.
  */
 import { errorText } from '../../kernel/errors.js';
 import { lastEvent } from '../../kernel/event.js';
@@ -9,7 +9,7 @@ import type { Fields, GuardedWrite, StoredDocument } from '../../storage/read-st
 import type { ReadModel } from '../read-model.js';
 import { tuning } from '../tuning.js';
 
-/** Projecting cannot continue, and a retry would not help: the runner stops, and the message says why. */
+/** Projecting cannot continue and a retry would not help. The runner stops; the message says why. */
 export class ProjectionsStopped extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause });
@@ -35,7 +35,7 @@ export function workOf(model: ReadModel, commands: readonly RecordedCommand[]): 
   for (const command of commands) {
     for (const event of command.events) {
       const ids = keysOf(model, event);
-      // Nearly every event concerns none of a model's documents, or one.
+      // Nearly every event concerns at most one document of a model.
       if (ids.length === 0) continue;
       for (const id of ids.length === 1 ? ids : new Set(ids)) {
         const steps = work.get(id);
@@ -81,8 +81,8 @@ const writeOf = (id: string, position: number, fields: Fields | undefined): Guar
   fields === undefined ? { kind: 'delete', id, position } : { kind: 'put', id, position, fields };
 
 /**
- * Folds an entity's steps. Steps that its document already reflects are skipped: they are repeats, or another instance
- * was faster. If a step fails, the entity stays as the command before it left it.
+ * Folds the steps of an entity, except those that its document already reflects (repeats, or a faster instance). If a step
+ * fails, the entity stays as it was before that command.
  */
 export function foldEntity(
   model: ReadModel,
@@ -93,7 +93,7 @@ export function foldEntity(
   const reflected = document?.position ?? -1;
   let fields: Fields | undefined = document?.fields;
   let changedAt = -1;
-  // Created and deleted within one batch is a delete too: a slower instance may still write the document in between.
+  // An entity that one batch creates and deletes is a delete too: a slower instance may still write the document in between.
   const written = (): GuardedWrite | undefined => (changedAt < 0 ? undefined : writeOf(id, changedAt, fields));
   for (const { command, events } of steps) {
     const { position } = lastEvent(command);

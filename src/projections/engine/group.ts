@@ -1,7 +1,6 @@
 /**
- * The projection group: the read models in one layout. Opens them, runs their runner, and lets callers wait for a
- * position. `projections.ts` chooses the layout and changes to another one. Implements
- * `docs/architecture.md#read-models` and `docs/contract/rest.md#consistency`.
+ * The read models in one layout: opens them, runs their runner, and lets callers wait for a position. `projections.ts` chooses
+ * the layout. Implements `docs/architecture.md#read-models` and `docs/contract/rest.md#consistency`.
  */
 import { sleep, timedOut, withDeadline } from '../../kernel/background.js';
 import type { Loop } from '../../kernel/background.js';
@@ -40,7 +39,7 @@ export interface GroupOptions {
   /** Version of the release's read models. */
   readonly release: number;
   readonly models: readonly ReadModel[];
-  /** Absent: the layout in use at the time when the store is first reached. */
+  /** Absent: the layout in use when the store is first reached. */
   readonly layout?: Layout | undefined;
   onAnotherLog?(sentence: string): void;
 }
@@ -83,9 +82,9 @@ async function open(options: GroupOptions, progress: Progress, status: StatusBoa
   let queryable = active === release;
   const expiry = (): Promise<number> => removeExpired({ models, collections, deletionTime });
 
-  /** Points the store to this version once it has caught up. The pointer of a newer release is left as it is. */
+  /** Points the store to this version once it has caught up, unless a newer release has its pointer there. */
   async function activate(): Promise<void> {
-    // A log that still delivers expired events may have just filled in what is no longer shown.
+    // A log may still deliver expired events, whose documents must not be shown.
     await expiry();
     const before = await readStore.activeVersion(groupName);
     if (before === undefined || before < release) {
@@ -128,8 +127,8 @@ async function open(options: GroupOptions, progress: Progress, status: StatusBoa
 }
 
 /**
- * Returns once the read models are open, or at the first failure to open them: then it tries again in the background,
- * and queries answer `unavailable` meanwhile. Whether they have caught up is in `status()`.
+ * Returns once the read models are open or have failed to open once; then it retries in the background, and queries answer
+ * `unavailable`. `status()` tells whether they have caught up.
  */
 export async function startGroup(options: GroupOptions): Promise<Group> {
   const { eventStore, clock, logger } = options;
@@ -192,7 +191,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     async applied(stream, revision, timeoutMs) {
       const until = clock.monotonic() + timeoutMs;
       if (progress.revision(stream) === undefined) {
-        // The stream had no event since the start: this one may be before the checkpoint, where revisions are unknown.
+        // No event of the stream since the start: this one may be before the checkpoint, where revisions are unknown.
         const position = await positionOf(stream, revision, timeoutMs);
         if (position !== undefined) return progress.untilPosition(position, Math.max(0, until - clock.monotonic()));
       }

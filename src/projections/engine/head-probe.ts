@@ -1,7 +1,7 @@
 /**
- * Moves the progress to the log's head when nothing arrives: a subscription does not report events of streams that no
- * read model uses, so a caller that waits for the position of such an event would wait in vain. Runs only while
- * somebody waits for a position. Implements `docs/contract/rest.md#consistency`.
+ * Moves the progress to the log's head when nothing arrives: subscriptions do not report events of unused streams, so a caller
+ * that waits for the position of such an event would wait in vain. Runs only while somebody waits. Implements
+ * `docs/contract/rest.md#consistency`.
  */
 import { sleep } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
@@ -11,14 +11,14 @@ import type { Progress } from './progress.js';
 import { tuning } from '../tuning.js';
 
 export interface HeadProbe {
-  /** Somebody has begun to wait. */
+  /** Called when a caller begins to wait. */
   wake(): void;
   close(): Promise<void>;
 }
 
 export interface HeadProbeDeps {
   readonly eventStore: EventStore;
-  /** The streams that the progress is of. */
+  /** The streams that the progress covers. */
   readonly streams: readonly string[];
   readonly progress: Progress;
   readonly logger: Logger;
@@ -53,7 +53,7 @@ export function createHeadProbe(deps: HeadProbeDeps): HeadProbe {
 
   async function run(): Promise<void> {
     for (;;) {
-      // Nearly always the event is on its way, and nobody waits any more after this pause.
+      // The event is nearly always on its way and arrives during this pause.
       await sleep(tuning.probeEveryMs, stop.signal);
       if (stop.signal.aborted || !progress.awaited()) return;
       try {

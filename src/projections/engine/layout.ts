@@ -1,8 +1,7 @@
 /**
- * The layout: which version of its collection each read model of a release is read from. A rebuild fills other
- * collections and then points the layout to them; the layout is one document. The pointer of releases
- * (`ReadStore.activate`) is another one: it names the release whose read models have caught up with the log. Implements
- * `docs/architecture.md#read-models`.
+ * The layout of a release, one document: which version of its collection each read model uses. A rebuild fills other collections
+ * and then points the layout to them. `ReadStore.activate` is another pointer: the release whose read models have caught up.
+ * Implements `docs/architecture.md#read-models`.
  */
 import type { Json } from '../../kernel/json.js';
 import { asJson, fromJson } from '../../kernel/json.js';
@@ -16,7 +15,7 @@ export interface Layout {
   readonly places: ReadonlyMap<string, number>;
 }
 
-/** A rebuild that has begun and whose layout is not in use yet. */
+/** A rebuild whose layout is not in use yet. */
 export interface Filling {
   readonly number: number;
   /** The one read model that is rebuilt, null for all. */
@@ -44,7 +43,7 @@ type LayoutFields = {
 
 const spec: CollectionSpec = { name: 'read_model_layouts', version: 1 };
 const idOf = (release: number): string => `${groupName}@${release}`;
-/** How many rebuilds of one release get different places. */
+/** How many rebuilds of one release get different versions. */
 const placesPerRelease = 10_000;
 
 /** The version of a layout as a whole: its checkpoint, its parked entities, the collections it filled. */
@@ -92,7 +91,7 @@ export async function writeLayoutRecord(readStore: ReadStore, release: number, r
 const readers = 'read_model_readers';
 
 /**
- * Announces for `ttlMs` that an instance reads these layouts. Without numbers: it is about to read one, not known yet.
+ * Announces for `ttlMs` that an instance reads these layouts; without numbers, that it is about to read one.
  * @throws ServiceError `unavailable`
  */
 export async function announceReading(

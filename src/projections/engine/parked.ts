@@ -1,7 +1,6 @@
 /**
- * Parked entities: an event could not be applied to them. They are left out of their read model while all others are
- * projected. They are stored in the read store, so that a restart or another instance does not project an entity that
- * lacks an event. A raised version, whose fold can apply the event, starts without them. Part of
+ * Parked entities: an event could not be applied to them, so they are left out of their read model. They are stored, so that
+ * neither a restart nor another instance projects an entity that lacks an event. A raised version starts without them. Part of
  * `docs/architecture.md#read-models`.
  */
 import type { Collection, GuardedWrite, ReadStore } from '../../storage/read-store.js';

@@ -1,7 +1,6 @@
 /**
- * How far the read models are: their status with its listeners, and the callers that wait to read their own writes. Knows
- * log positions and the revision of each stream. The number of waits is bounded, and every wait ends.
- * Implements `docs/contract/rest.md#consistency`.
+ * The progress of the read models: their status, and the callers that wait to read their own writes. The number of waits is
+ * bounded, and every wait ends. Implements `docs/contract/rest.md#consistency`.
  */
 import { errorText } from '../../kernel/errors.js';
 import { lastEvent } from '../../kernel/event.js';
@@ -21,7 +20,7 @@ export interface Progress {
   /** The last applied revision of a stream; undefined until one is applied after the start. */
   revision(stream: string): number | undefined;
   applied(commands: readonly RecordedCommand[]): void;
-  /** The log has nothing up to here that the read models lack. */
+  /** The read models have everything in the log up to here. */
   passed(position: number): void;
   /** Resolves true once the position is passed; false after `timeoutMs`, or at once when too many wait. */
   untilPosition(position: number, timeoutMs: number): Promise<boolean>;

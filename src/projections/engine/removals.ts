@@ -1,7 +1,6 @@
 /**
- * Removes what the read models no longer need: tombstones that every instance has passed, and documents whose time is over.
- * Implements `docs/architecture.md#read-models` and `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "what
- * expires never changes what is shown".
+ * Removes tombstones that every instance has passed, and expired documents. Implements `docs/architecture.md#read-models` and
+ * `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "what expires never changes what is shown".
  */
 import { startLoop } from '../../kernel/background.js';
 import type { Loop } from '../../kernel/background.js';
@@ -13,10 +12,9 @@ import type { OpenCollections } from '../read-models.js';
 import { tuning } from '../tuning.js';
 
 /**
- * Removes something now and then, and logs how many documents went.
- * @param everyMs the time between two turns
- * @param what names the documents in the log
- * @param remove makes one turn and resolves to how many it removed; after a failure, the next turn tries again
+ * Removes documents periodically, and logs how many.
+ * @param what name of the documents in the log
+ * @param remove resolves to how many it removed; after a failure, the next turn tries again
  */
 export function startRemovals(everyMs: number, what: string, remove: () => Promise<number>, logger: Logger): Loop {
   return startLoop(
@@ -38,10 +36,10 @@ interface TombstoneDeps {
   deletionTime(): number | undefined;
 }
 
-/** Kind of the instance leases; their data has `position`, how far the instance has projected. */
+/** Kind of the instance leases; their data has `position`, up to which the instance has projected. */
 const instances = 'instances';
 
-/** The position that every live instance and every restart has passed; undefined while it is not known. */
+/** The position that every live instance and every restart has passed; undefined while unknown. */
 async function passedByAll(deps: TombstoneDeps): Promise<number | undefined> {
   const leases = await deps.readStore.leases.list(instances);
   const positions = leases.map(({ data }) =>
@@ -54,13 +52,12 @@ async function passedByAll(deps: TombstoneDeps): Promise<number | undefined> {
 }
 
 /**
- * Tombstones are removed a day after every live instance has passed them, and a restart would begin behind them. An
- * instance that has started since has read a checkpoint at or above them, and a write that was on its way then, of an
- * instance that has ended since, has arrived.
+ * Removes tombstones a day after every live instance and the checkpoint have passed them. Instances that start later begin
+ * after them, and by then late writes of ended instances have arrived.
  * @returns one turn of the purge
  */
 export function createPurge(deps: TombstoneDeps): () => Promise<number> {
-  /** What all had passed, and when; the oldest first, at most one an hour. */
+  /** The positions that all had passed, and when; the oldest first, at most one an hour. */
   const passed: { readonly position: number; readonly at: number }[] = [];
   return async () => {
     const now = deps.deletionTime();
@@ -87,8 +84,8 @@ interface ExpiryDeps {
 }
 
 /**
- * Removes the documents that have expired by now. Stores drop expired events at different times; documents go by their
- * own time, so that every store shows the same. An instance that is behind may write such a document again; the next turn removes it.
+ * Removes expired documents by their own time, so that every store shows the same, however late it drops expired events. An
+ * instance that lags may write such a document again; the next turn removes it.
  * @returns how many documents it has removed @throws ServiceError `unavailable`
  */
 export async function removeExpired({ models, collections, deletionTime }: ExpiryDeps): Promise<number> {

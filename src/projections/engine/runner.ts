@@ -1,8 +1,7 @@
 /**
- * The runner: follows the log once for all read models, applies commands in bounded batches, writes the checkpoint
- * last, and reports its progress. Tries again for as long as a store is away; stops for good at an event that this
- * release does not know. Implements `docs/architecture.md#read-models` and
- * `docs/contract/domain.md#commands-and-events`.
+ * Follows the log once for all read models, applies commands in bounded batches, writes the checkpoint last, and reports its
+ * progress. Retries while a store is away; stops for good at an unknown event. Implements `docs/architecture.md#read-models`
+ * and `docs/contract/domain.md#commands-and-events`.
  */
 import { readCommand, UnknownEventError } from '../../domain/log/upcast.js';
 import { sleep } from '../../kernel/background.js';
@@ -39,19 +38,19 @@ export interface RunnerDeps {
   readonly after: Checkpoint | 'start';
   /** The read models and their checkpoint have reached the end of the log. May be called more than once. */
   onCaughtUp(): Promise<void>;
-  /** The log is another one than before: the runner has stopped. The sentence has no end. */
+  /** Called when the runner has stopped at another log; the sentence has no full stop. */
   onAnotherLog?(sentence: string): void;
 }
 
 export interface Runner {
   /** The point up to which everything is handled. */
   handled(): ResumePoint | 'start';
-  /** Resolves when the runner has stopped: for a reason that the status has, or because it was closed. */
+  /** Resolves when the runner has stopped: closed, or for the reason in the status. */
   readonly ended: Promise<void>;
   close(): Promise<void>;
 }
 
-/** Splits a batch into parts of a bounded number of events; a larger command is a part of its own. A part may be empty. */
+/** Splits a batch into parts with a bounded number of events; a larger command is a part of its own. */
 function* parts(commands: readonly RecordedCommand[]): Generator<readonly RecordedCommand[], void, void> {
   let part: RecordedCommand[] = [];
   let events = 0;
@@ -81,7 +80,7 @@ function readPart(commands: readonly RecordedCommand[]): {
   }
 }
 
-/** Writes the newest checkpoint, a little late: the events after it are folded again, which changes nothing. */
+/** Writes the newest checkpoint, a little late: folding events again changes nothing. */
 function createCheckpoints({ readStore, version, logger }: RunnerDeps): KeyedBatch<Checkpoint> {
   return createKeyedBatch<Checkpoint>({
     everyMs: tuning.checkpointEveryMs,
@@ -97,7 +96,7 @@ function createCheckpoints({ readStore, version, logger }: RunnerDeps): KeyedBat
 }
 
 /**
- * Tries until it works or the signal aborts: no event is ever skipped.
+ * Retries until it works or the signal aborts: no event is ever skipped.
  * @returns how many tries failed
  * @throws ProjectionsStopped
  */
@@ -129,9 +128,9 @@ export function startRunner(deps: RunnerDeps): Runner {
   let handled: ResumePoint | 'start' = deps.after;
   const anchors = createAnchors(deps.after === 'start' ? [] : deps.after.anchors);
   const log = anchored(eventStore, anchors);
-  /** The subscription stands and has reached the end of the log once. */
+  /** The subscription is open and has reached the end of the log once. */
   let live = false;
-  /** The read store was away and events have piled up: only a new subscription reports when the last is applied. */
+  /** The read store was away and events have piled up: only a new subscription reports when it reaches the end. */
   let behind = false;
   let dropped = false;
 
@@ -186,7 +185,7 @@ export function startRunner(deps: RunnerDeps): Runner {
         [live, dropped] = [true, false];
         return status.set({ caughtUp: true, lastError: null });
       case 'dropped':
-        // Logged once: what follows are failed attempts to subscribe again.
+        // Logged once; later items are failed attempts to subscribe again.
         if (!dropped) logger.warn({ error: shortError(item.cause) }, 'the subscription of the read models dropped');
         [live, dropped] = [false, true];
         return status.set({ caughtUp: false, lastError: shortError(item.cause) });

@@ -1,12 +1,11 @@
 /**
- * The committed fleet: folded from a checkpoint and the events of the log behind it. It holds whole commands only, and
- * tells its listeners what each batch of them did. It decides nothing: the gateway decides on a draft over it, and
- * hands it what the log has taken. `fold-batch.ts` applies commands, `fold-checkpoint.ts` stores and loads it.
+ * The committed fleet, folded from a checkpoint and the events after it. It holds whole commands only and tells its listeners
+ * the effects of each batch. The gateway decides on a draft over it. `fold-batch.ts` applies commands, `fold-checkpoint.ts`
+ * stores and loads it.
  *
- * It may serve configuration while it is near the end of the log (`../log-connection.ts` tells how near), knows every
- * event, has found its chain unbroken, and has the compiler version that the log is at. That version may rise and fall
- * under a running instance, which never writes it: that is done once, at the start, so that a lowered version stays
- * lowered. Implements `docs/architecture.md#one-fleet`, `docs/contract/domain.md#generation` and `#commands-and-events`.
+ * It may serve configuration while it is near the end of the log (`../log-connection.ts`), knows every event, has an unbroken
+ * chain, and has the log's compiler version. A running instance never writes that version, so that a lowered one stays lowered.
+ * Implements `docs/architecture.md#one-fleet`, `docs/contract/domain.md#generation` and `#commands-and-events`.
  */
 import { compilerVersion } from '../../domain/compile/version.js';
 import { emptyFleet } from '../../domain/fleet/fleet.js';
@@ -34,10 +33,10 @@ import { isMismatch, mismatchText } from './compiler-mismatch.js';
 export interface CommittedFleet extends LogFold {
   fleet(): Fleet;
   state(): ServingState;
-  /** Told of each batch before anything that waits for it continues. @returns how to stop, as the two below */
+  /** Called with each batch before anything that waits for it continues. These three return how to stop. */
   onBatch(listener: (batch: FoldBatch) => void): () => void;
   onStateChange(listener: (state: ServingState) => void): () => void;
-  /** Told when the fleet has become up to date. */
+  /** Called when the fleet has become up to date. */
   onUpToDate(listener: () => void): () => void;
   /** True when ready and at the end of the log: only then may anything be pushed. */
   upToDate(): boolean;
@@ -91,9 +90,9 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
 
   let batch = emptyFoldBatch();
   function tell(): void {
-    const told = batch;
+    const finished = batch;
     batch = emptyFoldBatch();
-    batchListeners.tell(told);
+    batchListeners.tell(finished);
     refresh();
   }
 
@@ -101,7 +100,7 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
     try {
       const pieces = applyToFold(folded, logChain, commands, () => batch);
       while (pieces.next().done !== true) {
-        // The commands before the one under way are in the fold.
+        // The commands before the current one are in the fold.
         if (batch.touched.size > 0) tell();
         await yieldToEventLoop();
       }
@@ -111,7 +110,7 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
     }
   }
 
-  /** One after the other: the gateway and the subscription bring the same commands. */
+  /** One at a time: the gateway and the subscription bring the same commands. */
   let folding = Promise.resolve();
   function apply(commands: readonly RecordedCommand[]): Promise<void> {
     const done = folding.then(() => fold(commands));
@@ -166,9 +165,9 @@ export type StoppedState = Extract<ServingState, { readonly kind: 'unknown_event
 
 export interface ServingStateTracker {
   current(): ServingState;
-  /** Works the state out again, and logs and reports a change. */
+  /** Computes the state again, and logs and reports a change. */
   refresh(): void;
-  /** The log cannot be folded any further: this is the state from the next refresh on, for good. */
+  /** The log cannot be folded any further: the state is this one for good, from the next refresh on. */
   stop(at: StoppedState): void;
 }
 
@@ -196,8 +195,8 @@ export function createServingState(deps: ServingStateDeps): ServingStateTracker 
     if (distance === 'cut_off' && logVersion === ownVersion) return { kind: 'cut_off' };
     if (distance === 'cut_off' || distance === 'behind') return { kind: 'catching_up' };
     if (logVersion === ownVersion) return { kind: 'ready' };
-    // This release's compiler version is not in the log yet, or not any more. Its output would go out under generations
-    // that belong to another compiler.
+    // The log is not yet, or no longer, at this release's compiler version: its output would carry generations of another
+    // compiler.
     return wasReady ? { kind: 'newer_compiler', logVersion, ownVersion } : { kind: 'catching_up' };
   }
 

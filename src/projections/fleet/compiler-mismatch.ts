@@ -1,7 +1,6 @@
 /**
- * The sentence for an instance whose compiler version is not the log's. Such an instance serves no configuration and
- * gets no traffic; the sentence tells an operator which instance has to change. `committed-fleet.ts` detects a mismatch.
- * Implements `docs/contract/domain.md#generation`.
+ * The sentence for an instance whose compiler version differs from the log's, which serves no configuration and gets no traffic:
+ * it tells an operator which instance to change. Implements `docs/contract/domain.md#generation`.
  */
 import { unreachable } from '../../kernel/errors.js';
 import type { ServingState } from '../port.js';

@@ -1,26 +1,33 @@
 /**
- * Held in memory: the committed fleet as REST asks it. Resources, names, references and sets are answered here; the read models
- * beside `port.ts` answer the rest. Nothing waits for a store. Implements `docs/architecture.md#read-models`.
+ * Queries on the committed fleet, all from memory. `src/reports/` has what agents report. Implements
+ * `docs/architecture.md#read-models`, and of `docs/contract/rest.md` the intent in `#port-management` and `#nodes`, and the
+ * counts of resources in `#dashboard`.
  */
 import { chainKey } from '../../domain/chain/chain.js';
 import type { ChainState } from '../../domain/chain/chain.js';
 import { standingRevert } from '../../domain/aggregate/reverts.js';
 import { driftOf, hasSet, setsOf } from '../../domain/fleet-file/drift.js';
 import { baseOf } from '../../domain/fleet-set/declaration.js';
+import type { ResourceCounts } from '../../domain/fleet/counts.js';
+import { countResources } from '../../domain/fleet/counts.js';
 import { firstReferrers, referrersOf } from '../../domain/fleet/referrers.js';
+import { freePorts } from '../../domain/listeners/free-ports.js';
+import { intendedLinks, linksOfNode } from '../../domain/port-table/intended-links.js';
+import { liveListeners, portRows } from '../../domain/port-table/port-table.js';
+import { nameKey } from '../../domain/resource/meta.js';
 import { splitOwner } from '../../domain/references/references.js';
 import { upstreamKey } from '../../domain/upstream/upstream.js';
 import type { Clock } from '../../kernel/clock.js';
+import { compareText } from '../../kernel/compare-text.js';
+import { createLru } from '../../kernel/lru.js';
 import { withPauses } from '../../kernel/pieces.js';
+import { createShared } from '../../kernel/shared.js';
 import type { AnyState } from '../../domain/fleet/resources.js';
 import { resourceTypes } from '../../domain/fleet/resources.js';
-import { dashboard } from '../dashboard.js';
-import { listenerIntents } from '../listener-intents.js';
 import { nodeSnapshots } from '../node-snapshots.js';
-import type { FleetQueries, WholeFleet } from '../port.js';
-import { portTable } from '../port-table.js';
+import type { FleetQueries, NodeName, WholeFleet } from '../port.js';
+import { tuning } from '../tuning.js';
 import type { CommittedFleet } from './committed-fleet.js';
-import { createNodeNames } from './node-names.js';
 import { allResourceQueries, nodeQueries } from './resources.js';
 import type { Fleet } from '../../domain/fleet/fleet.js';
 
@@ -42,9 +49,12 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     firstReferrers: (type, id, count) => firstReferrers(fleet(), type, id, count),
     nodeIds: () => fleet().tables.node.ids(),
     nodeNames: createNodeNames(fleet),
-    ...portTable(fleet),
-    ...listenerIntents(fleet),
-    ...dashboard({ fleet, clock }),
+    portRows: (nodeId) => portRows(fleet(), nodeId),
+    freePorts: (nodeId, transport) => freePorts(fleet(), nodeId, transport),
+    liveListeners: createLiveListeners(fleet),
+    links: (nodeId) => intendedLinks(fleet(), nodeId),
+    linksOfNode: (nodeId) => linksOfNode(fleet(), nodeId),
+    resourceCounts: createResourceCounts(fleet, clock),
     ...nodeSnapshots(fleet),
     sets: () => withPauses(setsOf(fleet())),
     drift: async (set) => (hasSet(fleet(), set) ? withPauses(driftOf(fleet(), set)) : undefined),
@@ -75,4 +85,45 @@ function wholeFleet({ tables, revision, singletons }: Fleet): WholeFleet {
       return known.get(id) ?? id;
     },
   };
+}
+
+/** @returns a function that gives the keys (`listenerKey`) of a node's listeners; none for an unknown node */
+function createLiveListeners(fleet: () => Fleet): (nodeId: string) => ReadonlySet<string> {
+  const known = createLru<{ readonly generation: number; readonly live: ReadonlySet<string> }>(tuning.rememberedNodes);
+  return (nodeId) => {
+    const generation = fleet().generationOf(nodeId);
+    if (generation === undefined) return new Set();
+    const last = known.get(nodeId);
+    if (last?.generation === generation) return last.live;
+    const live = liveListeners(fleet(), nodeId);
+    known.set(nodeId, { generation, live });
+    return live;
+  };
+}
+
+/** The nodes by name without case, then by id; sorting ten thousand takes some 20 ms, so the last list is kept. */
+function createNodeNames(fleet: () => Fleet): () => readonly NodeName[] {
+  let last: { readonly revision: number; readonly names: readonly NodeName[] } | undefined;
+  return () => {
+    const revision = fleet().revision.value;
+    if (last?.revision !== revision) last = { revision, names: sortedNames(fleet().tables.node.values()) };
+    return last.names;
+  };
+}
+
+function sortedNames(nodes: Iterable<NodeName>): readonly NodeName[] {
+  return Array.from(nodes, ({ id, name }) => ({ id, name, key: nameKey(name) }))
+    .sort((a, b) => compareText(a.key, b.key) || compareText(a.id, b.id))
+    .map(({ id, name }) => ({ id, name }));
+}
+
+/** The counts are at least as new as the fold at the call. */
+function createResourceCounts(fleet: () => Fleet, clock: Clock): FleetQueries['resourceCounts'] {
+  const count = (): Promise<ResourceCounts> => withPauses(countResources(fleet(), clock.now()));
+  return createShared(count, {
+    stamp: () => fleet().revision.value,
+    isFresh: ({ stamp, begunAt }) =>
+      stamp === fleet().revision.value && clock.monotonic() - begunAt < tuning.countsReuseMs,
+    now: clock.monotonic,
+  });
 }

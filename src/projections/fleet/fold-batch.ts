@@ -15,11 +15,11 @@ import { lastEvent, streams } from '../../kernel/event.js';
 import type { LogChain } from '../../security/log-chain/log-chain.js';
 import { MissingEventsError } from '../log-follower.js';
 
-/** The effects of one batch of whole commands. */
+/** The effects of a batch of whole commands. */
 export interface FoldBatch {
   /** Nodes whose configuration changed, including deleted ones. */
   readonly touched: ReadonlySet<string>;
-  /** The resources that events are about, as `type/id`. */
+  /** The resources of the events, as `type/id`. */
   readonly changed: ReadonlySet<string>;
   /** Nodes whose PSK was replaced, or that were deleted, in log order. */
   readonly revoked: readonly string[];
@@ -40,7 +40,7 @@ export function emptyFoldBatch(): MutableFoldBatch {
   return { touched: new Set(), changed: new Set(), revoked: [], deleted: new Set(), raised: new Map() };
 }
 
-/** A fleet that commands are folded into, with the draft that each is first tried on. */
+/** A fleet that commands are folded into, with the draft on which each is tried first. */
 export interface FoldedFleet {
   readonly fleet: Fleet;
   readonly draft: Draft<Fleet>;
@@ -51,9 +51,9 @@ export function foldedFleet(fleet: Fleet): FoldedFleet {
 }
 
 /**
- * Applies the fleet's commands to `folded` and adds what they did to the batch. When a command throws, and where it yields,
- * the fleet and the batch hold all commands before it and nothing of it.
- * @param batch the one that is told next
+ * Applies the fleet's commands to `folded` and adds their effects to the batch. When a command throws, and where it yields, the
+ * fleet and the batch hold all commands before it and nothing of it.
+ * @param batch the batch that is reported next
  * @throws MissingEventsError, BrokenChainError, UnknownEventError
  */
 export function* applyToFold(
@@ -80,7 +80,7 @@ export function* applyToFold(
   }
 }
 
-/** So many nodes are merged in the turn in which they were marked. */
+/** Up to this many nodes are merged in the same turn of the event loop. */
 const touchedAtOnce = 1_000;
 
 /** @returns the nodes that the command touches. When an event throws, the fleet holds nothing of the command. */
@@ -91,7 +91,7 @@ function* applyWhole(
 ): Generator<void, ReadonlySet<string>> {
   try {
     const touched = yield* applyInPieces(draft.state, readCommand(recorded));
-    // What it leaves for the whole fleet is merged and told in a turn of its own.
+    // A change of the whole fleet is merged and reported in a turn of its own.
     if (touched.size > touchedAtOnce) yield;
     draft.state.logChain.set(head);
     draft.merge();

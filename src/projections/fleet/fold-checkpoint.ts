@@ -1,6 +1,6 @@
 /**
- * The stored checkpoint of the committed fleet: loads and verifies it, and stores a new one. One that fails its verification
- * is not used at all. When one is due is in `../checkpoints.ts`, its seal in `src/storage/sealed-checkpoint.ts`. Implements
+ * Loads, verifies and stores the checkpoint of the committed fleet; one that fails verification is not used. `../checkpoints.ts`
+ * decides when one is due, `src/storage/sealed-checkpoint.ts` seals it. Implements
  * `docs/contract/domain.md#commands-and-events` and `docs/log-chain.md`: the log must hold the command that it ends with.
  */
 import { captureFleet, encodeFleet, foldVersion, restoreFleet } from '../../domain/fleet/checkpoint.js';
@@ -41,7 +41,7 @@ export async function loadFleet(
 
 /**
  * The stored checkpoint, and the event of the log that it ends with; not verified.
- * @param isWanted whether a checkpoint of this revision is of use
+ * @param isWanted whether a checkpoint of this revision is useful
  * @throws ServiceError `unavailable`
  */
 export async function loadCheckpoint(
@@ -75,7 +75,7 @@ export function readFleet(stored: FoldCheckpoint, logChain: Pick<LogChain, 'seal
     return err(errorText(error));
   }
   const matches = fleet.revision.value === stored.revision && fleet.position.value === stored.position;
-  if (!matches) return err('its bytes are of another revision');
+  if (!matches) return err('its bytes belong to another revision');
   return ok(fleet);
 }
 

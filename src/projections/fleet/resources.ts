@@ -1,9 +1,7 @@
 /**
- * Read models of the resources whose answers show the folded state: in memory, the committed fleet's own tables, derived
- * from the declarations. A node is shown as operators described it; what its agent did is in `../models/agents.ts`. Every
- * order of a list that was asked for once is kept, and later changes are merged into it: a page costs a walk over the
- * rows, never a sort of all of them. Implements `docs/architecture.md#adding-a-resource` and
- * `docs/contract/rest.md#envelope`, list queries.
+ * List and get for every declared resource, from the tables of the committed fleet. Each order that was used once is kept, and
+ * later changes are merged into it: a page costs a walk over the rows, never a sort. Implements
+ * `docs/architecture.md#adding-a-resource` and `docs/contract/rest.md#envelope`, list queries.
  */
 import type { Fleet } from '../../domain/fleet/fleet.js';
 import type { AnyState, PlainType } from '../../domain/fleet/resources.js';
@@ -71,7 +69,7 @@ export interface SortedList<S> {
 }
 
 /**
- * @param stamp differs whenever one of the same states may have changed
+ * @param stamp differs whenever a state may have changed
  * @internal exported for tests
  */
 export function createSortedList<S extends Listed>(states: () => States<S>, stamp: () => number): SortedList<S> {
@@ -79,7 +77,7 @@ export function createSortedList<S extends Listed>(states: () => States<S>, stam
 
   const inOrder = (sort: ListQuery['sort']): readonly Row<S>[] => {
     const [last, of, at] = [orders.get(sort), states(), stamp()];
-    // A replay of the log replaces these states, perhaps at the same stamp.
+    // A replay of the log makes new states, perhaps at the same stamp.
     if (last?.of === of && last.at === at) return last.rows;
     const rows = renewed(last?.rows ?? [], of, comparisonOf(sort));
     orders.set(sort, { of, at, rows });
@@ -110,7 +108,7 @@ function comparisonOf(sort: ListQuery['sort']): Compare {
   return (a, b) => sign * compareText(keyOf(a), keyOf(b)) || compareText(a.state.id, b.state.id);
 }
 
-/** The rows of all states in order. @param before rows in the same order, of which some may be out of date */
+/** The rows of all states in order. @param before earlier rows in the same order, some of them out of date */
 function renewed<S extends Listed>(before: readonly Row<S>[], states: States<S>, compare: Compare): readonly Row<S>[] {
   const kept = before.filter(({ state }) => states.get(state.id) === state);
   if (kept.length === states.size) return kept;

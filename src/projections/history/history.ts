@@ -1,8 +1,7 @@
 /**
- * The configuration of a node at an earlier generation: a worker thread (`worker.ts`) folds the log again up to it.
- * Each question has a thread of its own, one at a time. The main thread only reads the log, no further than needed and
- * as fast as the thread takes it, so this works on every event store. Secrets stay sealed; `src/delivery/` opens them
- * for the answer. Implements `docs/contract/rest.md#nodes`.
+ * The configuration of a node at an earlier generation. A worker thread (`worker.ts`), one at a time, folds the log up to it;
+ * the main thread reads the log no further than needed and as fast as the thread folds. Secrets stay sealed; `src/delivery/`
+ * opens them for the answer. Implements `docs/contract/rest.md#nodes`.
  */
 import { on } from 'node:events';
 import type { Worker } from 'node:worker_threads';
@@ -27,7 +26,7 @@ export interface Question {
   readonly nodeId: string;
   readonly generation: number;
   readonly chainKey: LogChainKey;
-  /** Saves reading the events before it, if the thread can verify it. */
+  /** A checkpoint saves reading the events before it, if the thread can verify it. */
   readonly checkpoint: StoredFleet | undefined;
 }
 
@@ -35,7 +34,7 @@ export interface Question {
 export type Part = string | undefined;
 
 /** The thread's messages: `ready` once, then `more` for each part until it has the answer. */
-export type Said =
+export type Message =
   /** It needs the events after this revision of `svc-fleet`; -1 for all. */
   | { readonly kind: 'ready'; readonly revision: number }
   | { readonly kind: 'more' }
@@ -44,7 +43,7 @@ export type Said =
   /** The log was tampered with. */
   | { readonly kind: 'broken'; readonly at: ChainBreak };
 
-type Answer = Extract<Said, { readonly kind: 'compiled' | 'broken' }>;
+type Answer = Extract<Message, { readonly kind: 'compiled' | 'broken' }>;
 
 export interface History {
   /**
@@ -64,15 +63,15 @@ export interface HistoryOptions {
   readonly logger: Logger;
   /** The program of the threads. */
   readonly entry?: URL;
-  /** How many questions may wait for their turn. */
+  /** How many requests may wait. */
   readonly waiting?: number;
-  /** How long a question may wait for its turn. */
+  /** How long a request may wait. */
   readonly waitMs?: number;
-  /** How long one fold may take; enough for a log of a million events on a busy machine. */
+  /** How long one fold may take: enough for a million events on a busy machine. */
   readonly answerMs?: number;
 }
 
-/** A thread that needs more ends, and the process goes on. */
+/** A thread that exceeds this heap ends without ending the process. */
 const resourceLimits = { maxOldGenerationSizeMb: 2048, stackSizeMb: 4 };
 const partChars = 128 * 1024;
 const endMs = 5_000;
@@ -80,7 +79,7 @@ const endMs = 5_000;
 export function createHistory(options: HistoryOptions): History {
   const { eventStore, logChain, logger, waiting = 16, waitMs = 30_000, answerMs = 180_000 } = options;
   const entry = options.entry ?? threadBeside(import.meta.url, 'worker');
-  // One thread: the machine's other core is the main thread's, and a fold of a large fleet takes memory.
+  // One thread at a time: the main thread needs the other core, and folding a large fleet takes memory.
   const turns = createSemaphore({ places: 1, waiting, waitMs });
   const closing = new AbortController();
   const running = new Set<Promise<unknown>>();
@@ -110,7 +109,7 @@ export function createHistory(options: HistoryOptions): History {
       if (!failed.signal.aborted) throw error;
       const { reason } = failed.signal;
       if (reason instanceof ThreadLostError)
-        logger.error({ error: reason.message }, 'a question about the past failed');
+        logger.error({ error: reason.message }, 'an earlier configuration could not be compiled');
       throw reason;
     } finally {
       clearTimeout(timer);
@@ -155,7 +154,7 @@ export function createHistory(options: HistoryOptions): History {
   };
 }
 
-/** Sends the events that can be part of the generation, a part whenever the thread asks for more, until it answers. */
+/** Sends the events up to the generation, in parts as the thread asks for them, until it answers. */
 async function converse(
   eventStore: EventStore,
   worker: Worker,
@@ -164,9 +163,9 @@ async function converse(
 ): Promise<Answer> {
   let parts: AsyncGenerator<string> | undefined;
   try {
-    for await (const [said] of on(worker, 'message', { signal }) as AsyncIterable<[Said]>) {
-      if (said.kind === 'compiled' || said.kind === 'broken') return said;
-      if (said.kind === 'ready') parts = readParts(eventStore, said.revision + 1, generation);
+    for await (const [message] of on(worker, 'message', { signal }) as AsyncIterable<[Message]>) {
+      if (message.kind === 'compiled' || message.kind === 'broken') return message;
+      if (message.kind === 'ready') parts = readParts(eventStore, message.revision + 1, generation);
       const next = await parts?.next();
       worker.postMessage(next?.done === false ? next.value : undefined);
     }
@@ -177,7 +176,7 @@ async function converse(
   throw new Error('the messages of a worker thread ended');
 }
 
-/** The events of `svc-fleet` from a revision to `generation` - 1, for a later one is past the generation. */
+/** The events of `svc-fleet` from a revision to `generation` - 1; later ones do not belong to the generation. */
 async function* readParts(eventStore: EventStore, from: number, generation: number): AsyncGenerator<string> {
   const maxCount = generation - from;
   if (maxCount < 1) return;
@@ -194,7 +193,7 @@ async function* readParts(eventStore: EventStore, from: number, generation: numb
   if (part.length > 0) yield `[${part.join()}]`;
 }
 
-/** The checkpoint with memory of its own, because a message copies the whole memory that its bytes lie in. */
+/** The checkpoint in its own memory, because a message copies the whole buffer behind its bytes. */
 function own(checkpoint: StoredFleet | undefined): StoredFleet | undefined {
   if (checkpoint === undefined) return undefined;
   const { stored, last } = checkpoint;

@@ -1,7 +1,7 @@
 /**
- * The program of the threads that answer questions about the past: folds the commands that the main thread sends, checks the
- * log chain as any fold does, and compiles one node. Secrets stay sealed, because the thread has no key to open them. The
- * rule where a fold may begin and where it ends is `domain/compile/earlier.ts`. Implements `docs/contract/rest.md#nodes`.
+ * The program of the thread that compiles a node at an earlier generation: it folds the commands that the main thread sends and
+ * checks the log chain. Secrets stay sealed: the thread has no keys. `domain/compile/earlier.ts` decides where the fold starts
+ * and ends. Implements `docs/contract/rest.md#nodes`.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { earlierFold, mayBeginAt } from '../../domain/compile/earlier.js';
@@ -13,7 +13,7 @@ import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { createLogChain } from '../../security/log-chain/log-chain.js';
 import { createCommandAssembler } from '../../storage/follow.js';
 import { isInLog, readFleet } from '../fleet/fold-checkpoint.js';
-import type { Part, Question, Said } from './history.js';
+import type { Part, Question, Message } from './history.js';
 
 if (parentPort === null) throw new Error('this program is started as a worker thread, not by itself');
 const port = parentPort;
@@ -22,11 +22,11 @@ const logChain = createLogChain(chainKey);
 const fleet = restored() ?? emptyFleet();
 const fold = earlierFold(fleet, nodeId, generation);
 const assembler = createCommandAssembler();
-const say = (said: Said): void => port.postMessage(said);
+const send = (message: Message): void => port.postMessage(message);
 
-// An error here ends the thread and fails its question.
-port.on('message', (part: Part) => say(take(part)));
-say({ kind: 'ready', revision: fleet.revision.value });
+// An error here ends the thread and fails the request.
+port.on('message', (part: Part) => send(take(part)));
+send({ kind: 'ready', revision: fleet.revision.value });
 
 function restored(): Fleet | undefined {
   const read = checkpoint && readFleet(checkpoint.stored, logChain);
@@ -34,8 +34,8 @@ function restored(): Fleet | undefined {
   return mayBeginAt(read.value, nodeId, generation) ? read.value : undefined;
 }
 
-function take(part: Part): Said {
-  // A command that is not whole yet is past the wanted generation, or its end is not in the log.
+function take(part: Part): Message {
+  // An incomplete command is past the wanted generation, or its end is not in the log.
   if (part === undefined) return { kind: 'compiled', snapshot: fold.snapshot() };
   try {
     for (const command of assembler.add(JSON.parse(part) as RecordedEvent[])) {

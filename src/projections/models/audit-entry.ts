@@ -1,7 +1,6 @@
 /**
- * A command as an audit entry: as much of it as the log and the names of then say, which never changes. The list of entries
- * adds whether one can be reverted now (`audit-queries.ts`), and the event feed shows it as it is (`src/feed/items.ts`).
- * Implements `docs/contract/rest.md#audit`.
+ * A command as an audit entry, without the parts that may change later: `audit-queries.ts` adds whether it can be reverted, and
+ * the event feed shows it without (`src/feed/items.ts`). Implements `docs/contract/rest.md#audit`.
  */
 import type { describeCommand } from '../../domain/audit/describe.js';
 import { signinEvent } from '../../domain/accounts/signin.js';
@@ -24,7 +23,7 @@ type NameThen = (type: string, id: string | null) => string | null;
 /** The first changes of an entry, which may have thousands. */
 const shownOf = ({ changes }: Described): Described['changes'] => changes.slice(0, limits.rest.changesShown);
 
-/** The names that an entry shows and its events do not give. */
+/** The names that an entry shows and its events lack. */
 export function namesShownBy(command: RecordedCommand, described: Described): readonly NameLookup[] {
   const { position } = lastEvent(command);
   const { type, id } = actorOf(command.events[0]);
@@ -38,13 +37,13 @@ export function namesShownBy(command: RecordedCommand, described: Described): re
   ];
 }
 
-/** A resource with the name that its event gives, or else the one that it had then. */
+/** A resource with the name in its event, or else its name at that time. */
 export const withName = (resource: Described['resource'], nameThen: NameThen): Described['resource'] => ({
   ...resource,
   name: resource.name ?? nameThen(resource.type, resource.id),
 });
 
-/** @param nameThen the name that a resource had when the command was given, null when none is known */
+/** @param nameThen gives the name of a resource at the time of the command, or null */
 export function loggedEntry(command: RecordedCommand, described: Described, nameThen: NameThen): LoggedEntry {
   const [first] = command.events;
   const actor = actorOf(first);

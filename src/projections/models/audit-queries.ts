@@ -1,7 +1,6 @@
 /**
- * Queries on the stored audit, for REST and for reverts. The read model says which entries there are; their content is
- * read from the log, where the commands of one page are often neighbours.
- * Implements `docs/contract/rest.md#audit`.
+ * Queries on the stored audit, for REST and for reverts. The read model finds the entries; the log has their content. Implements
+ * `docs/contract/rest.md#audit`.
  */
 import { apiTokenType } from '../../domain/accounts/declaration.js';
 import { fleetSetType } from '../../domain/fleet-set/declaration.js';
@@ -36,7 +35,7 @@ interface Range {
   to: number;
 }
 
-/** Ranges that cover all places; places of one stream that are near each other share a range. */
+/** Ranges that cover all places; nearby places of a stream share a range. */
 function rangesOf(places: readonly CommandPlace[]): readonly Range[] {
   const sorted = [...places].sort((a, b) =>
     a.stream < b.stream ? -1 : a.stream > b.stream ? 1 : a.revision - b.revision,
@@ -54,8 +53,7 @@ function rangesOf(places: readonly CommandPlace[]): readonly Range[] {
 const keyOf = (stream: string, revision: number): string => `${stream}@${revision}`;
 
 /**
- * The commands at the places, in the same order and in their current shapes; undefined for one that the log no longer holds
- * completely.
+ * The commands at the places, in the same order and current shapes; undefined for one that the log no longer has completely.
  * @throws ServiceError `unavailable`
  * @internal exported for tests
  */
@@ -90,7 +88,7 @@ export async function readCommands(
   });
 }
 
-/** The entries that a query selects, two ranges at most; an entry is in one of them. */
+/** The entries that a query selects, as at most two disjoint ranges. */
 function rangesOfQuery({ includeAccounts, ownTokensOf, ...query }: AuditQuery): readonly GroupRange[] {
   const { resourceType, resourceId, actor, action, from, to } = query;
   const times = from === undefined && to === undefined ? undefined : { from: canonical(from), to: canonical(to) };
@@ -114,8 +112,8 @@ function rangesOfQuery({ includeAccounts, ownTokensOf, ...query }: AuditQuery): 
 }
 
 /**
- * A page of the entries in any of the ranges, newest first, and how many there are. Where two ranges meet is searched for, so
- * that a page far behind costs no more than a near one.
+ * A page of the entries in the ranges, newest first, and their total. The place where a page begins in each of two ranges is
+ * found by a binary search, so that a late page costs no more than the first.
  */
 async function pageOf(
   audit: Audit,
@@ -158,8 +156,8 @@ async function pageOf(
 const canonical = (time: string | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
 
 /**
- * For each entry, the revert of it that stands, or null. A revert that was itself reverted does not stand, so the chain of
- * reverts is followed to its end: a revert stands if the number of entries after the first is odd.
+ * For each entry, the revert in effect, or null. A reverted revert is not in effect, so the chain of reverts is followed to its
+ * end: the revert is in effect if the number of entries after the first is odd.
  */
 async function standingReverts(
   audit: Audit,
@@ -179,13 +177,13 @@ async function standingReverts(
   };
 }
 
-/** The entry of a command whose events the log no longer holds. */
+/** The entry of a command whose events are no longer in the log. */
 function withoutEvents({ id, fields }: EntryDocument, name: string | null): AuditEntry {
   return {
     id,
     at: fields.at,
     actor: { type: fields.actor_type, id: fields.actor_id, name: fields.actor_name },
-    // Only sign-ins expire, and no program signs in.
+    // Only sign-ins expire, and programs do not sign in.
     token: null,
     action: fields.action,
     resource: { type: fields.resource_type, id: fields.resource_id, name },
@@ -194,7 +192,7 @@ function withoutEvents({ id, fields }: EntryDocument, name: string | null): Audi
     request_id: '',
     position: positionOf(fields),
     revertible: false,
-    not_revertible_because: 'its events are older than what is kept',
+    not_revertible_because: 'its events have expired',
     reverts: fields.reverts,
     reverted_by: null,
   };
@@ -237,7 +235,7 @@ async function entriesOf(
   });
 }
 
-/** The entries in their order, so many at a time that the events of their commands are a bounded number, or one. */
+/** The entries in order, in groups whose events are bounded in number. */
 function* inBites(entries: readonly EntryDocument[]): Generator<readonly EntryDocument[], void> {
   let bite: EntryDocument[] = [];
   let events = 0;
@@ -329,7 +327,7 @@ export function auditTrail(
         const groups = [auditGroups.resource(id)];
         const items = await open().audit.find({ groups, direction: 'desc', skip, limit });
         for (const { id: entryId, fields } of items) {
-          // An apply is about many resources, and so is its revert.
+          // Applies and their reverts are about many resources.
           const isAbout = fields.resource_type === type || fields.resource_type === fleetSetType;
           if (!isAbout || fields.position <= behind) continue;
           const { action, actor_type: actor, at, position, count: events } = fields;

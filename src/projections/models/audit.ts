@@ -1,6 +1,6 @@
 /**
- * Stored read model: the audit, as the place of each command in the log and the fields that queries filter on. The content
- * of an entry is not stored: `audit-queries.ts` reads it from the log. Implements `docs/contract/rest.md#audit`.
+ * Stored read model: the place of each audited command in the log, and the fields that queries filter on. `audit-queries.ts`
+ * reads the content from the log. Implements `docs/contract/rest.md#audit`.
  */
 import { apiTokenType, sessionType, userType } from '../../domain/accounts/declaration.js';
 import { describeCommand } from '../../domain/audit/describe.js';
@@ -16,7 +16,7 @@ import type { ReadModel } from '../read-model.js';
 import { actorOf } from './audit-entry.js';
 
 export type AuditFields = {
-  /** The position, as a sortable text: no clock puts entries in order. */
+  /** The position as sortable text, because clocks cannot order entries. */
   readonly order: string;
   readonly stream: string;
   /** The revision of the command's first event. */
@@ -39,7 +39,7 @@ export type AuditFields = {
   readonly reverted_by: string | null;
 };
 
-/** The types of entries that are not in the groups of `open`. */
+/** The types of entries outside the groups of `open`. */
 export const closedTypes: ReadonlySet<string> = new Set([userType, sessionType, apiTokenType, webhookKey.type]);
 
 const auditedStreams: ReadonlySet<string> = new Set([
@@ -50,9 +50,8 @@ const auditedStreams: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The names of the groups that entries are found in. Entries about users, sign-ins, webhooks and API tokens are not for
- * everybody and not in the groups of `open`; types and actions tell by themselves whether they are for everybody. Entries about
- * API tokens are in the group of the user who may read them too.
+ * The groups that entries are found in. Entries about users, sign-ins, webhooks and API tokens are for admins and not in the
+ * groups of `open`; those about API tokens are also in the group of their user.
  */
 export const auditGroups = {
   all: 'all',
@@ -118,7 +117,7 @@ export const audit: ReadModel<AuditFields> = {
 
   keys(event) {
     const { command, revert_of } = event.metadata;
-    // A command has one entry, made from its first event.
+    // The first event of a command makes its entry.
     if (command.index !== 0 || !auditedStreams.has(event.stream)) return [];
     if (headsNamedBy(event) !== undefined) return [];
     if (event.stream === streams.service && auditOfService(serviceEvent(event)) === null) return [];

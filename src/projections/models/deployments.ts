@@ -1,7 +1,6 @@
 /**
- * Stored read model of deployments: each deploy of a chain, by its id, with the generation that it gave
- * each node. The state of each node follows from the facts of its agent. Implements `docs/contract/rest.md#l4-chains`
- * and `docs/contract/domain.md#generation`.
+ * Stored read model: each deploy of a chain, with the generation that it gave each node. The states of nodes follow from the
+ * facts of their agents. Implements `docs/contract/rest.md#l4-chains` and `docs/contract/domain.md#generation`.
  */
 import { deploymentId } from '../../domain/chain/chain.js';
 import { fleetEvent } from '../../domain/fleet/resources.js';
@@ -29,7 +28,7 @@ export const deployments: ReadModel<DeploymentFields> = {
   keys(event) {
     if (event.stream !== streams.fleet) return [];
     const { type, data } = fleetEvent(event);
-    // The revert of a first deploy has no new definition; it is no deployment.
+    // The revert of a first deploy has no new definition, so it is not a deployment.
     return type === 'ChainDeployed' && data.definition.to !== null ? [deploymentId(event)] : [];
   },
 

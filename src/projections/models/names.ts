@@ -1,7 +1,6 @@
 /**
- * Stored read model: the names that each resource had over time, kept after its delete. The audit shows an entry with the
- * name that its resource had then, which most events do not carry.
- * Implements `docs/contract/rest.md#audit`, `resource.name`.
+ * Stored read model: the names of each resource over time, kept after its delete. The audit shows entries with the names of
+ * their time, which most events lack. Implements `docs/contract/rest.md#audit`, `resource.name`.
  */
 import { userType } from '../../domain/accounts/declaration.js';
 import { namedBy } from '../../domain/audit/describe.js';
@@ -30,14 +29,14 @@ export const names: ReadModel<NameFields> = {
     const named = namedBy(event);
     const before = fields?.names ?? [];
     if (named === undefined || before.at(-1)?.name === named.name) return fields;
-    // A user keeps the first name; an event that creates a user who exists changes nothing.
+    // A second event that creates the same user changes nothing.
     if (named.type === userType && before.length > 0) return fields;
     const next = [...before, { position: lastEvent(command).position, name: named.name }];
     return { names: next.slice(-tuning.namesPerResource) };
   },
 };
 
-/** Looks up many names at once. @returns the name for a lookup, null when there is none */
+/** Looks up many names at once. @returns a function that gives the name of a lookup, or null */
 export async function namesAt(
   collection: Collection<NameFields>,
   lookups: readonly NameLookup[],

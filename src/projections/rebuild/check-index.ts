@@ -1,7 +1,7 @@
 /**
- * Looks whether the index of a collection finds the documents that say they are in it: lists of REST read the index alone,
- * and a document that it has lost is shown by nothing else. Changes nothing. While a service writes, a difference counts only
- * if it remains. Implements `docs/how-to/restore.md#read-models-that-differ-from-the-log`.
+ * Checks that the index of a collection finds every document that belongs to it: lists read only the index. Changes nothing.
+ * While a service writes, a difference counts only if it remains. Implements
+ * `docs/how-to/restore.md#read-models-that-differ-from-the-log`.
  */
 import { createHash } from 'node:crypto';
 import { sleep } from '../../kernel/background.js';
@@ -9,7 +9,7 @@ import { placeIn } from '../../storage/group-index.js';
 import type { Collection, IndexSpec } from '../../storage/read-store.js';
 import { tuning } from '../tuning.js';
 
-/** @returns one sentence for each group of which the index finds others than there are; undefined when the signal ended it */
+/** @returns a sentence for each group whose index is wrong; undefined when the signal ended the check */
 export async function indexDifferences(
   name: string,
   collection: Collection,
@@ -30,14 +30,14 @@ export async function indexDifferences(
   return differences;
 }
 
-/** A group in few bytes: how many members it has, and a sum over them that does not depend on their order. */
+/** A digest of a group: the number of its members, and an order-independent sum over them. */
 function withMember(group: string | undefined, id: string): string {
   const [count = 0, sum = 0] = group?.split(' ').map(Number) ?? [];
   return `${count + 1} ${(sum + createHash('sha256').update(id).digest().readUIntBE(0, 6)) % 2 ** 48}`;
 }
 const countOf = (group: string): number => Number(group.split(' ')[0]);
 
-/** The documents of each group, as they say themselves. */
+/** The documents of each group, by their own fields. */
 async function* members(
   collection: Collection,
   index: IndexSpec,
@@ -54,15 +54,15 @@ async function* members(
 
 async function lasting(collection: Collection, index: IndexSpec, group: string): Promise<string | undefined> {
   for (let round = 1; ; round += 1) {
-    const said = new Set<string>();
-    for await (const member of members(collection, index)) if (member.group === group) said.add(member.id);
+    const belonging = new Set<string>();
+    for await (const member of members(collection, index)) if (member.group === group) belonging.add(member.id);
     const found = await idsFound(collection, group);
-    const missing = [...said].filter((id) => !found.has(id));
+    const missing = [...belonging].filter((id) => !found.has(id));
     const total = await collection.count({ groups: [group] });
-    if (missing.length === 0 && found.size === said.size && total === said.size) return undefined;
+    if (missing.length === 0 && found.size === belonging.size && total === belonging.size) return undefined;
     if (round >= tuning.compareRounds) {
       const such = missing[0] === undefined ? '' : `, such as ${missing[0]}`;
-      return `the index finds ${found.size} documents of "${group}" and counts ${total}; ${said.size} say that they are in it${such}`;
+      return `the index finds ${found.size} documents of "${group}" and counts ${total}; ${belonging.size} say that they are in it${such}`;
     }
     await sleep(2 * tuning.checkpointEveryMs);
   }

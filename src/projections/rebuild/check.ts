@@ -1,7 +1,7 @@
 /**
- * Compares the read models in use with a fresh fold of the log into another read store, which the caller passes and
- * discards. Changes nothing in use. While a service runs on the same stores, a document may be about to be written: a
- * difference counts only if it remains after both sides have passed the document's last event.
+ * Compares the read models in use with a fresh fold of the log into another read store, which the caller discards. Changes
+ * nothing in use. While a service writes to the same stores, a difference counts only if it remains after both sides have passed
+ * the document's last event.
  */
 import { sleep } from '../../kernel/background.js';
 import { unreachable } from '../../kernel/errors.js';
@@ -31,9 +31,9 @@ import { tuning } from '../tuning.js';
 
 export interface CheckOptions {
   readonly eventStore: EventStore;
-  /** Has the read models in use. */
+  /** The store with the read models in use. */
   readonly readStore: ReadStore;
-  /** Empty: the fresh fold is written here. */
+  /** An empty store for the fresh fold. */
   readonly scratch: ReadStore;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -49,7 +49,7 @@ export interface CheckReport {
   /** The first differences, one sentence each. */
   readonly differences: readonly string[];
   readonly differenceCount: number;
-  /** Documents that the read models in use have not reached yet: no instance projects them, or one still does. */
+  /** Documents whose last event the read models in use have not reached yet. */
   readonly behind: number;
 }
 
@@ -218,7 +218,7 @@ async function compareIds(side: Side, ids: readonly string[], findings: Findings
     }
     waiting = late;
     if (waiting.length === 0) return;
-    // If no instance projects, one round of waiting for the first documents was enough.
+    // If no instance projects, waiting once was enough.
     const patient = findings.behind === 0 && round < tuning.compareRounds;
     if (!patient || side.options.signal.aborted) {
       findings.behind += waiting.length;
@@ -229,8 +229,8 @@ async function compareIds(side: Side, ids: readonly string[], findings: Findings
 }
 
 /**
- * The result depends on the order of the reads: the checkpoint of the read models in use, then their documents, and
- * only then is the fresh fold brought to the end of the log.
+ * The order of reads matters: first the checkpoint of the read models in use, then their documents, and only then is the fresh
+ * fold brought to the end of the log.
  */
 async function compareNow(side: Side, ids: readonly string[]): Promise<readonly (readonly [string, Comparison])[]> {
   const { inUse, copy, fresh, options, release, layout } = side;

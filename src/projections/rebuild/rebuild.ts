@@ -1,8 +1,7 @@
 /**
- * Rebuilds read models blue/green: folds the log from its start into new collections, points the layout to them when
- * they have caught up, and drops the old ones when no instance reads them any more. Instances may run on the same
- * stores meanwhile; they change to the new layout by themselves (`projections.ts`). An interrupted rebuild resumes
- * where it stopped. Implements `docs/architecture.md#read-models`.
+ * Rebuilds read models blue/green: folds the log from its start into new collections, points the layout to them once they have
+ * caught up, and drops the old ones when no instance reads them. Running instances switch to the new layout (`projections.ts`).
+ * An interrupted rebuild resumes where it stopped. Implements `docs/architecture.md#read-models`.
  */
 import { randomUUID } from 'node:crypto';
 import { sleep, startLoop } from '../../kernel/background.js';
@@ -47,13 +46,13 @@ export type RebuildOutcome =
       /** False when an instance still reads the old collections: the next rebuild drops them. */
       readonly dropped: boolean;
     }
-  /** The signal ended it: the next rebuild resumes it. */
+  /** The signal ended it; the next rebuild resumes it. */
   | { readonly kind: 'interrupted'; readonly events: number };
 
 /** The rebuild cannot be done; the message is one sentence for the operator. */
 class RebuildRefusedError extends Error {}
 
-/** Name of the checkpoint of a place while it is being filled. */
+/** Name of a place's checkpoint while the place is being filled. */
 const fillName = 'read_models_rebuild';
 const leaseKind = 'read_model_rebuilds';
 const progressMs = 100;
@@ -72,21 +71,21 @@ export async function rebuildReadModels(options: RebuildOptions): Promise<Rebuil
   if (foreign !== undefined) throw new RebuildRefusedError(`${foreign}: rebuild all of them, not one`);
   const lease = await takeLease(options, release);
   try {
-    const begun = await begin(options, release, models);
-    const filled = await fill(options, release, models, begun.filling);
+    const started = await begin(options, release, models);
+    const filled = await fill(options, release, models, started.filling);
     if (filled.point === undefined) return { kind: 'interrupted', events: filled.events };
     await lease.assertHeld();
-    const record = await switchLayout(options, release, models, begun, filled.point);
+    const record = await switchLayout(options, release, models, started, filled.point);
     const dropped = await dropLeftovers(options, release, record, lease);
-    await readStore.deleteCheckpoint(fillName, placeOf(release, begun.filling.number));
-    return { kind: 'done', events: filled.events, resumed: begun.resumed, dropped };
+    await readStore.deleteCheckpoint(fillName, placeOf(release, started.filling.number));
+    return { kind: 'done', events: filled.events, resumed: started.resumed, dropped };
   } finally {
     await lease.close();
   }
 }
 
 interface RebuildLease {
-  /** Extends it. @throws RebuildRefusedError when another rebuild may have begun meanwhile, as after a long pause */
+  /** Extends it. @throws RebuildRefusedError when another rebuild may have begun, as after a long pause */
   assertHeld(): Promise<void>;
   close(): Promise<void>;
 }
@@ -111,7 +110,7 @@ async function takeLease({ readStore, logger, signal }: RebuildOptions, release:
   return {
     async assertHeld() {
       if ((await renew()).length === 0) return;
-      throw new RebuildRefusedError('another rebuild of these read models has begun meanwhile: this one is given up');
+      throw new RebuildRefusedError('another rebuild of these read models has begun meanwhile; this one gives up');
     },
     async close() {
       await loop.close();
@@ -159,13 +158,13 @@ async function ofThisLog(
 const inScope = (models: readonly ReadModel[], only: string | null): readonly ReadModel[] =>
   only === null ? models : models.filter(({ name }) => name === only);
 
-/** The collections of a rebuild that is given up. */
+/** The collections of an abandoned rebuild. */
 function filledBy({ number, only }: Filling, release: number, models: readonly ReadModel[]): Leftover {
   const version = placeOf(release, number);
   return { number, collections: inScope(models, only).map(({ name }) => ({ name, version })) };
 }
 
-/** Folds the log into the new place until it has caught up. The point is undefined if the signal ended it before. */
+/** Folds the log into the new place until it has caught up. The point is undefined if the signal ended it earlier. */
 async function fill(
   options: RebuildOptions,
   release: number,
@@ -235,7 +234,7 @@ async function fill(
 const before = (a: ResumePoint, b: ResumePoint): boolean =>
   a.commit < b.commit || (a.commit === b.commit && a.prepare < b.prepare);
 
-/** Points the layout to the new place. Queries change with the last write, all at once. */
+/** Points the layout to the new place. The last write switches all queries at once. */
 async function switchLayout(
   { readStore, logger }: RebuildOptions,
   release: number,
@@ -276,7 +275,7 @@ async function copyParked(readStore: ReadStore, from: number, to: number, except
   if (parked.length > 0) await (await openParking(readStore, to)).add(parked);
 }
 
-/** Drops what is no longer in use once every instance has left it. @returns whether everything was dropped */
+/** Drops unused collections once every instance has left them. @returns whether all were dropped */
 async function dropLeftovers(
   options: RebuildOptions,
   release: number,
