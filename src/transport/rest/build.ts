@@ -17,10 +17,13 @@ import { installMinPosition, installOutages, installStaleness, installStoredRead
 import { consoleRoutes, openConsole } from './console/console-routes.js';
 import { decodableUrl, installCorrelation, requestId } from './checks/correlation.js';
 import { installCors } from './checks/cors.js';
-import type { DeclaredRoute, RouteSchema } from './route-declaration.js';
+import type { DeclaredRoute, RouteConfig, RouteSchema } from './route-declaration.js';
 import type { RestApp, RestDeps, RestOptions } from './deps.js';
 import { eventRoutes } from './events/events.js';
-import { fleetFileRoutes } from './fleet-file/fleet-file-routes.js';
+import { applyRoutes } from './fleet-file/applies.js';
+import { exportRoute } from './fleet-file/export.js';
+import { planAndApplyRoutes } from './fleet-file/plan-and-apply.js';
+import { setRoutes } from './fleet-file/sets.js';
 import { sectionsOf } from './fleet-file/sections.js';
 import { dashboardRoutes } from './resources/dashboard.js';
 import { answerClientError, answerError, installErrors } from './answers/errors.js';
@@ -39,6 +42,7 @@ import { revertRoutes } from './resources/revert.js';
 import { routesOfResources } from './resources.js';
 import { settingsRoutes } from './resources/settings.js';
 import { userRoutes } from './resources/users.js';
+import { withUsual } from './usual-parts.js';
 import { validatorCompiler } from './schemas/validation.js';
 
 export type { RestApp, RestDeps, RestOptions } from './deps.js';
@@ -59,7 +63,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
     requestIdHeader: false,
     trustProxy: addressRanges(options.trustedProxies),
     rewriteUrl: (request) => decodableUrl(request.url ?? '/'),
-    // `body.ts` limits the size: fastify's own limit would cut the connection.
+    // `body.ts` bounds the size: fastify's own limit would cut the connection.
     bodyLimit: Number.MAX_SAFE_INTEGER,
     routerOptions: { maxParamLength: 16_384 },
     exposeHeadRoutes: false,
@@ -70,19 +74,14 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
 
-  app.addHook('onRoute', ({ method, url, config, schema }) => {
-    // The catch-all route of the CORS plugin is not an endpoint.
-    if (config?.access === undefined || config.takes === undefined) return;
-    const { access, takes } = config;
-    for (const one of Array.isArray(method) ? method : [method]) {
-      // What has access and takes has come through the `route` of `RestApp`, which requires the rest.
-      endpoints.push({
-        method: one,
-        url,
-        schema: schema as unknown as RouteSchema,
-        config: { ...config, access, takes },
-      });
-    }
+  app.addHook('onRoute', (options) => {
+    const { method, url, config } = options;
+    // The catch-all route of the CORS plugin and those of the console are not in the document.
+    if (config?.access === undefined || config.takes === undefined || Array.isArray(method)) return;
+    // What has access and takes has come through the `route` of `RestApp`, which requires the rest.
+    const declared = { method, url, schema: options.schema as RouteSchema, config: config as RouteConfig };
+    options.schema = withUsual(declared);
+    endpoints.push({ ...declared, schema: options.schema as RouteSchema });
   });
   boundClosing(app);
   installErrors(app, deps);
@@ -121,7 +120,11 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   linkRoutes(app, deps);
   controlEndpointRoutes(app, options);
   settingsRoutes(app, deps);
-  fleetFileRoutes(app, deps, sectionsOf(endpoints));
+  const sections = sectionsOf(endpoints);
+  exportRoute(app, deps, sections);
+  planAndApplyRoutes(app, deps, sections);
+  applyRoutes(app, deps, sections);
+  setRoutes(app, deps, sections);
   auditRoutes(app, deps);
   eventRoutes(app, deps);
   revertRoutes(app, deps);

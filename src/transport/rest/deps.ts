@@ -24,6 +24,7 @@ import type { Webhooks } from '../../webhooks/port.js';
 import type { Counts } from '../../reports/counts.js';
 import type { Activity, Reports } from '../../reports/port.js';
 import type { RouteConfig, RouteSchema } from './route-declaration.js';
+import type { Filled } from './usual-parts.js';
 import type { Timeouts } from './tuning.js';
 
 export interface Readiness {
@@ -41,11 +42,11 @@ export interface RequestCounts {
 export interface AnswersUnderWay {
   /** Hands a server's requests on, a bounded number of one connection at a time. */
   inTurn(listener: RequestListener): RequestListener;
-  /** Whoever answers in a stream says how it ends when its connection must: its last words come before the end. */
+  /** Registers how a streamed answer ends itself when its connection must be closed. */
   endsBy(response: ServerResponse, end: () => void): void;
   /** Ends the connections of the server whose answers are not taken. */
   guard(server: Server): void;
-  /** Bytes of answers that their clients have not taken yet, and an estimate for each request that waits its turn. */
+  /** Bytes that clients have not read yet, with an estimate for each queued request. */
   waitingBytes(): number;
 }
 
@@ -68,29 +69,29 @@ export interface RestDeps {
   readonly commands: CommandHandlers;
   /** The stored read models. */
   readonly projections: Pick<Projections, 'deployments' | 'audit' | 'auditTrail' | 'reached' | 'status'>;
-  /** How far what is held in memory is. */
+  /** How far the state in memory has followed the log. */
   readonly held: {
     /** Log position of the newest command that a GET shows. */
     position(): number;
-    /** True once a GET shows all that lies up to the log position, false after `timeoutMs`. */
+    /** True once a GET shows everything up to the log position; false after `timeoutMs`. */
     reached(position: number, timeoutMs: number): Promise<boolean>;
   };
   readonly fleet: FleetQueries;
   readonly delivery: Pick<Delivery, 'state' | 'pushed' | 'unsentMs' | 'snapshotJson'>;
-  /** What agents did, as the log has it. */
+  /** What agents did, from the log. */
   readonly agentFacts: Pick<AgentFacts, 'of' | 'onFact'>;
-  /** What nodes told last. */
+  /** The newest report of each node. */
   readonly reports: Reports;
-  /** How the whole fleet is by that. */
+  /** Counts over the whole fleet, from those reports. */
   readonly counts: Omit<Counts, 'close'>;
-  /** When those of the commands that agents were given were given, by id. @throws ServiceError `unavailable` */
+  /** When agent commands were delivered, by id; without those that were not. @throws ServiceError `unavailable` */
   commandsDelivered(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;
-  /** Where what strangers are refused is counted and logged. */
+  /** Counts and logs refused requests of callers without a token. */
   readonly refusals: Pick<SampledLog, 'note'>;
-  /** Where each request of a caller with a token has its line. */
+  /** Logs one line for each request of a caller with a token. */
   readonly requestLog: Logger;
   readonly requests: RequestCounts;
   readonly sockets: Pick<RestSockets, 'guard'>;
@@ -100,14 +101,12 @@ export interface RestDeps {
   readonly feed: Feed;
   readonly recent: RecentEntries;
   readonly webhooks: Webhooks;
-  /**
-   * True once every session of the node that began before the call is closed on every instance, false after the time.
-   */
+  /** True once every session of the node that began before the call is closed on every instance; false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number, revision?: number): Promise<boolean>;
-  /** What all live instances took from agents lately. */
+  /** Recent agent activity on all live instances. */
   activity(): Activity;
   readiness(): Readiness;
-  /** A sentence while commands are refused, because the event store is out of reach or a clock is wrong. */
+  /** Why commands are refused now (the event store is unreachable, a clock is wrong), or undefined. */
   commandsRefused(): string | undefined;
   readStoreAway(): boolean;
   /** The Prometheus text. */
@@ -139,18 +138,21 @@ type Instance = FastifyInstance<
   ZodTypeProvider
 >;
 
-/** The fastify instance that resources add their routes to, with zod schemas and all that the OpenAPI document says. */
+/** The fastify instance of the API: a route without its schemas and descriptions does not compile. */
 export interface RestApp extends Omit<Instance, 'route'> {
   route<const S extends RouteSchema>(
-    options: RouteOptions<
-      RawServerDefault,
-      RawRequestDefaultExpression,
-      RawReplyDefaultExpression,
-      RouteGenericInterface,
-      unknown,
-      S,
-      ZodTypeProvider,
-      FastifyBaseLogger
+    options: Omit<
+      RouteOptions<
+        RawServerDefault,
+        RawRequestDefaultExpression,
+        RawReplyDefaultExpression,
+        RouteGenericInterface,
+        unknown,
+        Filled<S>,
+        ZodTypeProvider,
+        FastifyBaseLogger
+      >,
+      'schema'
     > & { readonly schema: S; readonly config: RouteConfig },
   ): unknown;
 }

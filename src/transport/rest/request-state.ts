@@ -1,4 +1,4 @@
-/** The declarations of a route for the hooks, and the state that hooks set on a request for later ones. Types only. */
+/** What a route declares for the hooks, and the state that hooks leave on a request for later ones. Types only. */
 import type { Caller } from '../../commands/handlers-port.js';
 import type { ServiceError } from '../../kernel/errors.js';
 
@@ -8,25 +8,28 @@ import type { ServiceError } from '../../kernel/errors.js';
  */
 export type Access = 'open' | 'login' | 'anyone' | 'operator' | 'admin';
 
-/** `json` requires a JSON object; `document` one with a document, or the document itself as YAML; `optional` takes one or nothing, which counts as `{}`; `none` allows nothing or `{}`. */
+/**
+ * `json` requires a JSON object; `document` one with a fleet document, or the document itself as YAML; `optional` an object or
+ * nothing, which counts as `{}`; `none` nothing or `{}`.
+ */
 export type BodyRule = 'json' | 'document' | 'optional' | 'none';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     readonly access?: Access;
     readonly takes?: BodyRule;
-    /** The largest body, when it is not that of all routes. */
+    /** The largest body, where it differs from the general bound. */
     readonly bodyBytes?: number;
     readonly readsStored?: boolean;
   }
   interface FastifyRequest {
     /** Set by the gate on every route that needs a token. */
     caller: Caller | null;
-    /** SHA-256 of the body as it was sent, of a request with an idempotency key and a body. */
+    /** SHA-256 of the body as it was sent; null without an idempotency key or a body. */
     bodyHash: string | null;
-    /** Bytes sent so far of an answer that is sent in pieces. */
+    /** Bytes of a streamed answer that were sent so far. */
     streamedBytes: number | null;
-    /** The error that it was answered with, if any. */
+    /** The error that answered it, if any. */
     failure: ServiceError | null;
     /** The path without the query, as it was sent. */
     pathname: string;

@@ -1,6 +1,6 @@
 /**
- * The declaration that the OpenAPI document needs of a route: a route without it does not compile. Types only; the
- * document is made in `openapi-document.ts`. Implements `docs/contract/rest.md#beside-api`.
+ * What every route must declare for the OpenAPI document. Types only; `openapi-document.ts` makes the document. Implements
+ * `docs/contract/rest.md#beside-api`.
  */
 import type { FastifyContextConfig, FastifySchema } from 'fastify';
 import type { z } from 'zod';
@@ -8,37 +8,37 @@ import type { JsonObject } from '../../kernel/json.js';
 import type { ErrorCode } from '../../kernel/errors.js';
 import type { Access, BodyRule } from './request-state.js';
 
-/** The schemas of a route, which validate, type the handler and are published; and the words that go with them. */
+/** The schemas of a route, which validate requests, type the handler and are published, with their descriptions. */
 export interface RouteSchema extends FastifySchema {
   /** The name of the method in generated clients, unique and stable: `listNodes`, `resetNodePsk`. */
   readonly operationId: string;
   /** One line. */
   readonly summary: string;
-  /** Notes for callers beside parameters, body and answers. */
+  /** Notes for callers, beside those on parameters, body and answers. */
   readonly description: string;
   readonly tags: readonly [string];
   /** Instead of the access token: none, or another token. */
   readonly security?: readonly { readonly [scheme: string]: readonly string[] }[];
   /** The media type of the answer, when it is not JSON. */
   readonly produces?: readonly [string];
-  /** The stream that the answer is instead, when the request accepts its media type. */
+  /** The stream that is sent instead when the request accepts its media type. */
   readonly streams?: { readonly media: string; readonly example: string };
   readonly params?: z.ZodType;
   readonly querystring?: z.ZodType;
   readonly headers?: z.ZodType;
   readonly body?: z.ZodType;
-  /** By status, the answers that are no failures; failures follow from the rest (`openapi-failures.ts`). */
+  /** Successful answers by status; failures follow from the rest (`openapi-failures.ts`). */
   readonly response: { readonly [status: number]: z.ZodType };
 }
 
-/** The fields of a state that a document has, ids still in them; without what a create fills in. */
+/** The fields of a state as a fleet document has them, without defaults; references are still ids. */
 export type FieldsInFile = (state: object) => JsonObject;
 
-/** A resource as documents of the fleet have it (`fleet-file/sections.ts`). */
+/** A resource in documents of the fleet (`fleet-file/sections.ts`). */
 export interface InFile {
   /** `/api/l4-upstreams` */
   readonly path: string;
-  /** Checks the fields of one, its name among them. */
+  /** Checks the fields of one resource, including its name. */
   readonly body: z.ZodType;
   /** Fills in defaults; undefined when the checked body is the definition. */
   readonly definitionIn: ((checked: { readonly [field: string]: unknown }) => unknown) | undefined;
@@ -50,11 +50,11 @@ export interface RouteConfig extends FastifyContextConfig {
   readonly takes: BodyRule;
   /** The answer carries the `ETag` of the resource. */
   readonly sendsEtag?: boolean;
-  /** A success that wrote nothing sends no `x-position`. */
+  /** It may write nothing (a dry run), and then sends no `x-position`. */
   readonly mayOnlyLook?: boolean;
-  /** It reads stored read models, and so waits until they hold what this instance has answered before. */
+  /** It reads stored read models, so it waits until they hold what this instance answered before. */
   readonly readsStored?: boolean;
-  /** Of the route that creates a resource, when documents of the fleet have it too. */
+  /** Set on the route that creates a resource, when documents of the fleet have it too. */
   readonly inFile?: InFile;
   /** Failures that do not follow from access, parameters and body. */
   readonly refuses?: readonly ErrorCode[];

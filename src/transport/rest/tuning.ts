@@ -1,10 +1,10 @@
 /** The numbers of the REST transport that no contract states. The contract's own numbers are in `src/kernel/limits.ts`. */
 export const tuning = {
-  /** Drifted resources whose entries are looked up, so many at a time, and how many entries of each. */
+  /** Drifted resources whose audit entries are looked up, how many at a time, and how many entries of each. */
   driftedLookedUp: 500,
   driftedAtOnce: 8,
   driftEntries: 50,
-  /** The time that a client has to send something. */
+  /** How long a client may take to send something. */
   timeouts: {
     /** A TLS handshake, and the headers of a request. */
     headersMs: 15_000,
@@ -13,28 +13,27 @@ export const tuning = {
     /** How often both are checked: a request may overrun its limit by this much. Node's default is half a minute. */
     checkEveryMs: 1_000,
   },
-  /** Open sockets, in all and of one client address; trusted proxies have no bound of their own. */
+  /** Open sockets, in total and for one client address; trusted proxies have no bound of their own. */
   sockets: { inAll: 10_000, perAddress: 1_000 },
-  /** A request that waits its turn counts as this many waiting bytes, which are added up this often. */
+  /** A queued request counts as this many unread bytes, which are added up this often. */
   waitingRequestBytes: 4 * 1024,
   weighAnswersEveryMs: 250,
-  /** The number of addresses with a budget of their own. */
+  /** Addresses with a budget of their own. */
   budgetAddresses: 10_000,
   /** Deploys that may wait for their nodes at a time. */
   waitingDeploys: { inAll: 128, perUser: 16 },
-  /** Other work has its turn after this long: while a long body is read, and a long document. */
+  /** Reading a long body or document yields to other work after this long. */
   turnMs: 10,
-  /** A body is read in slices of this size where it may be long, for the one string in it that is longer. */
+  /** Bodies that may be long are searched for their one long string in slices of this size. */
   sliceBytes: 64 * 1024,
   /** How long a document waits for the one before it. */
   documentWaitMs: 60_000,
   waitingRetrySeconds: 5,
-  /** In a body, and in an entry of a document: objects and lists inside each other, values in all, and entries of one of them. */
+  /** Bounds of a body and of a document's entry: nesting, values in total, and entries of one object or list. */
   bodies: { depth: 64, values: 32_768, entries: 2_048 },
   /**
-   * Documents: up to which length a JSON and a YAML text is read where it is asked for, and what the thread that reads longer
-   * ones, which it gets in slices, may take, with its heap beside the text; how much has been parsed when the entries of a section are read and let go,
-   * how much one entry may have, and how many values the whole.
+   * Documents. Texts up to `jsonChars` and `yamlChars` are read on the main thread; a worker thread reads longer ones, which it
+   * gets in slices, within a time and a heap. Sections are parsed in pieces; entries and the whole document are bounded.
    */
   documentTexts: {
     jsonChars: 32 * 1024,
@@ -49,21 +48,21 @@ export const tuning = {
   },
   /** How long open requests may take once the service stops. */
   closeWithinMs: 5_000,
-  /** How much of a too large body is read and dropped, so that its sender sees the 413. */
+  /** How much of a body that is too large is drained, so that its sender sees the 413. */
   drainBytes: 16 * 1024 * 1024,
   /** An answer about all nodes yields to other work after this many. */
   nodesPerSlice: 25,
   /** A filter of chains yields to other work after this many. */
   chainsPerTurn: 250,
-  /** The least length of the chunks in which an answer about all nodes is sent. */
+  /** Least length of the chunks of a streamed answer. */
   chunkChars: 64 * 1024,
-  /** How long a refresh waits for its push, how often it polls, and when an agent that reads nothing counts as stalled. */
+  /** How long a refresh waits for its push, how often it polls, and after how long an agent counts as not reading. */
   pushWaitMs: 2_000,
   pushPollMs: 20,
   takenWithinMs: 500,
   /**
-   * Streams of events: how long news is gathered, items of a read behind the head and their bytes, how often heartbeats and slow streams are
-   * looked for, after how long a quiet stream gets a heartbeat, and how often tokens are asked for.
+   * Streams of events: how long news is gathered, the bounds of a read behind the head, how often streams are checked, after how
+   * long a quiet stream gets a heartbeat, and how often tokens are checked.
    */
   events: {
     gatherMs: 5,

@@ -33,7 +33,7 @@ const named: { readonly [suffix in Suffix]: WeakMap<z.ZodType, z.ZodType> } = {
   Page: new WeakMap(),
 };
 
-/** A schema with a name gives what is made around it one, which is then the same on every route. */
+/** Names a schema after the named schema inside it, so that all routes share one component. */
 function namedAfter<T extends z.ZodType>(inner: z.ZodType, suffix: Suffix, description: string, make: () => T): T {
   const known = named[suffix].get(inner);
   if (known !== undefined) return known as T;
@@ -67,12 +67,12 @@ export const failureSchema = z
   })
   .meta({ id: 'Failure', description: 'Refused, or failed' });
 
-/** The schema of a route's success. Failures are not serialized by a schema, and follow from the route. */
+/** The schema of a route's success. Failures follow from the route. */
 export function answers<T extends z.ZodType>(data: T) {
   return { 200: envelope(data) };
 }
 
-/** As `answers`, for a route that creates. */
+/** The same for a route that creates. */
 export function created<T extends z.ZodType>(data: T) {
   return { 201: envelope(data) };
 }

@@ -13,7 +13,7 @@ type Logs = Pick<RestDeps, 'logger'>;
 
 export function installErrors(app: RestApp, logs: Logs): void {
   app.setErrorHandler((error, request, reply) => answerError(error, request, reply, logs));
-  // The gate refuses unknown paths before; this is for a path that only the router does not know.
+  // The gate refuses unknown paths first; this is a second line of defence.
   app.setNotFoundHandler((request, reply) =>
     answerError(new ServiceError('not_found', 'no such path'), request, reply, logs),
   );
@@ -35,11 +35,11 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
     .send(failure(answered.code, answered.message));
 }
 
-/** Stores and instances come back within seconds. What was written is not asked for again. */
+/** Stores and instances come back within seconds. A change that was written must not be repeated. */
 const usualWait = ({ code }: ServiceError, reply: FastifyReply): number | undefined =>
   code === 'unavailable' && !reply.hasHeader('x-position') ? 1 : undefined;
 
-/** The line of the request has everything else (`request-records.ts`). */
+/** Everything else is in the line of the request (`request-records.ts`). */
 function logFault(error: unknown, request: FastifyRequest, { logger }: Logs): void {
   const stack = error instanceof Error ? error.stack : undefined;
   const facts = { request_id: request.id, method: request.method, route: request.routeOptions?.url ?? null };
@@ -53,7 +53,7 @@ function sayIfWritten(error: ServiceError, reply: FastifyReply): ServiceError {
   return new ServiceError(error.code, message, { cause: error.cause });
 }
 
-/** Errors of the service as they are, fastify's by their meaning, anything else as `internal`. */
+/** Errors of the service stay as they are, fastify's are translated, anything else is `internal`. */
 function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   const { code, statusCode } = (typeof error === 'object' && error !== null ? error : {}) as Partial<FastifyError>;

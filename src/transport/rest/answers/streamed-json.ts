@@ -1,7 +1,6 @@
 /**
- * Answers about all nodes, sent in pieces while they are made: a fleet of 10,000 nodes would hold up everything else if
- * its answer were made at once. Each slice of nodes is turned into text and forgotten before the next one; the event
- * loop is free between two slices, and no slice is made before the client has taken the one before. Implements
+ * Streams answers about all nodes: making the answer for 10,000 nodes at once would block everything else. Each slice of nodes
+ * becomes text when the client has read the slice before, and the event loop is free in between. Implements
  * `docs/contract/domain.md#scale-the-model-is-built-for`.
  */
 import { Readable } from 'node:stream';
@@ -10,8 +9,8 @@ import { yieldToEventLoop } from '../../../kernel/background.js';
 import { tuning } from '../tuning.js';
 
 /**
- * Sends the pieces of a JSON text as `data` of a success. A short answer is sent as a whole. A failure at the beginning
- * is answered like any other; later, the connection is cut, so that nobody takes a part for the whole.
+ * Sends the pieces of a JSON text as `data` of a success. A short answer is sent as a whole. A failure before the first chunk
+ * is answered like any other; a later one cuts the connection, so that no client takes a part for the whole.
  */
 export async function sendPieces(reply: FastifyReply, pieces: AsyncGenerator<string, void>): Promise<FastifyReply> {
   const chunks = inChunks(enveloped(pieces));
@@ -81,7 +80,7 @@ export async function* listInPieces<V, T>(
   let before = '[';
   for await (const slice of slicesOf(values)) {
     for (const item of of(slice)) {
-      // One node may have thousands of listeners: a piece is the text of one.
+      // One piece for each item: a node may have thousands of listeners.
       yield before + JSON.stringify(item);
       before = ',';
     }

@@ -1,6 +1,6 @@
 /**
- * The request budget of a client address: 429 when it is spent. For what needs no token. The budget of failed sign-ins is
- * elsewhere (`src/security/login-limiter.ts`). Implements `docs/contract/configuration.md#configuration`.
+ * A request budget for each client address, for routes without a token; 429 when it is spent. Failed sign-ins have their own
+ * (`src/security/login-limiter.ts`). Implements `docs/contract/configuration.md#configuration`.
  */
 import type { FastifyRequest } from 'fastify';
 import type { AddressBudget } from '../../../kernel/address-buckets.js';
@@ -9,7 +9,7 @@ import type { Clock } from '../../../kernel/clock.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import { tuning } from '../tuning.js';
 
-/** A hook of routes that takes one request from the budget of the address it comes from. */
+/** A hook that takes one request from the budget of the client's address. */
 export type Budget = (request: FastifyRequest) => Promise<void>;
 
 /** @param what in the sentence of the refusal: "too many … from this address" */

@@ -1,7 +1,6 @@
 /**
- * Reads bodies of at most 256 KiB, with a long document where a route takes one: strict JSON, YAML where a route takes a
- * document, or nothing where it takes no body. Does not validate them.
- * Implements `docs/contract/rest.md#envelope` and `docs/contract/rest.md#errors`.
+ * Reads bodies as strict JSON of at most 256 KiB, or as a longer fleet document in JSON or YAML where a route takes one. Does
+ * not validate them. Implements `docs/contract/rest.md#envelope` and `docs/contract/rest.md#errors`.
  */
 import { isUtf8 } from 'node:buffer';
 import type { Hash } from 'node:crypto';
@@ -73,14 +72,14 @@ function noBody(bytes: Buffer, request: FastifyRequest): undefined {
 }
 
 /**
- * The whole body. A body that is too large is read to its end and dropped, within a bound, before it is refused:
- * otherwise its sender would see a reset connection instead of the 413.
+ * Reads the whole body. One that is too large is drained, within a bound, before it is refused: otherwise its sender would see
+ * a reset connection in place of the 413.
  * @throws ServiceError `payload_too_large`, or what broke the connection
  */
 async function readBounded(payload: Readable, most: number, hash: Hash | undefined): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
-  // The answer needs the socket, so the stream must not be destroyed with the loop.
+  // Leaving the loop must not destroy the stream: the answer needs its socket.
   for await (const chunk of payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     length += chunk.length;
     if (length <= most) {
@@ -101,8 +100,8 @@ function tooLarge(most: number): ServiceError {
 }
 
 /**
- * A body with a document that is too long to be read in one turn.
- * @throws ServiceError `payload_too_large` for what stands beside the document, and as `readJson`
+ * Reads a body whose document is too long for one turn of the event loop.
+ * @throws ServiceError `payload_too_large` when the rest of the body is too long, and as `readJson`
  */
 async function longDocument(sent: Buffer, yaml: boolean): Promise<unknown> {
   await yieldToEventLoop();

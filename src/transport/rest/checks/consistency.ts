@@ -49,12 +49,12 @@ const notYet = (): ServiceError =>
   new ServiceError('unavailable', 'x-min-position: this instance does not show that log position yet');
 
 /**
- * Waits until the stored read models hold what this instance has shown or answered. If they do not in time, the answer
- * says that it may lag, unless the caller asked for a position.
+ * Waits until the stored read models hold what this instance has answered before. If that takes too long, the answer says that
+ * it may lag, or is a 503 when the caller asked for a position.
  * @throws ServiceError `unavailable`
  */
 async function untilStored(deps: RestDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  // A GET that needs the store says so; no request waits in vain.
+  // The query itself fails while the store is away; waiting would be in vain.
   if (deps.readStoreAway()) return;
   const asked: unknown = request.headers['x-min-position'];
   const position = Math.max(deps.held.position(), typeof asked === 'number' ? asked : 0);
@@ -63,7 +63,7 @@ async function untilStored(deps: RestDeps, request: FastifyRequest, reply: Fasti
   void reply.header('x-projection-lag', 'true');
 }
 
-/** The command that a repeat stands for. @throws ServiceError `unavailable` when the log does not show it */
+/** The command that is repeated. @throws ServiceError `unavailable` when the log does not show it */
 export function commandBefore({
   command,
 }: Extract<CommandOutcome<unknown>, { readonly kind: 'repeated' }>): RecordedCommand {
@@ -71,7 +71,7 @@ export function commandBefore({
   throw new ServiceError('unavailable', 'the command was carried out before, and the log does not show it');
 }
 
-/** Makes requests of stored read models wait until these hold what this instance has answered before. */
+/** Makes routes with `readsStored` wait for the stored read models. */
 export function installStoredReads(app: RestApp, deps: RestDeps): void {
   app.addHook('preHandler', async (request, reply) => {
     if (request.routeOptions.config.readsStored === true) await untilStored(deps, request, reply);
@@ -80,7 +80,7 @@ export function installStoredReads(app: RestApp, deps: RestDeps): void {
 
 const isStale = ({ readStoreAway, reports }: RestDeps): boolean => readStoreAway() || reports.stale();
 
-/** Says with each GET that what nodes told may be older than it should, because the read store is away. */
+/** Marks each GET whose reports of nodes may be out of date, because the read store is away. */
 export function installStaleness(app: RestApp, deps: RestDeps): void {
   app.addHook('onSend', async (request, reply) => {
     if (request.method !== 'GET' || reply.statusCode !== 200 || !isStale(deps)) return;
@@ -88,9 +88,7 @@ export function installStaleness(app: RestApp, deps: RestDeps): void {
   });
 }
 
-/**
- * Refuses commands at once while the event store is known to be away: they would wait in vain. A sign-in needs no store.
- */
+/** Refuses commands at once while the event store is known to be away. A sign-in needs no store. */
 export function installOutages(app: RestApp, deps: RestDeps): void {
   app.addHook('preHandler', (request, _reply, next) => {
     if (request.method === 'GET' || request.method === 'HEAD') return next();

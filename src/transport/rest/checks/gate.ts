@@ -1,6 +1,6 @@
 /**
- * The checks before a body is read: shutdown, token (401), path (404), method (405), role (403), media type (415). The checks
- * of body, query and resource come after. Implements `docs/contract/rest.md#envelope`.
+ * The checks before the body is read: shutdown, token (401), path (404), method (405), role (403), media type (415). Body,
+ * query and resource are checked later. Implements `docs/contract/rest.md#envelope`.
  */
 import type { FastifyRequest } from 'fastify';
 import type { Caller, CommandHandlers } from '../../../commands/handlers-port.js';
@@ -38,7 +38,7 @@ export function installGate(app: RestApp, deps: RestDeps, requireOwnOrigin: Orig
       requireMethod(request, path, methodsOf(path));
       requireEndpoint(request, requireOwnOrigin);
     };
-    // Only a token that is not known yet has to be waited for.
+    // Only a token that this instance has not seen yet takes a wait.
     if (caller instanceof Promise) return caller.then(admit);
     admit(caller);
     return next();
@@ -67,7 +67,7 @@ function requireEndpoint(request: FastifyRequest, requireOwnOrigin: OriginCheck)
   requireMediaType(request, takes !== 'none', takes === 'document');
 }
 
-/** Programs leave accounts alone: a token that leaks makes no other, and shuts nobody out. @throws ServiceError `forbidden` */
+/** API tokens may not change accounts: a leaked one must not make others or lock people out. @throws ServiceError `forbidden` */
 function requireForTokens({ method, routeOptions: { url = '' }, params }: FastifyRequest, ownId: string): void {
   if (reads(method) || !url.startsWith('/api/auth/')) return;
   if (method === 'DELETE' && (params as { readonly id?: string }).id?.toLowerCase() === ownId) return;
@@ -75,7 +75,7 @@ function requireForTokens({ method, routeOptions: { url = '' }, params }: Fastif
   throw new ServiceError('forbidden', `an API token may ${may} under /api/auth; expected the token of a sign-in`);
 }
 
-/** The user whom the request's token authenticates. */
+/** The caller whom the token of the request authenticates. */
 function callerOf(request: FastifyRequest, deps: RestDeps): ReturnType<Authenticate> {
   const token = tokenOf(request);
   return token === undefined ? undefined : deps.commands.accounts.authenticate(token, plainIp(request.ip));
@@ -103,10 +103,7 @@ function mayCall(access: Access, caller: Caller | null): boolean {
   }
 }
 
-/**
- * Refuses a wrong type before the body is read. An empty body needs none; whether a chunked body is empty shows only at its
- * end (`body.ts`).
- */
+/** Refuses a wrong type before the body is read. An empty body needs none; a chunked one shows only later that it is empty. */
 function requireMediaType({ method, headers }: FastifyRequest, takesJson: boolean, takesYaml: boolean): void {
   if (method === 'GET' || method === 'HEAD') return;
   if ((headers['content-encoding']?.toLowerCase() ?? 'identity') !== 'identity') {
@@ -122,7 +119,7 @@ function requireMediaType({ method, headers }: FastifyRequest, takesJson: boolea
 /** True for `application/json`, with no charset or UTF-8. */
 export const isJson = (contentType: string): boolean => isType('application/json', contentType);
 
-/** True for `application/yaml` (RFC 9512), likewise. */
+/** The same for `application/yaml` (RFC 9512). */
 export const isYaml = (contentType: string): boolean => isType('application/yaml', contentType);
 
 function isType(wanted: string, contentType: string): boolean {

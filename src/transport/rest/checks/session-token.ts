@@ -1,7 +1,7 @@
 /**
- * The token that a request brings: in the header `Authorization`, or in the cookie of a browser. A browser sends its cookie
- * whoever asks, so a request by cookie that changes something must say that a page of this host made it. Whom a token
- * authenticates is asked elsewhere (`gate.ts`). Implements `docs/contract/console.md#signing-in`.
+ * The token of a request, from the header `Authorization` or a browser's cookie. Browsers attach the cookie to requests of any
+ * page, so a change by cookie must come from a page of this host. `gate.ts` authenticates the token. Implements
+ * `docs/contract/console.md#signing-in`.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { NewToken } from '../../../commands/handlers-port.js';
@@ -20,19 +20,19 @@ export function bearerToken(header: string | undefined): string | undefined {
   return /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i.exec(header)?.[1];
 }
 
-/** Whether the request brings its token in a cookie: a header counts before it. */
+/** Whether the request brings its token in a cookie; the header takes precedence. */
 export function byCookie({ headers }: FastifyRequest): boolean {
   return headers.authorization === undefined && cookiesOf(headers.cookie).length > 0;
 }
 
-/** The token that the request brings, or undefined: of two cookies of the name, one was planted by another page. */
+/** The token of the request, or undefined, also with two cookies: another page may have planted one. */
 export function tokenOf(request: FastifyRequest): string | undefined {
   if (!byCookie(request)) return bearerToken(request.headers.authorization);
   const [token, another] = cookiesOf(request.headers.cookie);
   return another === undefined ? bearerToken(`Bearer ${token}`) : undefined;
 }
 
-/** The values of all cookies of the name. */
+/** The values of all session cookies. */
 function cookiesOf(header: string | undefined): readonly string[] {
   if (header === undefined) return [];
   return header
@@ -59,7 +59,7 @@ function cookie(request: FastifyRequest, value: string, maxAgeSeconds: number): 
 /** Refuses a change by cookie that another site's page may have asked for. @throws ServiceError `forbidden` */
 export type OriginCheck = (request: FastifyRequest) => void;
 
-/** @param corsOrigins origins that may call from a browser, of which those of the request's own host are trusted */
+/** @param corsOrigins origins that may call from a browser; those on the request's own host are trusted */
 export function createOriginCheck(corsOrigins: readonly string[]): OriginCheck {
   return (request) => {
     if (reads(request.method)) return;
@@ -74,7 +74,7 @@ export function createOriginCheck(corsOrigins: readonly string[]): OriginCheck {
   };
 }
 
-/** Whether an origin is of a host, on any port and by any scheme. */
+/** Whether an origin is on a host, with any port and scheme. */
 export const ofHost =
   (hostname: string) =>
   (origin: string): boolean =>

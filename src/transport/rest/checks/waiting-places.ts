@@ -1,7 +1,6 @@
 /**
- * Places for requests that stay for a while, bounded for each user and in all: deploys that wait until their nodes have
- * applied, and streams of events. Implements `docs/contract/rest.md#l4-chains` (`?wait=applied`) and
- * `docs/contract/automation.md#event-feed`.
+ * Bounds long requests, for each user and in total: deploys that wait for their nodes, and streams of events. Implements
+ * `docs/contract/rest.md#l4-chains` (`?wait=applied`) and `docs/contract/automation.md#event-feed`.
  */
 import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
@@ -13,7 +12,7 @@ export interface WaitingBounds {
   readonly perUser: number;
 }
 
-/** Sentences for who finds no place. */
+/** Why a request is refused when all places are taken. */
 interface FullSentences {
   perUser(bound: number): string;
   inAll(bound: number): string;

@@ -1,19 +1,19 @@
 /**
- * The built console as bytes: its page and its hashed files with the compressed variants that the build made. It is read at
- * the first request and kept, so that one instance serves one build. The routes are in `console-routes.ts`.
+ * The built console in memory: its pages, and its hashed files with their compressed variants. Read at the first request and
+ * kept, so that one instance serves one build. `console-routes.ts` serves it.
  */
 import { existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The codings of compressed variants, best first, with the ending of their files. */
+/** The codings of compressed variants, best first, with their file extensions. */
 const codings = [
   ['br', '.br'],
   ['gzip', '.gz'],
 ] as const;
 
-/** Stands in the page for the nonce of its styles; `console/vite.config.ts` puts it there. */
+/** The placeholder for the style nonce, which `console/vite.config.ts` puts into the page. */
 const noncePlaceholder = '__CSP_NONCE__';
 
 const contentTypes: Readonly<Record<string, string>> = {
@@ -32,13 +32,13 @@ export interface ConsoleFile {
 export type ConsolePage = 'index' | 'docs';
 
 export interface ConsoleBuild {
-  /** A page with this nonce. `docs` is that of `/docs`. */
+  /** A page with this nonce; `docs` is the page of `/docs`. */
   page(name: ConsolePage, nonce: string): string;
   /** By file name, as in `/console/assets/NAME`. */
   readonly assets: ReadonlyMap<string, ConsoleFile>;
 }
 
-/** The nearest `dist/console` above this module: it runs from `src/`, from `dist/src/` and from the build of the tests. */
+/** The nearest `dist/console` above this module, which runs from `src/`, `dist/src/` and the build of the tests. */
 export function findConsole(): string | undefined {
   for (let from = dirname(fileURLToPath(import.meta.url)); from !== dirname(from); from = dirname(from)) {
     const folder = join(from, 'dist', 'console');

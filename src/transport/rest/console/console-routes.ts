@@ -1,8 +1,7 @@
 /**
- * Serves the console: its page under every path of `/console/`, so that deep links work, and its hashed files. They have no
- * budget, and need neither token nor stores. These routes are not in the OpenAPI document; `/docs`, whose page is built with
- * the console, is (`openapi.ts`). Implements
- * `docs/contract/console.md#signing-in` (the content security policy) and the address of `docs/contract/console.md`.
+ * Serves the console: its page under every path of `/console/`, so that deep links work, and its hashed files. Needs neither
+ * token nor stores, has no budget, and is not in the OpenAPI document. Implements `docs/contract/console.md`, its address and
+ * content security policy.
  */
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -15,7 +14,7 @@ import { findConsole, readConsole } from './console-build.js';
 const nonceBytes = 18;
 const oneYearImmutable = 'public, max-age=31536000, immutable';
 
-/** Shown in place of a console that was not built. */
+/** Shown when the console was not built. */
 const absentPage = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>The console is not built</title></head>
 <body><h1>The console is not built</h1>
@@ -26,7 +25,7 @@ Run <code>npm ci &amp;&amp; npm run build</code> where it is installed, and relo
 export interface BuiltConsole {
   /** Sends a page. */
   page(name: ConsolePage): (request: FastifyRequest, reply: FastifyReply) => Promise<string>;
-  /** A file by its name, if there is one. */
+  /** A file by its name, or undefined. */
   asset(name: string): Promise<ConsoleFile | undefined>;
 }
 
@@ -73,7 +72,7 @@ export function consoleRoutes(rest: RestApp, pages: BuiltConsole): void {
 
   const routes = {
     '/': async (request: FastifyRequest, reply: FastifyReply) => {
-      // Browsers name it first; programs send */* or nothing.
+      // Browsers ask for HTML; programs send */* or nothing.
       if (request.headers.accept?.includes('text/html') !== true) throw new ServiceError('not_found', 'no such path');
       return toConsole(request, reply);
     },
@@ -88,8 +87,8 @@ export function consoleRoutes(rest: RestApp, pages: BuiltConsole): void {
 }
 
 /**
- * Mantine makes a style element, which needs the nonce; nothing from other hosts, no inline script, no frames.
- * @param nonce absent for files: a worker has the policy of its script
+ * The content security policy: nothing from other hosts, no inline scripts, no frames. Mantine's style element needs the nonce.
+ * @param nonce absent for files, whose policy applies to workers
  */
 function policy(nonce?: string): string {
   return [

@@ -1,7 +1,7 @@
 /**
- * Live streams of the event feed. All streams at the head that ask for the same get the same bytes, made once; a stream that is
- * behind reads for itself, as fast as its client takes it. One timer for all gives heartbeats, and ends streams that are too
- * slow. Implements `docs/contract/automation.md#event-feed`.
+ * Live streams of the event feed. Streams at the head with the same filters share their bytes; a stream that is behind reads
+ * for itself, as fast as its client does. One timer sends heartbeats and ends streams that are too slow. Implements
+ * `docs/contract/automation.md#event-feed`.
  */
 import type { ServerResponse } from 'node:http';
 import { sleep } from '../../../kernel/background.js';
@@ -18,7 +18,7 @@ import type { EndReason } from './event-text.js';
 import { endBlock, eventBlock, heartbeatBlock, opening, readyBlock, statusBlock } from './event-text.js';
 
 export interface StreamRequest {
-  /** Its headers are sent; whatever is written to it is part of the stream. */
+  /** Its headers are sent: everything written to it is part of the stream. */
   readonly response: ServerResponse;
   readonly place: FeedPlace;
   /** Streams with the same key get the same items. */
@@ -29,25 +29,25 @@ export interface StreamRequest {
 export interface EventStreams {
   /** @returns how to end the stream */
   open(request: StreamRequest): (reason: EndReason) => void;
-  /** Tells the live streams of changes that are in no log. */
+  /** Sends changes of status, which are in no log, to the live streams. */
   tellStatus(changes: readonly StatusChange[]): void;
   /** Ends all streams. */
   close(): void;
 }
 
 interface Stream extends StreamRequest {
-  /** Behind what was written, while it is not live. */
+  /** The place after the last item that was written; not kept while the stream is live. */
   place: FeedPlace;
-  /** `reading` what is behind, `live` at the head, `ended`: nothing is written any more. */
+  /** `reading` behind the head, `live` at the head, `ended`: nothing more is written. */
   state: 'reading' | 'live' | 'ended';
   readonly gone: AbortController;
   /** By the monotonic clock. */
   lastWrite: number;
-  /** Since when too much waits. */
+  /** Since when the client leaves too much unread. */
   fullSince: number | undefined;
 }
 
-/** Live streams that ask for the same. */
+/** Live streams with the same filters. */
 interface Group {
   readonly select: StreamRequest['select'];
   readonly streams: Set<Stream>;
@@ -62,7 +62,7 @@ export interface EventStreamsDeps {
 export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): EventStreams {
   const streams = new Set<Stream>();
   const groups = new Map<string, Group>();
-  /** News that the live streams have not got yet, gathered for a moment. */
+  /** News for the live streams, gathered for a moment. */
   let news: { from: FeedPlace; items: FeedItem[] } | undefined;
   let flushing: NodeJS.Timeout | undefined;
   const now = (): string => timestamp(clock.now());
@@ -92,20 +92,20 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
     }
   }
 
-  function onNews(told: FeedNews): void {
-    switch (told.kind) {
+  function onNews(arrived: FeedNews): void {
+    switch (arrived.kind) {
       case 'items':
         if (news === undefined) {
-          news = { from: told.from, items: [...told.items] };
+          news = { from: arrived.from, items: [...arrived.items] };
           flushing = setTimeout(flush, tuning.events.gatherMs);
-        } else news.items.push(...told.items);
+        } else news.items.push(...arrived.items);
         return;
       case 'caught_up':
         flush();
         for (const stream of streams) if (stream.state === 'live') ready(stream);
         return;
       default:
-        unreachable(told);
+        unreachable(arrived);
     }
   }
 
@@ -119,7 +119,7 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
     if (group?.streams.size === 0) groups.delete(stream.key);
   }
 
-  /** More waits than a live stream may have: it reads for itself once its client has taken that. */
+  /** Too much is unread: the stream reads for itself once its client has caught up. */
   function fallBehind(stream: Stream, place: FeedPlace): void {
     leaveGroup(stream);
     stream.state = 'reading';
@@ -142,7 +142,7 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
     });
   }
 
-  /** Writes what lies behind, until the stream is live or gone. A store that is away is waited for. */
+  /** Writes items until the stream is live or gone. Waits for a store that is away. */
   async function read(stream: Stream): Promise<void> {
     const { response, select, gone } = stream;
     for (let failures = 0; stream.state === 'reading';) {
@@ -157,7 +157,7 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
         });
         failures = 0;
         if (stream.gone.signal.aborted) return;
-        // All of it: what would wait for its client here is in no bound.
+        // The whole batch is written at once: unread bytes are bounded, items that wait here would not be.
         if (batch.items.length > 0) write(stream, batch.items.map(eventBlock).join(''));
         stream.place = batch.place;
       } catch (error) {
@@ -165,7 +165,7 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
         await sleep(backoff(storeRetry, (failures += 1)), gone.signal);
         continue;
       }
-      // What was gathered meanwhile goes to the others first, so that all live streams are at one place.
+      // Gathered news goes to the other streams first, so that all live streams are at one place.
       flush();
       if (stream.place.position === feed.end().place.position) {
         goLive(stream);

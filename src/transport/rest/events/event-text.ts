@@ -1,4 +1,4 @@
-/** Items of the feed as text: an event of a stream, and an entry of a page. Implements `docs/contract/automation.md#event-feed`. */
+/** Items of the feed as text, in a stream and in a page. Implements `docs/contract/automation.md#event-feed`. */
 import { z } from 'zod';
 import type { FeedItem } from '../../../feed/port.js';
 import type { StatusChange } from '../../../reports/counts.js';
@@ -9,7 +9,7 @@ import { applyErrors, nodeId, timeOf } from '../schemas/shared-schemas.js';
 /** The first block of a stream. */
 export const opening = 'retry: 2000\n\n';
 
-/** An item as a block of a stream; facts do not have their time in `data`. */
+/** An item as a block of a stream. The data of a fact lacks its time, which is added. */
 export function eventBlock({ cursor, type, at, json }: FeedItem): string {
   const shown = type === 'command' || type === 'sign_in' ? json : `{"at":${JSON.stringify(at)},${json.slice(1)}`;
   return `id: ${cursor}\nevent: ${type}\ndata: ${shown}\n\n`;
@@ -18,7 +18,7 @@ export function eventBlock({ cursor, type, at, json }: FeedItem): string {
 export const readyBlock = (cursor: string, at: string): string =>
   `id: ${cursor}\nevent: ready\ndata: ${JSON.stringify({ at })}\n\n`;
 
-/** Derived, so without a place in the log. */
+/** A status is derived, so it has no id. */
 export const statusBlock = (change: StatusChange, at: string): string =>
   `event: status\ndata: ${JSON.stringify({ at, ...change })}\n\n`;
 
@@ -37,7 +37,7 @@ export function pageEntry({ cursor, type, at, json }: FeedItem): string {
 
 const sampleCursor = 'AfN0cmVhbQAAAAAFAAAAAAAABQEoa8sZ5HQ3mPo6Xk4p';
 const common = {
-  cursor: documented(z.string(), 'Resumes behind the item, with `after` or `Last-Event-ID`', sampleCursor),
+  cursor: documented(z.string(), 'Resumes after this item, with `after` or `Last-Event-ID`', sampleCursor),
   at: timeOf('When it happened'),
 };
 const node = { node_id: nodeId, node_name: documented(z.string().nullable(), 'Its name at that time', 'edge-1') };
@@ -46,12 +46,10 @@ const item = z.union([
   z
     .object({
       ...common,
-      type: documented(
-        z.enum(['command', 'sign_in']),
-        'A command is in the log, or somebody signed in or out',
-        'command',
-      ),
-      data: z.object(loggedEntry).meta({ id: 'LoggedEntry', description: 'The audit entry, as it stays' }),
+      type: documented(z.enum(['command', 'sign_in']), 'A command was written, or a user signed in or out', 'command'),
+      data: z
+        .object(loggedEntry)
+        .meta({ id: 'LoggedEntry', description: 'The part of an audit entry that never changes' }),
     })
     .meta({ id: 'EntryEvent', description: 'A command, or a sign-in' }),
   z
@@ -75,7 +73,7 @@ const item = z.union([
         .object({
           ...node,
           generation: documented(z.int(), 'The generation that it reported', 1285),
-          state: documented(z.enum(['applied', 'rejected']), 'What became of it', 'applied'),
+          state: documented(z.enum(['applied', 'rejected']), 'What the agent did with it', 'applied'),
           errors: applyErrors,
         })
         .meta({ id: 'ReportedApply', description: 'What an agent did with a generation' }),
@@ -86,13 +84,13 @@ const item = z.union([
 export const eventsPage = z
   .object({
     items: documented(z.array(item), 'What happened, in order'),
-    cursor: documented(z.string(), 'Where the next page goes on: behind all that was looked at', sampleCursor),
+    cursor: documented(z.string(), 'Where the next page starts', sampleCursor),
     caught_up: documented(
       z.boolean(),
       'Whether this is the end of the log; if not, ask for the next page at once',
       true,
     ),
   })
-  .meta({ id: 'EventsPage', description: 'A piece of the event feed' });
+  .meta({ id: 'EventsPage', description: 'A page of the event feed' });
 
 export const sampleStream = opening + readyBlock(sampleCursor, sample.time);

@@ -1,4 +1,4 @@
-/** The query of the event feed: where to begin, and the filters. Implements `docs/contract/automation.md#event-feed`. */
+/** The query of the event feed: its start and its filters. Implements `docs/contract/automation.md#event-feed`. */
 import { z } from 'zod';
 import { auditedTypes } from '../../../domain/audit/describe.js';
 import type { FeedFilters } from '../../../feed/filters.js';
@@ -8,10 +8,10 @@ import { sample } from '../schemas/documented.js';
 import { formedText } from '../schemas/fields.js';
 import { query, queryInteger, queryText } from '../schemas/query.js';
 
-/** What may be asked for; `ready` and `end` come unasked. */
+/** Types that can be selected; `ready` and `end` are always sent. */
 const types = ['command', 'sign_in', 'session', 'apply', 'status'] as const satisfies readonly (FeedType | 'status')[];
 
-/** Values after each other with commas, at least one. */
+/** A comma-separated list with at least one value. */
 function commaList<const T extends string>(
   what: string,
   read: (value: string) => T | undefined,
@@ -34,7 +34,7 @@ const notEmpty = (what: string) => commaList(what, (value) => (value === '' ? un
 
 export const eventsQuerystring = query({
   after: formed.optional().meta({
-    description: 'A cursor: go on exactly behind it. `start`: from the first event of the log. `now`: from now on',
+    description: 'A cursor: continue right after it. `start`: from the first event of the log. `now`: from now on',
     default: 'now',
     examples: ['start'],
   }),
@@ -50,12 +50,12 @@ export const eventsQuerystring = query({
   node_id: notEmpty('ids of nodes')
     .optional()
     .meta({
-      description: 'Only what touched or comes from these nodes, comma-separated',
+      description: 'Only items that concern these nodes, comma-separated',
       examples: [sample.entryNode],
     }),
   actor: notEmpty('ids or user names')
     .optional()
-    .meta({ description: 'Only commands of these actors, id or user name, comma-separated', examples: ['admin'] }),
+    .meta({ description: 'Only commands of these actors, by id or user name, comma-separated', examples: ['admin'] }),
   page_size: queryInteger(1, limits.rest.pageSizeMax, 'Items of a page; not for a stream')
     .optional()
     .meta({ default: limits.feed.pageSizeDefault, examples: [20] }),

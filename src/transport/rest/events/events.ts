@@ -36,9 +36,9 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'none', refuses: ['conflict', 'rate_limited'] },
     schema: {
       operationId: 'listEvents',
-      summary: 'What happens, in order, from any place on: as a stream of server-sent events, or in pages',
+      summary: 'Read the event feed from any place, as a stream of server-sent events or in pages',
       description:
-        'With `Accept: text/event-stream` a stream, with any other `Accept` a page. A cursor goes on exactly behind its event, on every instance; in a stream, `Last-Event-ID` beats `after`. Users and sign-ins are shown to admins only.',
+        'A stream with `Accept: text/event-stream`, a page with any other `Accept`. A cursor continues right after its event, on every instance; in a stream, `Last-Event-ID` takes precedence over `after`. Only admins see users and sign-ins.',
       tags: ['events'],
       streams: { media: eventStream, example: sampleStream },
       querystring: eventsQuerystring,
@@ -46,7 +46,7 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
         'last-event-id': z
           .string()
           .optional()
-          .meta({ description: 'The cursor behind which a stream goes on, as browsers send it', examples: ['start'] }),
+          .meta({ description: 'The cursor after which a stream continues, as browsers send it', examples: ['start'] }),
       }),
       response: answers(eventsPage),
     },
@@ -149,7 +149,7 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
     { maxItems, until, select, signal }: PageBounds,
   ): Promise<Pick<FeedBatch, 'items' | 'caughtUp'> & { readonly cursor: string }> {
     for (let place = from; ;) {
-      // One read is one page, so that nobody holds items while waiting for the next read.
+      // One read is one page, so that no items are held during the next read.
       const { items, looked, caughtUp, ...read } = await deps.feed.read(place, { maxItems, select, signal });
       place = read.place;
       const left = until - deps.clock.monotonic();
@@ -162,7 +162,7 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
 
 type Selector = (about: FeedSubject) => boolean;
 
-/** What the caller asks for and may read. */
+/** Selects what the caller asks for and may read. */
 function selectorOf(request: FastifyRequest, query: EventsQuery): Selector {
   const { role, userId } = callerOf(request);
   const reader = { admin: role === 'admin', userId };

@@ -1,6 +1,6 @@
 /**
- * Ends what a token has opened soon after the token itself: asks every second whether those in use still authenticate, which
- * costs a look into memory for each. Implements `docs/contract/automation.md#event-feed`.
+ * Ends streams and long requests soon after their token: checks every second, in memory, whether each token still
+ * authenticates. Implements `docs/contract/automation.md#event-feed`.
  */
 import type { Caller } from '../../../commands/handlers-port.js';
 import { tuning } from '../tuning.js';

@@ -1,19 +1,15 @@
-/**
- * The routes of applies that were carried out: what became of one, and its revert. Implements
- * `docs/contract/automation.md#the-fleet-as-a-file`.
- */
+/** The routes of past applies: get one, revert it. Implements `docs/contract/automation.md#the-fleet-as-a-file`. */
 import { z } from 'zod';
 import type { AuditEntry } from '../../../projections/port.js';
 import { answers, ok } from '../answers/envelope.js';
 import { objectInPieces, sendPieces } from '../answers/streamed-json.js';
 import { commandContext } from '../checks/consistency.js';
-import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { documented } from '../schemas/documented.js';
 import { entrySchema } from '../resources/audit.js';
 import { dryRunQuery } from '../resources/revert.js';
 import { writtenEntries } from '../resources/written-entry.js';
-import { postHeaders, readHeaders } from '../schemas/headers.js';
 import { page, query } from '../schemas/query.js';
 import { pastApplySchema, pastApplyView } from './apply-view.js';
 import { tags } from './plan-schema.js';
@@ -28,10 +24,10 @@ interface RevertedView {
 
 const revertedSchema: z.ZodType<RevertedView> = z
   .object({
-    commands: documented(z.array(entrySchema), 'The new entries; with `dry_run=true` as they would be'),
-    not_reverted: documented(z.array(entrySchema), 'Entries of the apply that cannot be taken back'),
+    commands: documented(z.array(entrySchema), 'The new entries; with `dry_run=true` a preview of them'),
+    not_reverted: documented(z.array(entrySchema), 'Entries of the apply that cannot be reverted'),
   })
-  .meta({ id: 'FleetReverted', description: 'What the revert of an apply did' });
+  .meta({ id: 'FleetReverted', description: 'The result of reverting an apply' });
 
 export function applyRoutes(app: RestApp, deps: RestDeps, sections: Sections): void {
   app.route({
@@ -40,13 +36,11 @@ export function applyRoutes(app: RestApp, deps: RestDeps, sections: Sections): v
     config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: {
       operationId: 'getFleetApply',
-      summary: 'An apply, as it went',
+      summary: 'Get a past apply',
       description:
-        'The answer that the apply had, without its PSKs, with its set and whether it was taken back; further pages of its steps by `page`.',
+        'The answer of the apply, without its PSKs, with its set and whether it was reverted. `page` gives further pages of its steps.',
       tags,
-      params: idParams,
       querystring: query({ page }),
-      headers: readHeaders,
       response: answers(pastApplySchema),
     },
     handler: async (request, reply) => {
@@ -61,13 +55,11 @@ export function applyRoutes(app: RestApp, deps: RestDeps, sections: Sections): v
     config: { access: 'operator', takes: 'none', mayOnlyLook: true, readsStored: true },
     schema: {
       operationId: 'revertFleetApply',
-      summary: 'Take an apply back',
+      summary: 'Revert an apply',
       description:
-        'Undoes its commands, newest first, by the rules of reverts and checked as a result; rotations of keys stay. Ownership goes back with it, and so does what drift is counted from. A 409 names all that is in the way. With `dry_run=true` nothing is written.',
+        'Undoes its commands, newest first, by the rules of reverts; the result is checked as a whole. Key rotations stay. Ownership and the base of drift are restored too. A 409 names every obstacle. With `dry_run=true`, nothing is written.',
       tags,
-      params: idParams,
       querystring: dryRunQuery,
-      headers: postHeaders,
       response: answers(revertedSchema),
     },
     handler: async (request, reply) => {

@@ -1,6 +1,4 @@
-/**
- * An apply as answers show it, made from its commands. Implements `docs/contract/automation.md#the-fleet-as-a-file`, apply.
- */
+/** An apply in answers, made from its commands. Implements `docs/contract/automation.md#the-fleet-as-a-file`, apply. */
 import { z } from 'zod';
 import type { FileApplied, PlannedStep } from '../../../commands/handlers-port.js';
 import type { AppliedStep } from '../../../domain/fleet-file/applied.js';
@@ -36,40 +34,36 @@ const applied = {
     z.array(stepSchema),
     `What was done, in that order; ${limits.fleetFile.steps} of it, those behind them by \`page\``,
   ),
-  steps_total: documented(z.int(), 'How many steps there are on all pages', 1),
-  commands: documented(z.array(entrySchema), 'The audit entries; one, unless it was split'),
-  deployments: documented(z.array(deploymentSchema), 'Of the chains that these steps deployed'),
+  steps_total: documented(z.int(), 'Number of steps on all pages', 1),
+  commands: documented(z.array(entrySchema), 'The audit entries; one, unless the apply was split'),
+  deployments: documented(z.array(deploymentSchema), 'Deployments of these steps'),
   control_psks: documented(
     z.array(
       z
         .object({
           node: documented(z.string(), 'Name of a new node', 'edge-1'),
-          control_psk: documented(
-            z.string().nullable(),
-            'Shown this once; null in the answer of a repeat',
-            'svcpsk1_…',
-          ),
+          control_psk: documented(z.string().nullable(), 'Shown only once; null for a repeat', 'svcpsk1_…'),
         })
         .meta({ id: 'FleetControlPsk', description: 'The PSK of a new node' }),
     ),
-    'Of new nodes, when they were to be issued',
+    'PSKs of new nodes, with `issue_psks`',
   ),
   incomplete: documented(
     z
       .object({
         error: documented(z.string(), 'Why a later command was refused', 'conflict: the fleet has changed meanwhile'),
-        commands_left: documented(z.int(), 'How many commands were not carried out', 1),
+        commands_left: documented(z.int(), 'Number of commands that were not carried out', 1),
       })
       .nullable()
-      .meta({ description: 'What is left' }),
-    'What is left when a later command was refused; null when all was done',
+      .meta({ description: 'The rest of an apply' }),
+    'The rest of the apply when a later command was refused; null when it is complete',
     null,
   ),
 };
 
 export const appliedSchema: z.ZodType<AppliedView> = z
   .object(applied)
-  .meta({ id: 'FleetApplied', description: 'What an apply did' });
+  .meta({ id: 'FleetApplied', description: 'The result of an apply' });
 
 /** An apply that was carried out before. */
 interface PastApplyView extends AppliedView {
@@ -87,15 +81,15 @@ export const pastApplySchema: z.ZodType<PastApplyView> = z
     actor: actorSchema,
     reverted_by: documented(
       z.string().nullable(),
-      'The entry that took it back, the last one if there were several; null while something of it stands that could be taken back',
+      'The entry that reverted it, the last of several; null while a part of it could still be reverted',
       null,
     ),
   })
-  .meta({ id: 'FleetApply', description: 'An apply, as it went' });
+  .meta({ id: 'FleetApply', description: 'A past apply' });
 
 /**
- * Made from the events that were written, so that what is committed is answered whatever the read models hold.
- * @param page of its steps @param entryOf the entry of a command
+ * The result of an apply, made from its events: a committed apply is answered whatever the read models hold.
+ * @param page of its steps
  */
 export async function appliedView(
   deps: RestDeps,
@@ -147,13 +141,13 @@ export async function pastApplyView(
   page?: number,
 ): Promise<PastApplyView> {
   const made = await appliedView(deps, sections, apply, page, async (command) => {
-    // With the names of then, which the audit keeps.
+    // The audit keeps the names of that time.
     const kept = await deps.projections.audit.get(command.events[0].metadata.command.id);
     return kept ?? writtenEntry(deps, command);
   });
   const { commands } = made;
   const [first] = commands;
-  if (first === undefined) throw new Error('an apply that is found has a command');
+  if (first === undefined) throw new Error('every apply has a command');
   const reverts = commands
     .filter(({ revertible, reverted_by: by }) => revertible || by !== null)
     .map(({ reverted_by: by }) => by);
@@ -162,7 +156,7 @@ export async function pastApplyView(
     set: apply.set,
     at: first.at,
     actor: first.actor,
-    // They are taken back newest first, so the last revert is that of the first one.
+    // Commands are reverted newest first, so the revert of the first one is the last.
     reverted_by: reverts.every((by) => by !== null) ? (reverts[0] ?? null) : null,
   };
 }

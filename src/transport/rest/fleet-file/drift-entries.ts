@@ -1,7 +1,6 @@
 /**
- * Who changed what has drifted: the newest audit entry about each field, looked up when somebody asks for the drift of a set.
- * Bounded, and no reason for a refusal: without the audit, drift is shown without its entries. Implements
- * `docs/contract/automation.md#the-fleet-as-a-file`, drift.
+ * Finds who changed the fields that have drifted: the newest audit entry about each. Bounded, and empty while the audit is
+ * unavailable. Implements `docs/contract/automation.md#the-fleet-as-a-file`, drift.
  */
 import { auditOfFleetEvent } from '../../../domain/audit/describe.js';
 import type { DriftedResource } from '../../../domain/fleet-file/drift.js';
@@ -17,7 +16,7 @@ import { tuning } from '../tuning.js';
 
 type Entries = ReadonlyMap<string, string>;
 
-/** For each drifted resource, the entries by the paths of its changes; an empty map where nothing is known. */
+/** For each drifted resource, the entries by the paths of its changes; an empty map where none is known. */
 export async function changersOf(
   deps: Pick<RestDeps, 'projections'>,
   base: DriftBase | undefined,
@@ -59,7 +58,7 @@ async function entriesFor(
     }
   };
   await search({ type, id }, (command, path) => changesPath(command, id, path));
-  // A node takes its policies along, and its override in the settings.
+  // Deleting a node also deletes its policies and its override in the settings.
   if (wanted.size > 0 && type === policyKey.type)
     await search({ type: nodeKey.type, id: nodeOfPolicy(id) }, (command) => movesPolicy(command, id));
   for (const path of wanted) {

@@ -1,5 +1,5 @@
 /**
- * The export of the fleet as documents, one for each set, of one log revision and streamed. Implements
+ * Streams the fleet as documents, one for each set, all at one log revision. Implements
  * `docs/contract/automation.md#the-fleet-as-a-file`, export.
  */
 import { z } from 'zod';
@@ -12,7 +12,6 @@ import { sendPieces } from '../answers/streamed-json.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { documented } from '../schemas/documented.js';
 import { text } from '../schemas/fields.js';
-import { readHeaders } from '../schemas/headers.js';
 import { query } from '../schemas/query.js';
 import { exampleDocument, tags } from './plan-schema.js';
 import { defaultSet } from './read-document.js';
@@ -28,11 +27,11 @@ const exported = z
             set: documented(z.string().nullable(), 'The set; null for what no set owns', 'edge-eu'),
             document: documented(z.string(), 'YAML', exampleDocument),
           })
-          .meta({ id: 'FleetDocument', description: 'What one set owns' }),
+          .meta({ id: 'FleetDocument', description: 'The resources of a set' }),
       ),
       'One for each set',
     ),
-    cursor: documented(z.string().nullable(), 'Place in the event feed that they belong to', 'AQ'),
+    cursor: documented(z.string().nullable(), 'Cursor of the event feed at the time of the export', 'AQ'),
   })
   .meta({ id: 'FleetExport', description: 'The fleet as documents' });
 
@@ -43,16 +42,15 @@ export function exportRoute(app: RestApp, deps: RestDeps, sections: Sections): v
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'exportFleet',
-      summary: 'The fleet as documents, one for each set',
+      summary: 'Export the fleet as documents, one for each set',
       description:
-        'Secrets, defaults and what the service assigns are left out. A self-signed certificate is its names. `?set=` without a value gives what no set owns; an unknown set gives no document.',
+        'Without secrets, defaults and assigned values; a self-signed certificate is given by its names. `?set=` with an empty value exports resources that no set owns; an unknown set gives no document.',
       tags,
       querystring: query({
         set: text(0, limits.rest.nameChars)
           .optional()
-          .meta({ description: 'Only this set; empty for what no set owns', examples: ['edge-eu'] }),
+          .meta({ description: 'Only this set; empty for resources that no set owns', examples: ['edge-eu'] }),
       }),
-      headers: readHeaders,
       response: answers(exported),
     },
     handler: async (request, reply) => {
@@ -65,7 +63,7 @@ export function exportRoute(app: RestApp, deps: RestDeps, sections: Sections): v
   });
 }
 
-/** The sets of a fleet; the default one for the settings alone, too. */
+/** The sets of a fleet, and the default one if only the settings are in it. */
 function setsOf(sections: Sections, whole: WholeFleet): readonly (string | null)[] {
   const sets = new Set<string | null>();
   for (const type of [...sections.all.map((section) => section.type), 'listener_policy']) {

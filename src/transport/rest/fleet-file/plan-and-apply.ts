@@ -1,6 +1,4 @@
-/**
- * The routes that plan and apply a document. Implements `docs/contract/automation.md#the-fleet-as-a-file`.
- */
+/** The routes that plan and apply a document. Implements `docs/contract/automation.md#the-fleet-as-a-file`. */
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { FilePlan, FileRequest } from '../../../commands/handlers-port.js';
@@ -12,7 +10,7 @@ import { answers } from '../answers/envelope.js';
 import { objectInPieces, sendPieces } from '../answers/streamed-json.js';
 import { callerOf, commandContext } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { applyHeaders, postHeaders } from '../schemas/headers.js';
+import { applyHeaders } from '../schemas/headers.js';
 import { tuning } from '../tuning.js';
 import { appliedSchema, appliedView } from './apply-view.js';
 import { applyBody, applyQuery, flagQuery, flagsOf, planBody, planSchema, tags } from './plan-schema.js';
@@ -23,7 +21,7 @@ import { createTexts } from './texts.js';
 
 type Turns = <R>(request: FastifyRequest, run: () => Promise<R>) => Promise<R>;
 
-/** One at a time on an instance, shared fairly by users: each holds a whole document. @throws ServiceError `rate_limited` */
+/** Runs one at a time, fairly among users, because each holds a whole document. @throws ServiceError `rate_limited` */
 function createTurns(app: RestApp, what: string): Turns {
   const places = createSemaphore({ places: 1, waiting: limits.fleetFile.waiting, waitMs: tuning.documentWaitMs });
   app.addHook('preClose', async () => places.close());
@@ -60,13 +58,11 @@ export function planAndApplyRoutes(app: RestApp, deps: RestDeps, sections: Secti
     },
     schema: {
       operationId: 'planFleet',
-      summary: 'What a document would change; writes nothing',
+      summary: 'Plan what a document would change; writes nothing',
       description:
-        'The steps of an apply in their order, the rules of nodes that change, and the obstacles for which an apply would be a 409. Secrets that are left out count as kept, or as given where they are new. Mistakes of the document are a 400 with `line:column path: sentence` for each. The body may be the document itself, as `application/yaml`.',
+        'The steps of an apply in order, the rules that change on each node, and the obstacles that would make an apply a 409. Omitted secrets count as kept, or as given for new resources. Mistakes in the document are a 400 with `line:column path: sentence` for each. The body may be the document itself, as `application/yaml`.',
       tags,
       querystring: flagQuery,
-      // A repeat of what writes nothing is a plan anew.
-      headers: postHeaders,
       body: planBody,
       response: answers(planSchema),
     },
@@ -94,9 +90,9 @@ export function planAndApplyRoutes(app: RestApp, deps: RestDeps, sections: Secti
     },
     schema: {
       operationId: 'applyFleet',
-      summary: 'Carry out what a document asks for, as one command',
+      summary: 'Apply a document as one command',
       description:
-        'All of it or nothing, as one audit entry, with one generation for each touched node. New keys and certificates of credentials that exist come first, in a command of their own. With the `etag` of a plan as `If-Match`, it does what that plan says or is a 412. Obstacles are a 409. The body may be the document itself, as `application/yaml`.',
+        'All or nothing, as one audit entry, with one generation for each affected node. New keys and certificates of existing credentials come first, in a command of their own. With the `etag` of a plan as `If-Match`, it does exactly that plan or is a 412. Obstacles are a 409. The body may be the document itself, as `application/yaml`.',
       tags,
       querystring: applyQuery,
       headers: applyHeaders,
@@ -122,7 +118,7 @@ function requestOf({ document }: ReadDocument, text: string, flags: FileFlags): 
   return { document, flags, digest: createHash('sha256').update(text).digest('hex') };
 }
 
-/** @throws ServiceError `invalid_request` with the mistakes that only the fleet shows */
+/** @throws ServiceError `invalid_request` with the mistakes that show only against the fleet */
 async function planned(deps: RestDeps, read: ReadDocument, request: FileRequest): Promise<Omit<FilePlan, 'mistakes'>> {
   const { mistakes, ...plan } = await deps.commands.fleetFile.plan(request);
   if (mistakes.length > 0) throw await read.refusal(mistakes);

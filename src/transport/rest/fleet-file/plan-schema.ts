@@ -1,6 +1,4 @@
-/**
- * What plans and applies take, and what a plan answers. Implements `docs/contract/automation.md#the-fleet-as-a-file`, plan.
- */
+/** The schemas of plans, and the bodies of applies. Implements `docs/contract/automation.md#the-fleet-as-a-file`, plan. */
 import { z } from 'zod';
 import type { FilePlan } from '../../../commands/handlers-port.js';
 import type { FileFlags } from '../../../domain/fleet-file/document.js';
@@ -15,14 +13,14 @@ export const tags = ['fleet'] as const;
 
 export const exampleDocument = 'svc: 1\nnodes:\n  edge-1: {address: 192.0.2.10}\n';
 
-/** The longest number of deletes that anybody may allow. */
+/** The largest number of deletes that a request may allow. */
 const mostDeletes = limits.fleetFile.resources;
 
 const about = {
-  prune: 'Delete what the set owns and the document does not have',
+  prune: 'Delete resources of the set that the document lacks',
   adopt: 'Take over resources that no set owns',
   adopt_from: 'Sets whose resources this one may take over',
-  max_deletes: 'How many resources may be deleted; by default the larger of 10 and a fifth of the set',
+  max_deletes: 'Most resources that may be deleted; by default 10 or a fifth of the set, whichever is larger',
 };
 
 const textOfDocument = text(1, limits.fleetFile.documentBytes).refine(
@@ -40,24 +38,24 @@ const flagFields = {
 export const planBody = body({
   document: documented(textOfDocument, 'The document, YAML or JSON', exampleDocument),
   ...flagFields,
-}).meta({ id: 'FleetPlanRequest', description: 'A document, and what may be done for it' });
+}).meta({ id: 'FleetPlanRequest', description: 'A document with options' });
 
 const queryFlag = oneOf(['true', 'false']).transform((value) => value === 'true');
 
-/** With a body of YAML, flags are in the query. */
+/** For a body in YAML, options are in the query. */
 const queryFlags = {
-  prune: queryFlag.optional().meta({ description: `${about.prune}; for a body of YAML` }),
-  adopt: queryFlag.optional().meta({ description: `${about.adopt}; for a body of YAML` }),
+  prune: queryFlag.optional().meta({ description: `${about.prune}; for a body in YAML` }),
+  adopt: queryFlag.optional().meta({ description: `${about.adopt}; for a body in YAML` }),
   adopt_from: queryText
     .transform((value) => value.split(','))
     .optional()
-    .meta({ description: `${about.adopt_from}, with commas between them; for a body of YAML` }),
+    .meta({ description: `${about.adopt_from}, comma-separated; for a body in YAML` }),
   max_deletes: queryInteger(0, mostDeletes, `${about.max_deletes}; for a body of YAML`).optional(),
 };
 export const flagQuery = query(queryFlags);
 export const applyQuery = query({
   ...queryFlags,
-  issue_psks: queryFlag.optional().meta({ description: 'Issue PSKs for new nodes; for a body of YAML' }),
+  issue_psks: queryFlag.optional().meta({ description: 'Issue PSKs for new nodes; for a body in YAML' }),
 });
 
 const ruleIds = (what: string) =>
@@ -65,14 +63,18 @@ const ruleIds = (what: string) =>
 
 export const stepSchema = z
   .object({
-    action: documented(z.enum(['create', 'update', 'rename', 'delete', 'deploy', 'adopt']), 'What is done', 'update'),
+    action: documented(
+      z.enum(['create', 'update', 'rename', 'delete', 'deploy', 'adopt']),
+      'Action of the step',
+      'update',
+    ),
     resource: z
       .object({
         type: documented(z.string(), 'Type of the resource', 'l4_chain'),
         name: documented(z.string(), 'Its name in the document', 'front'),
         id: documented(z.string().nullable(), 'Its id; null before it is created', sample.chain),
       })
-      .meta({ id: 'FleetPlanResource', description: 'What a step is about' }),
+      .meta({ id: 'FleetPlanResource', description: 'The resource of a step' }),
     changes: documented(
       z.array(z.object(auditChange).meta({ id: 'FleetPlanChange', description: 'A field that changes' })),
       'The fields that change, with names in place of ids; secrets are masked',
@@ -82,7 +84,7 @@ export const stepSchema = z
 
 export const planSchema: z.ZodType<Omit<FilePlan, 'mistakes'>> = z
   .object({
-    steps: documented(z.array(stepSchema), 'In the order in which they are carried out'),
+    steps: documented(z.array(stepSchema), 'In the order of execution'),
     nodes: documented(
       z.array(
         z
@@ -97,17 +99,17 @@ export const planSchema: z.ZodType<Omit<FilePlan, 'mistakes'>> = z
       ),
       'The nodes whose rules change',
     ),
-    obstacles: documented(z.array(z.string()), 'Why an apply would be refused; empty when nothing is in the way', []),
-    commands: documented(z.int(), 'How many commands an apply would be', 1),
-    etag: documented(z.string(), 'For the `If-Match` of an apply that does exactly this', 'Vmg3…'),
+    obstacles: documented(z.array(z.string()), 'Why an apply would be refused; empty if it would not', []),
+    commands: documented(z.int(), 'Number of commands of an apply', 1),
+    etag: documented(z.string(), 'As `If-Match`, makes an apply do exactly this or fail', 'Vmg3…'),
   })
-  .meta({ id: 'FleetPlan', description: 'What a document would change' });
+  .meta({ id: 'FleetPlan', description: 'The changes that a document would make' });
 
 export const applyBody = body({
   document: documented(textOfDocument, 'The document, YAML or JSON', exampleDocument),
   ...flagFields,
-  issue_psks: documented(boolean().optional(), 'Issue PSKs for new nodes, which are shown this once', false),
-}).meta({ id: 'FleetApplyRequest', description: 'A document, and what may be done for it' });
+  issue_psks: documented(boolean().optional(), 'Issue PSKs for new nodes, which are shown only once', false),
+}).meta({ id: 'FleetApplyRequest', description: 'A document with options' });
 
 type GivenFlags = {
   readonly prune?: boolean | undefined;

@@ -1,7 +1,7 @@
 /**
- * Reads a document of the fleet: YAML, then each section by its schema, with names in place of ids. All mistakes of text and
- * shape are found at once, each with its line and column. What only the fleet shows is in `domain/fleet-file`.
- * Implements `docs/contract/automation.md#the-fleet-as-a-file`, the document.
+ * Reads a document of the fleet: YAML, then each section by its schema, with names in place of ids. Reports all mistakes of text
+ * and shape at once, with line and column. `domain/fleet-file` checks it against the fleet. Implements
+ * `docs/contract/automation.md#the-fleet-as-a-file`, the document.
  */
 import type { z } from 'zod';
 import type { FleetDocument, NamedReference, Wanted, WantedPolicy } from '../../../domain/fleet-file/document.js';
@@ -29,11 +29,11 @@ import type { Path } from './yaml-text.js';
 
 export interface ReadDocument {
   readonly document: FleetDocument;
-  /** The refusal of the text for mistakes, each with its line and column. @throws ServiceError `unavailable` */
+  /** The refusal that names mistakes by line and column. @throws ServiceError `unavailable` */
   refusal(mistakes: readonly Mistake[]): Promise<ServiceError>;
 }
 
-/** The set of a document that names none. */
+/** The set of a document without a name. */
 export const defaultSet = 'default';
 
 const what = 'document';
@@ -86,7 +86,7 @@ export async function readDocument(
   return { document, refusal };
 }
 
-/** As many mistakes as one answer names. */
+/** The refusal that names the first mistakes. */
 function refusedFor(mistakes: readonly string[]): ServiceError {
   return new ServiceError('invalid_request', mistakes.slice(0, limits.fleetFile.mistakes).join('; '), {
     // The sentences hold names of the document.
@@ -98,7 +98,7 @@ interface Reader {
   readonly mistakes: readonly Mistake[];
   readonly references: ReadonlyMap<string, NamedReference>;
   note(mistake: Mistake): void;
-  /** What stands for a named resource in fields. */
+  /** The placeholder id of a named resource in fields. */
   standIn(type: string, name: string, at: Path): string;
   /** The id of a resource of the document, which is the same. */
   own(type: string, name: string): string;
@@ -111,7 +111,7 @@ function createReader(ids: Ids): Reader {
   return {
     mistakes,
     references,
-    // Far more than are shown, so that the first ones of the text are among them.
+    // Far more than are shown, so that the first ones in the text are among them.
     note: (mistake) => void (mistakes.length < 1000 && mistakes.push(mistake)),
     standIn(type, name, at) {
       const key = nameIndexKey(type, name);
@@ -178,7 +178,7 @@ function readOne(section: Section, name: string, value: Json | undefined, reader
   };
 }
 
-/** The fields that have passed their schema, with ids that stand for names; undefined after a mistake. */
+/** The fields that passed their schema, with placeholder ids for names; undefined after a mistake. */
 function check(
   schema: z.ZodType,
   given: JsonObject,
@@ -192,7 +192,7 @@ function check(
   const withStandIns = withIds(given, references, (name, { type }, inside) => {
     const checked = nameField.safeParse(name);
     if (checked.success) return reader.standIn(type, checked.data, [...at, ...inside]);
-    // Null and what is no name at all are the schema's to judge.
+    // The schema judges null and values that are not names.
     return name === null || typeof name === 'string' ? null : name;
   });
   const result = schema.safeParse(withStandIns);
@@ -206,7 +206,7 @@ function check(
   return undefined;
 }
 
-/** A path in a request as it is called in a document. */
+/** The path in a document for a path in a request. */
 function namedPath(at: Path, references: ReferenceFields): { readonly at: Path; readonly reference: boolean } {
   let fields: ReferenceFields | undefined = references;
   let reference = false;
@@ -227,7 +227,7 @@ async function readPolicies(
 ): Promise<readonly WantedPolicy[] | undefined> {
   if (value === undefined) return undefined;
   if (!Array.isArray(value)) {
-    // An empty mapping is an empty section too.
+    // An empty mapping counts as an empty section.
     if (isObject(value) && Object.keys(value).length === 0) return [];
     reader.note({ at: ['policies'], message: 'expected a list of policies' });
     return undefined;

@@ -1,7 +1,7 @@
 /**
- * The sections of a document: one for each resource that has a route to create one, from the declarations of both, so that
- * a new resource has its section by being declared; then policies and settings, which are no resources of that kind.
- * Implements `docs/contract/automation.md#the-fleet-as-a-file`, the document.
+ * The sections of a document: one for each resource with a create route, derived from its declaration, so that a new resource
+ * has one at once; then policies and settings, which have no such route. Implements
+ * `docs/contract/automation.md#the-fleet-as-a-file`, the document.
  */
 import { z } from 'zod';
 import type { ReferenceField, ReferenceFields } from '../../../domain/fleet-file/naming.js';
@@ -27,7 +27,7 @@ export interface Sections {
   readonly referenceFields: ReadonlyMap<string, ReferenceFields>;
 }
 
-/** Fields that documents call otherwise than by leaving out `_id`. */
+/** Fields whose names in documents do not just drop `_id`. */
 const otherNames: { readonly [idField: string]: string } = { x25519_credential_id: 'x25519' };
 
 /** A policy of a document. */
@@ -83,7 +83,7 @@ function referenceField(idField: string): ReferenceField | undefined {
   return type && { idField, nameField: otherNames[idField] ?? idField.replace(/_id$/, ''), type };
 }
 
-/** The schemas that one is made of, down to the objects and their fields. */
+/** The schemas inside a schema, down to objects and their fields. */
 function* shapesIn(schema: z.ZodType): Generator<{ readonly [field: string]: z.ZodType }> {
   if (schema instanceof z.ZodObject) yield schema.shape as { readonly [field: string]: z.ZodType };
   else for (const part of partsOf(schema)) yield* shapesIn(part);

@@ -1,5 +1,5 @@
 /**
- * The routes of sets: what each owns, what was changed by hand since its last apply, and letting go of one. Implements
+ * The routes of sets: list them, show drift (manual changes since the last apply), and release one. Implements
  * `docs/contract/automation.md#the-fleet-as-a-file`.
  */
 import { z } from 'zod';
@@ -13,8 +13,6 @@ import type { RestApp, RestDeps } from '../deps.js';
 import { documented, sample } from '../schemas/documented.js';
 import { actorSchema, entrySchema } from '../resources/audit.js';
 import { writtenEntries } from '../resources/written-entry.js';
-import { postHeaders, readHeaders } from '../schemas/headers.js';
-import { noQuery } from '../schemas/query.js';
 import { changersOf } from './drift-entries.js';
 import { tags } from './plan-schema.js';
 import type { Sections } from './sections.js';
@@ -35,12 +33,12 @@ const setsSchema: z.ZodType<{ readonly items: readonly SetView[] }> = z
         z
           .object({
             set: documented(z.string(), 'Its name', 'edge-eu'),
-            resources: documented(z.record(z.string(), z.int()), 'How many resources of each type it owns', {
+            resources: documented(z.record(z.string(), z.int()), 'Number of its resources, by type', {
               node: 2,
             }),
             applied_at: documented(
               z.string().nullable(),
-              'When its document was applied last; null when that was taken back',
+              'When its document was last applied; null when that was reverted',
               sample.time,
             ),
             actor: documented(actorSchema.nullable(), 'Who applied it'),
@@ -49,9 +47,9 @@ const setsSchema: z.ZodType<{ readonly items: readonly SetView[] }> = z
               'SHA-256 of that document, in hexadecimal digits',
               '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
             ),
-            drift: documented(z.int(), 'How many resources were changed by hand since, and still are otherwise', 0),
+            drift: documented(z.int(), 'Number of resources that differ from the last apply', 0),
           })
-          .meta({ id: 'FleetSet', description: 'A set: resources that one document describes' }),
+          .meta({ id: 'FleetSet', description: 'A set: the resources of one document' }),
       ),
       'By name',
     ),
@@ -83,39 +81,43 @@ const driftSchema: z.ZodType<DriftView> = z
                 .object({
                   type: documented(z.string(), 'Type of the resource', 'l4_upstream'),
                   id: documented(z.string(), 'Its id', sample.upstream),
-                  name: documented(z.string(), 'Its name, the last one if it is gone', 'web'),
+                  name: documented(z.string(), 'Its name, or the last one if it is deleted', 'web'),
                 })
                 .meta({ id: 'FleetDriftResource', description: 'A resource of the set' }),
-              'What was changed',
+              'The resource that changed',
             ),
             changes: documented(
               z.array(
                 z
                   .object({
-                    path: documented(z.string(), 'JSON path of the field; `deployed.` for what runs', 'endpoint'),
-                    applied: documented(json, 'Its value as the apply left it', '203.0.113.5:443'),
-                    now: documented(json, 'Its value now; null when the resource is gone', '203.0.113.9:443'),
+                    path: documented(
+                      z.string(),
+                      'JSON path; `deployed.` begins fields of the deployed definition',
+                      'endpoint',
+                    ),
+                    applied: documented(json, 'Its value after the apply', '203.0.113.5:443'),
+                    now: documented(json, 'Its current value; null when the resource is deleted', '203.0.113.9:443'),
                     entry_id: documented(
                       z.string().nullable(),
-                      'The newest audit entry that changed it; null while the audit cannot say it, and behind the first 500 resources',
+                      'The newest audit entry that changed it; null while the audit is unavailable, and after the first 500 resources',
                       sample.entry,
                     ),
                   })
-                  .meta({ id: 'FleetDriftChange', description: 'A field that was changed by hand' }),
+                  .meta({ id: 'FleetDriftChange', description: 'A field that was changed manually' }),
               ),
               'The fields, with names in place of ids; secrets are left out',
             ),
           })
-          .meta({ id: 'FleetDriftItem', description: 'A resource that was changed by hand' }),
+          .meta({ id: 'FleetDriftItem', description: 'A resource that was changed manually' }),
       ),
-      'By type and name; empty when nothing was changed by hand',
+      'By type and name; empty without manual changes',
     ),
   })
-  .meta({ id: 'FleetDrift', description: 'What was changed by hand' });
+  .meta({ id: 'FleetDrift', description: 'Manual changes of a set' });
 
 const releasedSchema: z.ZodType<{ readonly commands: readonly AuditEntry[] }> = z
   .object({ commands: documented(z.array(entrySchema), 'The audit entries; one, unless the set is large') })
-  .meta({ id: 'FleetReleased', description: 'A set that was let go' });
+  .meta({ id: 'FleetReleased', description: 'A released set' });
 
 const setParams = z.object({
   set: z.string().meta({ description: 'Name of the set', examples: ['edge-eu'] }),
@@ -130,12 +132,10 @@ export function setRoutes(app: RestApp, deps: RestDeps, sections: Sections): voi
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listFleetSets',
-      summary: 'The sets, with how much of each has drifted',
+      summary: 'List the sets, with the drift of each',
       description:
-        'A set is there while it owns something or a document of it was applied. What no set owns is in none.',
+        'A set exists while it owns resources or a document of it was applied. Resources that no set owns are not listed.',
       tags,
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(setsSchema),
     },
     handler: async () =>
@@ -157,13 +157,11 @@ export function setRoutes(app: RestApp, deps: RestDeps, sections: Sections): voi
     config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: {
       operationId: 'getFleetSetDrift',
-      summary: 'What of a set was changed by hand since its last apply',
+      summary: 'Get the manual changes of a set since its last apply',
       description:
-        'Edits, deletions and deploys that still make a difference. PSKs, refreshes and what agents report are none, nor is what the document leaves open or does not name.',
+        'Edits, deletions and deploys that still make a difference. PSKs, refreshes, reports of agents, and fields and resources that the document omits do not count.',
       tags,
       params: setParams,
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(driftSchema),
     },
     handler: async (request) => {
@@ -194,12 +192,10 @@ export function setRoutes(app: RestApp, deps: RestDeps, sections: Sections): voi
     config: { access: 'operator', takes: 'none' },
     schema: {
       operationId: 'releaseFleetSet',
-      summary: 'Let go of a set',
-      description: 'Its resources stay as they are and belong to no set; nothing else changes. It can be reverted.',
+      summary: 'Release a set',
+      description: 'Its resources stay and then belong to no set; nothing else changes. It can be reverted.',
       tags,
       params: setParams,
-      querystring: noQuery,
-      headers: postHeaders,
       response: answers(releasedSchema),
     },
     handler: async (request, reply) => {

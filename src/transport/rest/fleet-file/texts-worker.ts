@@ -1,4 +1,4 @@
-/** The program of the thread that reads one long text of a document for `texts.ts`, and ends. */
+/** The program of the thread that reads one long document for `texts.ts` and then ends. */
 import { serialize } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Answer, Question } from './texts.js';
@@ -9,7 +9,7 @@ if (parent === null) throw new Error('this program is started as a worker thread
 const entriesOfPart = 250;
 const charsOfPart = 64 * 1024;
 
-// A text with a million mistakes would keep as many stacks.
+// A text with a million mistakes would otherwise keep a million stacks.
 Error.stackTraceLimit = 0;
 const question = workerData as Question;
 let received = '';
@@ -17,7 +17,7 @@ parent.on('message', (slice: string) => {
   received += slice;
   if (received.length < question.chars) return;
   const answer = answerTo(received);
-  // An error here ends the thread and fails its question.
+  // An error here ends the thread and fails the read.
   parent.postMessage(answer, 'parts' in answer ? answer.parts.map(({ buffer }) => buffer) : []);
 });
 
@@ -35,7 +35,7 @@ function answerTo(
   return { parts };
 }
 
-/** A few entries at a time, fewer of large ones; what has none is one portion. */
+/** Splits a value into portions of a few entries, fewer of large ones; a value without entries is one portion. */
 function* portionsOf(value: unknown): Generator<unknown> {
   if (isMapping(value)) {
     for (const some of portionsOf(Object.entries(value))) yield Object.fromEntries(some as [string, unknown][]);

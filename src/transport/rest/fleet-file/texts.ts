@@ -1,7 +1,6 @@
 /**
- * Reads the texts of documents as plain values. A long one is read by a thread of its own (`texts-worker.ts`), because that takes
- * seconds in which nothing else would be answered; its value comes back in parts. The places of mistakes in the value are
- * found by reading the text again, which only mistakes cost. Implements
+ * Reads the texts of documents as plain values. A worker thread (`texts-worker.ts`) reads long ones, because that takes seconds,
+ * and returns the value in parts. A text is read again to find the places of mistakes in its value. Implements
  * `docs/contract/automation.md#the-fleet-as-a-file`, the document and the limits.
  */
 import { once } from 'node:events';
@@ -20,25 +19,25 @@ import { tuning } from '../tuning.js';
 import type { Path, ReadText } from './yaml-text.js';
 import { keyTwice, readYaml, sentence, tooDeep } from './yaml-text.js';
 
-/** What is known of the keys of a document. */
+/** The known keys of a document. */
 export interface DocumentKeys {
   readonly known: readonly string[];
-  /** Those whose mappings are of names, which may not differ by case alone. */
+  /** Keys whose mappings are by name; names must differ in more than case. */
   readonly names: readonly string[];
 }
 
 export interface Texts {
-  /** The values of unknown keys are null. @throws ServiceError `payload_too_large`, `unavailable` */
+  /** The value of a text; unknown keys have null. @throws ServiceError `payload_too_large`, `unavailable` */
   read(text: string, keys: DocumentKeys): Promise<ReadText>;
-  /** Sentences about mistakes in the value of a text, in its order. @throws ServiceError as `read` */
+  /** Sentences about mistakes in the value, in the order of the text. @throws ServiceError as `read` */
   sentences(text: string, mistakes: readonly Mistake[]): Promise<readonly string[]>;
 }
 
-/** What a thread is asked: the value of a text that it is sent in slices, or sentences about mistakes in it. */
+/** The question to a thread about a text that it gets in slices: its value, or sentences about mistakes in it. */
 export type Question = { readonly chars: number } & Asked;
 type Asked = { readonly keys: DocumentKeys } | { readonly mistakes: readonly Mistake[] };
 
-/** A part has some entries of one mapping or list of the document; it is the whole of what is no mapping. */
+/** Some entries of one mapping or list of the document, or the whole of another value. */
 export type Answer = { readonly parts: readonly Uint8Array[] } | { readonly mistakes: readonly string[] };
 
 export const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -51,7 +50,7 @@ export function readText(text: string, keys: DocumentKeys): ReadText {
   return bounded(text, readJson(text, keys) ?? readYaml(text, keys.names), keys);
 }
 
-/** What is read, without what is of no use and within what one entry may have. */
+/** The value without unknown keys, with the faults of oversized entries. */
 function bounded(text: string, read: ReadText, keys: DocumentKeys): ReadText {
   if (read.mistakes.length > 0 || !isMapping(read.value)) return read;
   const value = Object.fromEntries(
@@ -61,8 +60,8 @@ function bounded(text: string, read: ReadText, keys: DocumentKeys): ReadText {
 }
 
 /**
- * A text that is JSON, as `svcctl` sends it: a hundred times as fast as the same text as YAML. Undefined for any other text,
- * and for a short one with a mistake, whose place the reader of YAML finds.
+ * Reads JSON, as `svcctl` sends it, a hundred times as fast as YAML. Undefined for any other text, and for a short one with a
+ * mistake, whose place the YAML reader finds.
  */
 function readJson(text: string, { names }: DocumentKeys): ReadText | undefined {
   if (!looksLikeJson(text)) return undefined;
@@ -72,13 +71,13 @@ function readJson(text: string, { names }: DocumentKeys): ReadText | undefined {
   };
   const faults = jsonFaults(text, { depth: nesting, values, entries: mostEntries, faults: shown, sameKey });
   if (faults.length > 0 && !isLong(text)) return undefined;
-  // No value is built that is too large for one.
+  // A value that exceeds its bounds is never built.
   const isBounded = faults.every(({ kind }) => kind === 'twice' || kind === 'reserved');
   const parsed = isBounded ? parsedJson(text) : {};
   return parsed && { value: parsed.value, mistakes: faults.map((fault) => sentence(fault.at, faultSentence(fault))) };
 }
 
-/** Of a section, and of what is inside its entries. */
+/** The path of a section or of a field inside its entries. */
 const mostEntries = (depth: number): number => (depth <= 2 ? resources : tuning.bodies.entries);
 
 const looksLikeJson = (text: string): boolean => /^\s{0,100}\{/.test(text);
@@ -106,7 +105,7 @@ function faultSentence({ kind, at, before = '' }: JsonFault): string {
   }
 }
 
-/** Sections with too many entries, and entries that are larger than the body of any request may be. */
+/** Mistakes of size: sections with too many entries, and entries larger than the body of a request. */
 function tooLarge(document: Readonly<Record<string, unknown>>): readonly Mistake[] {
   const found: Mistake[] = [];
   for (const [section, inside] of Object.entries(document)) {
@@ -131,7 +130,7 @@ function isTooLarge(entry: unknown): boolean {
   return !fits(entry);
 }
 
-/** With the line and column of each; those in long JSON by their paths alone. */
+/** Sentences with line and column; in long JSON, with paths only. */
 export function sentencesOf(text: string, mistakes: readonly Mistake[]): readonly string[] {
   if (mistakes.length === 0) return [];
   if (!looksLikeJson(text) || !isLong(text) || parsedJson(text) === undefined) {
@@ -140,7 +139,7 @@ export function sentencesOf(text: string, mistakes: readonly Mistake[]): readonl
   return mistakes.slice(0, shown).map(({ at, message }) => sentence(at, message));
 }
 
-/** Reads while nothing else runs. @internal */
+/** Reads without yielding. @internal */
 export const textsInPlace: Texts = {
   read: async (text, keys) => readText(text, keys),
   sentences: async (text, mistakes) => sentencesOf(text, mistakes),
@@ -148,7 +147,7 @@ export const textsInPlace: Texts = {
 
 const resourceLimits = { maxOldGenerationSizeMb: memoryMib, stackSizeMb: 4 };
 
-/** A text that is long is read by a thread. `close` fails the reading that is under way. */
+/** Reads long texts in a thread; `close` fails the current read. */
 export function createTexts(logger: Logger): Texts & { close(): void } {
   const closing = new AbortController();
 
@@ -199,7 +198,7 @@ export function createTexts(logger: Logger): Texts & { close(): void } {
   };
 }
 
-/** Other work has its turn between the parts. */
+/** Joins the parts, and yields to other work between them. */
 async function putTogether(parts: readonly Uint8Array[]): Promise<unknown> {
   const whole: Record<string, unknown> = {};
   for (const part of parts) {

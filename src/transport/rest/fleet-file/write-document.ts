@@ -1,7 +1,7 @@
 /**
- * Writes resources as documents of the fleet: names in place of ids, without secrets, defaults and what the service
- * assigns, each resource on a line. What is written reads back as the same. Implements
- * `docs/contract/automation.md#the-fleet-as-a-file`, export.
+ * Writes resources as documents of the fleet: names in place of ids, without secrets, defaults and assigned values, one line
+ * for each resource. A written document reads back the same. Implements `docs/contract/automation.md#the-fleet-as-a-file`,
+ * export.
  */
 import { chainStatus } from '../../../domain/chain/status.js';
 import type { ChainState } from '../../../domain/chain/chain.js';
@@ -17,7 +17,7 @@ import type { WholeFleet } from '../../../projections/port.js';
 import type { Section, Sections } from './sections.js';
 import { policyReferences, settingsReferences } from './sections.js';
 
-/** The lines of a set's document; none when nothing belongs to it. @param set null for what no set owns */
+/** The lines of a set's document; none for an empty set. @param set null for resources that no set owns */
 export function* documentLines(
   { all }: Sections,
   { states, nameOf, settings }: WholeFleet,
@@ -57,7 +57,7 @@ function fieldsOf(
   return deployed ? { ...fields, deploy: true } : fields;
 }
 
-/** The settings that are not as they are at first. */
+/** The settings that differ from their defaults. */
 export function changedSettings(settings: SettingsState): JsonObject {
   const fields = globalFields.filter((field) => settings[field] !== defaultSettings[field]);
   const nodes = Object.entries(settings.nodes).map(([node_id, override]) => ({ node_id, ...override }));
@@ -75,7 +75,7 @@ function flow(value: Json): string {
   return `{${members.join(', ')}}`;
 }
 
-/** Text that is plain in flow style too, and no other value of the core schema. */
+/** Text that is a plain scalar in flow style and reads back as text. */
 const plain = /^[A-Za-z][A-Za-z0-9_./-]*$/;
 const otherThanText = /^(?:true|false|null|yes|no|on|off|y|n)$/i;
 const address = /^[0-9]{1,3}(?:\.[0-9]{1,3}){3}$/;
@@ -86,7 +86,7 @@ function scalar(value: Json): string {
   return isPlain ? value : quoted(value);
 }
 
-/** A JSON string is a YAML string, but for characters that YAML does not print. */
+/** A JSON string is a YAML string, except for unprintable characters. */
 function quoted(value: string): string {
   return JSON.stringify(value).replace(
     /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g,

@@ -1,8 +1,8 @@
 /**
- * Reads a YAML text (1.2, core schema; JSON is YAML) in one pass over the parser's tree: its value, its mistakes, and the places
- * of mistakes that were found in its value. Strict: no key twice, no merge keys, no tags of its own, no loops; bounded in depth,
- * aliases and expansion. Long sections are read piece by piece, so the tree of the whole text never exists. Knows nothing of
- * fleets. Implements `docs/contract/automation.md#the-fleet-as-a-file`, the document.
+ * Reads a YAML text (1.2, core schema, includes JSON) in one pass over the parser's tree: its value, its mistakes, and the places
+ * of mistakes that were found in its value. Strict: no duplicate keys, merge keys, custom tags or loops; depth, aliases and
+ * expansion are bounded. Long sections are read in pieces, so the tree of the whole text never exists. Knows nothing of fleets.
+ * Implements `docs/contract/automation.md#the-fleet-as-a-file`, the document.
  */
 import type { CST, Document, Node } from 'yaml';
 import { Composer, CST as tokens, isAlias, isMap, isScalar, isSeq, Lexer, Parser } from 'yaml';
@@ -13,12 +13,12 @@ import { propertyPath } from '../schemas/json-path.js';
 import type { Mistake } from '../schemas/validation.js';
 import { tuning } from '../tuning.js';
 
-/** A place in the value. */
+/** A path into the value. */
 export type Path = readonly PropertyKey[];
 
 export interface ReadText {
   readonly value: unknown;
-  /** `line:column path: sentence`, in the order of the text, at most as many as are shown; with any, the value is of no use. */
+  /** The first mistakes as `line:column path: sentence`, in the order of the text; with any, the value is incomplete. */
   readonly mistakes: readonly string[];
 }
 
@@ -29,7 +29,7 @@ interface Found {
   readonly message: string;
 }
 
-/** Mistakes that are gathered, far more than are shown, so that the first of the text are among them. */
+/** Bound of gathered mistakes; far more than are shown, so that the first in the text are among them. */
 const gathered = 1_000;
 
 const { fleetFile } = limits;
@@ -39,19 +39,19 @@ const options = {
   version: '1.2',
   schema: 'core',
   merge: false,
-  // Compares each key with all others; `mapping` looks them up.
+  // The parser's check is quadratic; `mapping` looks keys up.
   uniqueKeys: false,
   stringKeys: false,
   prettyErrors: false,
 } as const;
 
-/** Thrown to stop reading, once its reason is noted. */
+/** Thrown to stop reading when the reason is noted. */
 class Stopped extends Error {}
 
 /**
- * @param caseless keys of the document whose mappings have keys that may not differ by case alone
- * @param asked mistakes in a value that was read before; they come back as sentences, in the order of the text
- * @param pieceTokens how much is parsed before entries of a section are read and let go
+ * @param caseless keys of the document whose mappings need keys that differ in more than case
+ * @param asked mistakes in the value of an earlier read, whose places are to be found
+ * @param pieceTokens how much is parsed before complete entries of a section are read and dropped
  */
 export function readYaml(
   text: string,
@@ -65,7 +65,7 @@ export function readYaml(
     if (found.length < gathered) found.push({ offset, at, message });
   };
   const stop = (offset: number, at: Path, message: string): never => {
-    // What stops the reading is said, however much was noted before.
+    // The reason for stopping is always reported.
     found.push({ offset, at, message });
     throw new Stopped();
   };
@@ -73,7 +73,7 @@ export function readYaml(
   let value: unknown;
   try {
     const document = readDocument(text, values, places, { note, stop }, pieceTokens);
-    // After a mistake of syntax, the rest would say little.
+    // After a syntax error, later mistakes would mislead.
     if (found.length === 0) value = values.read(document?.contents, [], places);
   } catch (error) {
     if (!(error instanceof Stopped)) throw error;
@@ -87,7 +87,7 @@ interface Notes {
   stop(offset: number, at: Path, message: string): never;
 }
 
-/** The tree of a text, without the entries of sections that were read on the way. */
+/** The tree of a text, without the entries of sections that were read while it was parsed. */
 function readDocument(
   text: string,
   values: Values,
@@ -108,7 +108,7 @@ function readDocument(
   const take = (token: CST.Token): void => {
     if (token.type === 'document') ofStream += 1;
     if (ofStream > 1) stop(token.offset, [], 'expected YAML: one document');
-    // Directives change what tags mean, also in pieces.
+    // Directives change the meaning of tags.
     if (token.type === 'directive') inOnePiece = true;
     if (token.type === 'error') note(token.offset, [], sentenceOf(token.message));
     else documents.push(...composer.next(token));
@@ -139,17 +139,17 @@ function readDocument(
 
 export const tooDeep = `expected at most ${fleetFile.nesting} mappings and lists inside each other`;
 
-/** Messages of the parser may quote lines of the text, which may hold a secret. */
+/** The parser's message without the lines that it quotes: they may hold a secret. */
 function sentenceOf(message: string): string {
   const [first = ''] = message.split('\n');
   return `expected YAML: ${first.replace(/"[^"]*"/g, '"…"').replace(/^(Not a YAML token): .*/, '$1')}`;
 }
 
 /**
- * Reads the entries of the section that is being parsed, but for the last one, and takes them out of the parser's tree; before
- * them what stands before the section, whose anchors they may refer to.
+ * Reads the complete entries of the section that is being parsed and removes them from the parser's tree. Reads everything
+ * before the section first, because entries may refer to its anchors.
  * @param stack the parser's: the document, its mapping, then the mapping or list of a section
- * @param kept entries that were read and stand in the tree still
+ * @param kept entries of the tree that were read already
  */
 function readPiece(
   stack: readonly CST.Token[],
@@ -171,7 +171,7 @@ function readPiece(
   return entries !== undefined;
 }
 
-/** The complete entries of a collection that is being parsed, as a tree of their own; undefined if none of them is new. */
+/** The new complete entries of a collection that is being parsed, as a tree of their own; undefined if there are none. */
 function takenFrom(
   collection: CST.BlockMap | CST.BlockSequence | CST.FlowCollection,
   kept: WeakSet<object>,
@@ -179,12 +179,12 @@ function takenFrom(
 ): Node | null | undefined {
   const complete = collection.items.slice(0, -1);
   if (complete.every((entry) => kept.has(entry))) return undefined;
-  // The last of them stays for the next piece, where what separates two entries is checked, as its first: without a comma.
+  // The last complete entry stays as the first of the next piece, without its comma, so that its separator is checked there.
   collection.items.splice(0, complete.length - 1);
   const [first] = collection.items;
   const { offset } = collection;
   if (first !== undefined) {
-    // An entry without a token before it would be taken to begin where its collection does.
+    // Without a token before it, the parser places an entry at the start of its collection.
     const begin: CST.SourceToken = { type: 'space', offset: first.key?.offset ?? offset, indent: 0, source: '' };
     collection.items[0] = { ...first, start: [begin, ...first.start.filter(({ type }) => type !== 'comma')] };
     kept.add(collection.items[0]);
@@ -202,7 +202,7 @@ function takenFrom(
 
 type Entry = CST.FlowCollection['items'][number];
 
-/** The parser takes an entry of a list in brackets for a key until the list is complete. */
+/** Until a list in brackets is complete, the parser takes its last entry for a key. */
 function listEntry(entry: Entry): Entry {
   const { start, key, sep, value } = entry;
   const isPair = [...start, ...(sep ?? [])].some(({ type }) => type === 'explicit-key-ind' || type === 'map-value-ind');
@@ -211,22 +211,22 @@ function listEntry(entry: Entry): Entry {
   return { start, value: { ...key, end: [...behind, ...sep] } as CST.Token };
 }
 
-/** Anchors and tags stand there. */
+/** Whether anchors or tags are among the tokens. */
 const hasProperties = (list: readonly CST.SourceToken[]): boolean =>
   list.some(({ type }) => type === 'anchor' || type === 'tag');
 
 interface Values {
-  /** The value of a node. @param place the places that are looked for in it */
+  /** The value of a node. @param place the wanted places inside it */
   read(node: unknown, at: Path, place: Place | undefined): unknown;
 }
 
-/** The part of a section that pieces before have brought. */
-interface Begun {
+/** The part of a section from earlier pieces. */
+interface Part {
   readonly entries: Record<string, unknown>;
   readonly list: unknown[];
-  /** Keys by what they are compared as. */
+  /** Keys by their form for comparison. */
   readonly seen: Map<string, string>;
-  /** Where the last one read begins. */
+  /** Offset of the last entry that was read. */
   last: number;
 }
 
@@ -237,7 +237,7 @@ function createValues(chars: number, caseless: readonly string[], { note, stop }
   const anchors = new Map<string, Node>();
   const targets = new Map<Node, Node | undefined>();
   const open = new Set<Node>();
-  const sections = new Map<number, Begun>();
+  const sections = new Map<number, Part>();
   let inAlias = 0;
 
   function grow(node: unknown, at: Path, by: number): void {
@@ -260,7 +260,7 @@ function createValues(chars: number, caseless: readonly string[], { note, stop }
       return node.value;
     }
     grow(node, at, 1);
-    // Aliases nest what the text does not.
+    // Aliases can nest deeper than the text does.
     if (at.length >= fleetFile.nesting) stop(beginOf(node), at, tooDeep);
     open.add(inner);
     try {
@@ -273,7 +273,7 @@ function createValues(chars: number, caseless: readonly string[], { note, stop }
   }
 
   function readAlias(node: Node & { readonly source: string }, at: Path, place: Place | undefined): unknown {
-    // The anchor of its name that came last, also where the alias is read again inside another.
+    // An alias refers to the last anchor of its name before it, even when it is read again inside another alias.
     const target = targets.has(node) ? targets.get(node) : anchors.get(node.source);
     targets.set(node, target);
     if (target === undefined) return note(beginOf(node), at, 'expected an alias of an anchor that stands before it');
@@ -284,7 +284,7 @@ function createValues(chars: number, caseless: readonly string[], { note, stop }
     return value;
   }
 
-  function begun(node: Node, at: Path): Begun {
+  function partOf(node: Node, at: Path): Part {
     const inPieces = at.length <= 1 && inAlias === 0;
     const known = inPieces ? sections.get(beginOf(node)) : undefined;
     const section = known ?? { entries: {}, list: [], seen: new Map<string, string>(), last: -1 };
@@ -293,7 +293,7 @@ function createValues(chars: number, caseless: readonly string[], { note, stop }
   }
 
   function sequence(node: Node & { readonly items: readonly unknown[] }, at: Path, place: Place | undefined): unknown {
-    const state = begun(node, at);
+    const state = partOf(node, at);
     for (const item of node.items) {
       if (beginOf(item) <= state.last) continue;
       state.last = beginOf(item);
@@ -310,7 +310,7 @@ function createValues(chars: number, caseless: readonly string[], { note, stop }
     at: Path,
     place: Place | undefined,
   ): unknown {
-    const state = begun(node, at);
+    const state = partOf(node, at);
     const names = at.length === 1 && caseless.includes(String(at[0]));
     for (const { key: keyNode, value } of node.items) {
       const begin = beginOf(keyNode);
@@ -353,7 +353,7 @@ const coreTags: ReadonlySet<string> = new Set(
   ['str', 'int', 'float', 'bool', 'null', 'seq', 'map'].map((type) => `tag:yaml.org,2002:${type}`),
 );
 
-/** A plain key such as `8080` is the text as it stands. */
+/** A plain key such as `8080` is text. */
 function keyText(key: unknown): string | undefined {
   if (!isScalar(key)) return undefined;
   const { value, source } = key;
@@ -361,10 +361,10 @@ function keyText(key: unknown): string | undefined {
   return value === null ? undefined : (source ?? String(value));
 }
 
-/** A quoted one is a text like any other. */
+/** A quoted `<<` is an ordinary key. */
 const isMergeKey = (key: unknown): boolean => isScalar(key) && key.value === '<<' && key.type === 'PLAIN';
 
-/** A place that is looked for, or on the way to one. Its offsets are known once it is met. */
+/** A wanted place, or one on the path to it; it has offsets once it is found. */
 interface Place {
   key?: number;
   value?: number;
@@ -385,7 +385,7 @@ function placesOf(asked: readonly Mistake[]): Place {
   return root;
 }
 
-/** Where a mistake stands: its place, or the nearest one above it that the text has. */
+/** The offset of a mistake: of its place, or of the nearest enclosing one in the text. */
 function placed({ at, message, ofKey }: Mistake, root: Place): Found {
   let offset = root.value ?? 0;
   let place: Place | undefined = root;
@@ -398,20 +398,20 @@ function placed({ at, message, ofKey }: Mistake, root: Place): Found {
   return { offset, at, message };
 }
 
-/** In the order of the text, each once. */
+/** Sentences in the order of the text, without duplicates. */
 function sentences(text: string, found: readonly Found[]): readonly string[] {
-  const said = new Set<string>();
+  const lines = new Set<string>();
   let line = 1;
   let lineBegin = 0;
   for (const { offset, at, message } of [...found].sort((a, b) => a.offset - b.offset)) {
-    if (said.size === fleetFile.mistakes) break;
+    if (lines.size === fleetFile.mistakes) break;
     for (let next = text.indexOf('\n', lineBegin); next >= 0 && next < offset; next = text.indexOf('\n', lineBegin)) {
       line += 1;
       lineBegin = next + 1;
     }
-    said.add(`${line}:${offset - lineBegin + 1} ${sentence(at, message)}`);
+    lines.add(`${line}:${offset - lineBegin + 1} ${sentence(at, message)}`);
   }
-  return [...said];
+  return [...lines];
 }
 
 export const sentence = (at: Path, message: string): string =>

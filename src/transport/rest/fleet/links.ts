@@ -1,6 +1,6 @@
 /**
- * The links between nodes that chains, routes and networks intend, each with the measurements of an agent at one end.
- * Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
+ * The links between nodes that the configuration intends, with the measurements of the agent at one end. Implements
+ * `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
  */
 import { z } from 'zod';
 import type { IntendedLink } from '../../../domain/port-table/intended-links.js';
@@ -10,10 +10,8 @@ import type { Measured, NodeSamples } from '../../../reports/link-samples.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { definitionsOf, nodesOf } from '../../../domain/chain/chain.js';
 import { answers, ok } from '../answers/envelope.js';
-import { idParams, orNotFound, pathId } from '../checks/path-id.js';
-import { readHeaders } from '../schemas/headers.js';
+import { orNotFound, pathId } from '../checks/path-id.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
-import { noQuery } from '../schemas/query.js';
 import { documented, sample } from '../schemas/documented.js';
 import { idOf, time } from '../schemas/shared-schemas.js';
 
@@ -42,7 +40,7 @@ const linkSchema = z
     resource_id: idOf('Its id', sample.chain),
     ...measured,
   })
-  .meta({ id: 'NodeLink', description: 'A link that the configuration intends, and what agents have measured of it' });
+  .meta({ id: 'NodeLink', description: 'An intended link between two nodes, with measurements' });
 const linksSchema = z
   .object({ items: documented(z.array(linkSchema), 'The links') })
   .meta({ description: 'The links' });
@@ -55,12 +53,10 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listNodeLinks',
-      summary: 'The links between nodes, with what agents have measured of them',
+      summary: 'List the links between nodes, with measurements',
       description:
-        'One entry for each link that the configuration intends, not paged. What no agent has measured is null.',
+        'One entry for each link that the configuration intends, not paged. Figures that no agent has measured are null.',
       tags: ['nodes'],
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(linksSchema),
     },
     handler: async (_request, reply) => sendPieces(reply, linkPieces(deps)),
@@ -72,12 +68,9 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listLinksOfL4Chain',
-      summary: 'The links between the nodes of an L4 chain, with what agents have measured of them',
-      description: 'Those of its current and of its deployed definition, by the node that dials.',
+      summary: 'List the links of an L4 chain, with measurements',
+      description: 'Those of its current and its deployed definition, by the node that dials.',
       tags: ['l4-chains'],
-      params: idParams,
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(linksSchema),
     },
     handler: async (request) => {
@@ -94,12 +87,9 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listLinksOfNode',
-      summary: 'The links of one node with others, with what agents have measured of them',
-      description: 'Those that it dials, then those that are dialled to it.',
+      summary: 'List the links of a node, with measurements',
+      description: 'Those that it dials, then those on which it is dialled.',
       tags: ['nodes'],
-      params: idParams,
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(linksSchema),
     },
     handler: async (request) => {
@@ -131,7 +121,7 @@ function withMeasurements({ reports }: RestDeps, links: readonly IntendedLink[])
     to_node_id: link.toNodeId,
     kind: link.kind,
     resource_id: link.resourceId,
-    // Usually the node that dials has measured it, and the other end need not be asked.
+    // Usually the node that dials has measured the link; only then is the other end not needed.
     ...(measurement(samplesOf(link.fromNodeId), link, 'from') ??
       measurement(samplesOf(link.toNodeId), link, 'to') ??
       unmeasured),

@@ -1,5 +1,5 @@
 /**
- * An agent's last report of its listeners beside the intended ones, as nodes, chains and deployments show it: how many run, and
+ * Compares the listeners of an agent's last report with the intended ones, for nodes, chains and deployments: how many run, and
  * which do not. Implements `docs/contract/rest.md#nodes`, `listeners`.
  */
 import { z } from 'zod';
@@ -12,8 +12,8 @@ import { documented } from '../schemas/documented.js';
 
 export const shownListeners = z
   .object({
-    intended: documented(z.int(), 'Listeners of what is deployed', 2),
-    running: documented(z.int(), 'Those that were last reported as `running`', 1),
+    intended: documented(z.int(), 'Number of deployed listeners', 2),
+    running: documented(z.int(), 'Those last reported as `running`', 1),
     failed: documented(
       z.array(
         z
@@ -21,7 +21,11 @@ export const shownListeners = z
             transport: documented(z.string(), 'QUIC listens on udp', 'tcp'),
             listen_addr: documented(z.string(), 'IP address', '0.0.0.0'),
             listen_port: documented(z.int(), 'Port', 443),
-            state: documented(z.string(), `The agent's word, or \`${missing}\` if it did not report it`, 'failed'),
+            state: documented(
+              z.string(),
+              `State in the agent's report, or \`${missing}\` if the report lacks it`,
+              'failed',
+            ),
           })
           .meta({ id: 'FailedListener', description: 'A listener that is intended and does not run' }),
       ),
@@ -31,20 +35,19 @@ export const shownListeners = z
   .nullable()
   .meta({
     id: 'ShownListeners',
-    description:
-      'What is deployed beside what agents reported last; null before a report, and while it is older than the last apply',
+    description: 'Deployed listeners compared with the last reports; null without a report since the last apply',
   });
 export type ShownListeners = z.output<typeof shownListeners>;
 
 interface Intended {
   readonly nodeId: string;
-  /** As `listenerKey` names them. */
+  /** Made by `listenerKey`. */
   readonly keys: Iterable<string>;
 }
 
 /**
- * The listeners that are intended on nodes, beside their reports; null when no report counts. Where only some count, the
- * listeners of the other nodes are intended, and neither running nor failed.
+ * The intended listeners of nodes compared with their reports; null when no report counts. Listeners of nodes whose report does
+ * not count are intended, but neither running nor failed.
  */
 export function listenersShown(
   { reports, agentFacts }: Pick<RestDeps, 'reports' | 'agentFacts'>,

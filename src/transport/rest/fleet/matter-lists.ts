@@ -1,6 +1,6 @@
 /**
- * The list of the API that shows what a matter is about, as path and query. A list may show more: those of one cause with two
- * resources are not told apart. Implements `docs/contract/rest.md#dashboard`, `filter`.
+ * The path and query of the list that shows the resources of a matter, and possibly more. Implements
+ * `docs/contract/rest.md#dashboard`, `filter`.
  */
 import type { Matter } from '../../../domain/matters/matters.js';
 import { unreachable } from '../../../kernel/errors.js';

@@ -1,6 +1,6 @@
 /**
- * Whether a node's agent is there, as answers show it, and the nodes to choose from. How a whole node is shown is in
- * `resources/node-view.ts`. Implements `docs/contract/rest.md#nodes`, `status`, and `docs/contract/rest.md#port-management`.
+ * The status of a node, and the nodes to choose from. `resources/node-view.ts` shows a whole node. Implements
+ * `docs/contract/rest.md#nodes`, `status`, and `docs/contract/rest.md#port-management`.
  */
 import { z } from 'zod';
 import { nodeStatuses, statusOf } from '../../../reports/status.js';
@@ -10,7 +10,7 @@ import { nodeId } from '../schemas/shared-schemas.js';
 
 export const nodeStatus = documented(
   z.enum(nodeStatuses),
-  '`pending` has never connected, `online` has a session now',
+  '`pending`: never connected, `online`: has a session now',
   'online',
 );
 
@@ -19,7 +19,7 @@ export const nodeOption = z
   .meta({ id: 'NodeOption', description: 'A node to choose from' });
 type NodeOption = z.output<typeof nodeOption>;
 
-/** The options of nodes in their order. */
+/** The options for nodes, in the same order. */
 export function nodeOptions(
   deps: RestDeps,
   nodes: readonly { readonly id: string; readonly name: string }[],

@@ -1,6 +1,6 @@
 /**
- * Listeners as agents report them: the runtime table of each node's last heartbeat. The intended listeners are in
- * `ports.ts`. Implements `docs/contract/rest.md#port-management`.
+ * Listeners that agents report: the runtime table of each node's last heartbeat. `ports.ts` has the intended ones. Implements
+ * `docs/contract/rest.md#port-management`.
  */
 import { z } from 'zod';
 import { policyTransports } from '../../../domain/listener-policy/policy.js';
@@ -10,7 +10,6 @@ import type { ReportedListeners, RuntimeListener } from '../../../reports/port.j
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers } from '../answers/envelope.js';
 import { ip, oneOf, uuid } from '../schemas/fields.js';
-import { readHeaders } from '../schemas/headers.js';
 import { nodeOptions, nodeStatus } from './node-status.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
 import { query, queryBoolean, queryInteger } from '../schemas/query.js';
@@ -25,16 +24,16 @@ const runtimeListener = z
     transport: documented(z.string(), 'QUIC listens on udp', 'tcp'),
     listenAddr: documented(z.string(), 'IP address', '0.0.0.0'),
     listenPort: documented(z.int(), 'Port', 443),
-    state: documented(z.string(), "The agent's word", 'running'),
+    state: documented(z.string(), 'State in the words of the agent', 'running'),
     routes: documented(
       z.array(
         z
           .object({
-            service: documented(z.string(), 'What the agent calls it', `${sample.chain}/0`),
-            payload: documented(z.string(), 'What it carries', 'tcp'),
-            outer: documented(z.string(), 'In which transport', 'tcp'),
-            security: documented(z.string(), 'Secured how', 'tls'),
-            matchKind: documented(z.string(), 'What it is chosen by', 'sni'),
+            service: documented(z.string(), 'Name at the agent', `${sample.chain}/0`),
+            payload: documented(z.string(), 'Payload that it carries', 'tcp'),
+            outer: documented(z.string(), 'Transport around it', 'tcp'),
+            security: documented(z.string(), 'How it is secured', 'tls'),
+            matchKind: documented(z.string(), 'Kind of the match', 'sni'),
             matchValue: documented(z.string(), 'The value that must match', 'app.example'),
             nextHop: documented(z.string(), 'Next endpoint, or name of an interface', 'edge-2.example:443'),
             state: documented(
@@ -45,7 +44,7 @@ const runtimeListener = z
           })
           .meta({ id: 'RuntimeRoute', description: 'A route as an agent reports it' }),
       ),
-      'The routes that it really runs',
+      'The routes that the agent runs',
     ),
     bytesIn: counter('Bytes received', 1_048_576),
     bytesOut: counter('Bytes sent', 524_288),
@@ -61,8 +60,8 @@ const runtimeNode = z
     name: documented(z.string(), 'Its name', 'edge-1'),
     status: nodeStatus,
     reportedAt: documented(time.nullable(), 'When the heartbeat came; null for a node without a report', sample.later),
-    stale: documented(z.boolean(), 'The node is not online: this is what its agent said last', false),
-    listeners: documented(z.array(runtimeListener), 'Those that match the query'),
+    stale: documented(z.boolean(), 'Whether the node is offline, so that the report may be out of date', false),
+    listeners: documented(z.array(runtimeListener), 'Listeners that match the query'),
   })
   .meta({ id: 'RuntimeNode', description: 'A node with the listeners of its last heartbeat' });
 const runtimeTable = z
@@ -75,7 +74,7 @@ const filters = query({
   transport: oneOf(policyTransports).optional().meta({ description: 'Only listeners of this transport' }),
   listen_addr: ip.optional().meta({ description: 'Only listeners of this address, in any notation' }),
   listen_port: queryInteger(1, 65_535, 'Only listeners of this port').optional(),
-  intended: queryBoolean('Only listeners that a deployed definition has, or that none has').optional(),
+  intended: queryBoolean('Only listeners that are in a deployed definition, or in none').optional(),
 });
 type Filters = z.output<typeof filters>;
 
@@ -86,12 +85,11 @@ export function portRuntimeRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listRuntimePorts',
-      summary: 'The listeners that agents reported last',
+      summary: 'List the listeners that agents last reported',
       description:
-        'The listeners of each last heartbeat that match the query. A node that has not reported stays with `reportedAt: null`, one without a match with an empty list.',
+        'The listeners of the last heartbeats that match the query. A node without a report has `reportedAt: null`, one without a match an empty list.',
       tags: ['ports'],
       querystring: filters,
-      headers: readHeaders,
       response: answers(runtimeTable),
     },
     handler: async (request, reply) => sendPieces(reply, runtimePieces(deps, request.query)),

@@ -1,7 +1,6 @@
 /**
- * The port table: which listeners the control plane wants on which node, beside what its agent says of each.
- * `port-runtime.ts` shows the full reports of agents, and `listener-policies.ts` saves policies. Implements
- * `docs/contract/rest.md#port-management`.
+ * The port table: the intended listeners of each node, with their reported states. `port-runtime.ts` shows the full reports,
+ * and `listener-policies.ts` saves policies. Implements `docs/contract/rest.md#port-management`.
  */
 import { z } from 'zod';
 import { policyTransports, priorityLabels } from '../../../domain/listener-policy/policy.js';
@@ -12,7 +11,6 @@ import { missing, stateNow } from '../../../reports/listener-states.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers } from '../answers/envelope.js';
 import { oneOf, uuid } from '../schemas/fields.js';
-import { readHeaders } from '../schemas/headers.js';
 import { nodeOption, nodeOptions } from './node-status.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
 import { query, queryBoolean, queryInteger } from '../schemas/query.js';
@@ -27,9 +25,9 @@ const portItem = z
       z.array(
         z
           .object({
-            source: documented(z.enum(routeSources), 'What the route comes from', 'l4_chain'),
-            sourceLabel: documented(z.string(), 'For people', 'front'),
-            matchKind: documented(z.enum(matchKinds), 'What it is chosen by', 'sni'),
+            source: documented(z.enum(routeSources), 'Source of the route', 'l4_chain'),
+            sourceLabel: documented(z.string(), 'Name of the source', 'front'),
+            matchKind: documented(z.enum(matchKinds), 'Kind of the match', 'sni'),
             matchValue: documented(z.string(), 'The value that must match', 'app.example'),
             nextHop: documented(
               z.string(),
@@ -38,21 +36,21 @@ const portItem = z
             ),
             resourceType: documented(z.string(), 'Type of the resource that intends it', 'l4_chain'),
             resourceId: idOf('Id of the chain, route or network', sample.chain),
-            resourceName: documented(z.string(), 'Its name, also where the label is that of an upstream', 'front'),
-            deployed: documented(z.boolean(), 'Whether it stands so in a deployed definition', true),
+            resourceName: documented(z.string(), 'Name of the resource; the label may be that of an upstream', 'front'),
+            deployed: documented(z.boolean(), 'Whether a deployed definition has it in this form', true),
           })
           .meta({ id: 'PortRoute', description: 'A route of a listener' }),
       ),
-      'In the order of source, match kind and match value',
+      'By source, match kind and match value',
     ),
     runtimeState: documented(
       z.string().nullable(),
       `As the agent last reported it, \`${missing}\` for one that is deployed and that it did not report; null before a report, and while it is older than the last apply`,
       'running',
     ),
-    runtimeStale: documented(z.boolean(), 'The node is not online: this is what its agent said last', false),
+    runtimeStale: documented(z.boolean(), 'Whether the node is offline, so that the state may be out of date', false),
   })
-  .meta({ id: 'Port', description: 'A listener that is intended' });
+  .meta({ id: 'Port', description: 'An intended listener' });
 type PortItem = z.output<typeof portItem>;
 
 const portTable = z
@@ -70,7 +68,7 @@ const filters = query({
   transport: oneOf(policyTransports).optional().meta({ description: 'Only listeners of this transport' }),
   listen_port: queryInteger(1, 65_535, 'Only listeners of this port').optional(),
   running: queryBoolean(
-    'With `true`, only listeners that are reported as running; with `false`, only those of deployed definitions that are not',
+    'With `true`, only listeners reported as running; with `false`, only deployed ones that are not',
   ).optional(),
 });
 type Filters = z.output<typeof filters>;
@@ -82,12 +80,11 @@ export function portRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listPorts',
-      summary: 'The listeners that are intended on each node, with their policies and their state on the node',
+      summary: 'List the intended listeners of each node, with their policies and states',
       description:
-        'Items are sorted by name of the node, transport, port and address; `nodes` names all nodes, whatever is asked for. A node_id that does not exist has no items.',
+        'Sorted by node name, transport, port and address. `nodes` always lists all nodes. An unknown node_id has no items.',
       tags: ['ports'],
       querystring: filters,
-      headers: readHeaders,
       response: answers(portTable),
     },
     handler: async (request, reply) => sendPieces(reply, tablePieces(deps, request.query)),
@@ -104,7 +101,7 @@ async function* tablePieces(deps: RestDeps, wanted: Filters): AsyncGenerator<str
   yield `,"defaultPriorityOrder":${JSON.stringify(priorityLabels)}}`;
 }
 
-/** The rows of these nodes that are wanted, in their order. */
+/** The rows of these nodes that match the query, in order. */
 function itemsOf(
   deps: RestDeps,
   nodes: readonly { readonly id: string }[],
@@ -131,7 +128,7 @@ function itemsOf(
   );
 }
 
-/** A listener that nothing deployed has is not missing. */
+/** A listener that is not deployed cannot be missing. */
 function runtimeState({ reports, agentFacts }: RestDeps, row: PortRow): string | null {
   const state = stateNow(reports.listenerStates(row.nodeId), agentFacts.of(row.nodeId), listenerKey(row));
   return state === missing && !row.routes.some(({ deployed }) => deployed) ? null : state;

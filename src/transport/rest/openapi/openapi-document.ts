@@ -1,7 +1,6 @@
 /**
- * The OpenAPI 3.1 document of the routes, made from their declarations. It repeats nothing: parameters, bodies and
- * answers are the schemas that validate, and failures follow from them (`openapi-failures.ts`). Pure. Implements
- * `docs/contract/rest.md#beside-api`.
+ * Makes the OpenAPI 3.1 document from the declarations of routes: parameters, bodies and answers are the schemas that validate,
+ * and failures follow from them (`openapi-failures.ts`). Pure. Implements `docs/contract/rest.md#beside-api`.
  */
 import type { z } from 'zod';
 import type { ErrorCode } from '../../../kernel/errors.js';
@@ -47,29 +46,28 @@ const title = 'Gateway control service';
 const about = [
   'The control plane of a fleet of gateway nodes.',
   'Every answer under /api is the envelope `{success, data, error}`; `error` is "<code>: <sentence>", and the sentence names the offending field by its JSON path.',
-  'A command answers `x-position`; a GET with that as `x-min-position` shows at least what the command did.',
-  'A POST without a body takes an empty one, or `{}`. HEAD is offered beside /api only.',
-  'Bytes that are no HTTP request get a 400, 408 or 431 and the end of the connection.',
+  'A command answers with `x-position`; a GET with this value as `x-min-position` shows what the command did.',
+  'A POST that needs no body accepts an empty one or `{}`. HEAD is available outside /api only.',
+  'Bytes that are not an HTTP request get a 400, 408 or 431, and the connection is closed.',
 ].join('\n\n');
 
 /** Descriptions of the groups of routes. */
 const tagDescriptions: { readonly [tag: string]: string } = {
   auth: "Sign-in, the caller's own account, and users.",
   nodes: 'Gateway nodes: definition, PSK, configuration snapshot, commands to the agent, links between nodes.',
-  'l4-upstreams': 'Where chains end.',
+  'l4-upstreams': 'Targets of chains.',
   credentials: 'Keys and certificates. Private keys go in and never come out.',
-  'l4-chains': 'Chains of hops over nodes to a target. They are edited first and deployed then.',
-  routes: 'Legacy HTTP routes by host and path prefix. They are live at once.',
-  'l3-networks':
-    'Networks of tunnels that carry IP packets between nodes. They are live at once where they are enabled.',
-  ports: 'What listens on each node: intent, what agents report, and the order in which a shared listener matches.',
+  'l4-chains': 'Chains of hops over nodes to a target. Edits take effect with a deploy.',
+  routes: 'Legacy HTTP routes by host and path prefix. Changes are live at once.',
+  'l3-networks': 'Networks of tunnels that carry IP packets between nodes. Changes of enabled ones are live at once.',
+  ports: 'Listeners on each node: intended, reported, and the order in which a shared listener matches.',
   settings: 'Settings of the installation.',
-  fleet: 'The fleet as a file: documents of what it should be.',
+  fleet: 'The fleet as a file: documents that describe its resources.',
   audit: 'Who did what and when.',
-  events: 'What happens, in order and resumable.',
-  webhooks: 'URLs that items of the event feed are sent to.',
+  events: 'The event feed, in order and resumable.',
+  webhooks: 'URLs that receive items of the event feed.',
   dashboard: 'Figures about the whole fleet.',
-  operation: 'Beside /api and without its envelope: probes, metrics and this document.',
+  operation: 'Outside /api and without its envelope: probes, metrics and this document.',
 };
 
 /** @param version of the service */
@@ -84,7 +82,7 @@ export function openApiDocument(routes: readonly DeclaredRoute[], version: strin
   return {
     openapi: '3.1.0',
     info: { title, version, description: about, license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' } },
-    servers: [{ url: '/', description: 'The service that gives this document' }],
+    servers: [{ url: '/', description: 'The service that serves this document' }],
     tags: names.map((name) => ({ name, description: tagDescriptions[name] ?? name })),
     security: [{ bearer: [] }, { cookie: [] }],
     paths,
@@ -193,7 +191,7 @@ function responsesOf(route: DeclaredRoute, schemas: JsonSchemas): Operation['res
   return Object.fromEntries([...answers, ...refusals]);
 }
 
-/** A failure of that kind, the same on every route. */
+/** The failures, each the same on every route. */
 function failureComponents(
   routes: readonly DeclaredRoute[],
   schemas: JsonSchemas,
@@ -225,14 +223,14 @@ const failureHeaders: { readonly [code in ErrorCode]?: readonly AnswerHeader[] }
   unavailable: ['Retry-After'],
 };
 
-/** When the change was written and only the answer failed, or the answer for a repeat is gone. */
+/** Sent when the change was written and only the answer failed, or the resource of a repeat is gone. */
 const headersOfWritten: { readonly [code in ErrorCode]?: readonly AnswerHeader[] } = {
   not_found: ['x-position'],
   internal: ['x-position'],
   unavailable: ['x-position'],
 };
 
-/** Headers that every answer listing them has, unless the request may have written nothing. */
+/** Headers that are required where they are listed, unless the request may have written nothing. */
 const alwaysSent: ReadonlySet<AnswerHeader> = new Set(['x-position', 'ETag', 'Location', 'Allow', 'WWW-Authenticate']);
 const sometimes = (name: AnswerHeader): string => (alwaysSent.has(name) ? `${name}-if-known` : name);
 

@@ -1,6 +1,6 @@
 /**
- * Which failures a route can answer with. They follow from its declaration (who may call it, its parameters, its body);
- * it names only its own. Pure. Implements `docs/contract/rest.md#errors`.
+ * The failures of a route. They follow from its declaration (access, parameters, body); a route lists only what is special to
+ * it. Pure. Implements `docs/contract/rest.md#errors`.
  */
 import { z } from 'zod';
 import type { ErrorCode } from '../../../kernel/errors.js';
@@ -40,7 +40,7 @@ export const failures: { readonly [code in ErrorCode]: FailureText } = {
   },
   conflict: {
     description:
-      'A name that is taken, a resource that is still used, a listener that another one claims, or an Idempotency-Key that came with another body before. The sentence names what it collides with',
+      'A name that is taken, a resource that is in use, a listener that is claimed, or an Idempotency-Key that was used with another body. The sentence names what it collides with',
     example: 'name: the node "edge-1" (1f0c3f5e-6d0c-4f0b-9a55-3c1f0e6b7a10) has this name',
   },
   precondition_failed: {
@@ -56,17 +56,17 @@ export const failures: { readonly [code in ErrorCode]: FailureText } = {
     example: 'expected content-type application/json in UTF-8',
   },
   rate_limited: {
-    description: 'Too many at a time or in a while; `Retry-After` says when to try again',
+    description: 'Too many requests; `Retry-After` says when to try again',
     example: 'too many failed sign-ins; try again later',
   },
   internal: {
     description:
-      "An unexpected fault; the log of the service holds its cause under this answer's `x-request-id`. With `x-position`, the change was written",
+      "An unexpected fault; the service's log has the cause under this answer's `x-request-id`. With `x-position`, the change was written",
     example: "unexpected fault; the log holds the cause under this answer's x-request-id",
   },
   unavailable: {
     description:
-      'The event store or the read store is out of reach, the service starts or stops, or it does not show a position yet. Nothing was written, or the answer says that it may have been; with `x-position`, it was',
+      'The event store or the read store is unreachable, the service is starting or stopping, or it has not reached a position yet. Nothing was written unless the answer says that it may have been; with `x-position`, it was',
     example: 'the event store is out of reach; nothing was written',
   },
 };
@@ -77,7 +77,7 @@ export function failuresOf({ method, url, schema, config }: DeclaredRoute): read
   const api = url.startsWith('/api/');
   const named = new Set<ErrorCode>(config.refuses);
   const can: { readonly [code in ErrorCode]: boolean } = {
-    // Every route under /api refuses query parameters that it does not know.
+    // Every route under /api refuses unknown query parameters.
     invalid_request: api,
     unauthenticated: api || (schema.security ?? []).length > 0,
     // A change by cookie is refused to pages of other origins.

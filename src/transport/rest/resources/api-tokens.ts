@@ -4,13 +4,13 @@ import { roles } from '../../../domain/accounts/user.js';
 import { canonicalRange } from '../../../kernel/cidr.js';
 import { limits } from '../../../kernel/limits.js';
 import { callerOf, commandContext, setCommandHeaders } from '../checks/consistency.js';
-import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, created, ok, pageOf } from '../answers/envelope.js';
 import { documented, sample } from '../schemas/documented.js';
 import { body, canonical, integer, list, name, oneOf, uuid } from '../schemas/fields.js';
-import { conditionalHeaders, etag, postHeaders, readHeaders } from '../schemas/headers.js';
-import { listQuery, listing, noQuery, query } from '../schemas/query.js';
+import { etag } from '../schemas/headers.js';
+import { listQuery, listing, query } from '../schemas/query.js';
 import { idOf, role, time, timestamps } from '../schemas/shared-schemas.js';
 
 const { days, ranges } = limits.accounts.apiTokens;
@@ -18,21 +18,21 @@ const prefix = 'svcat_Q2hhbm';
 
 const about = {
   name: 'Unique among the live tokens of its user',
-  role: 'What it may do, at most the role of its user; `viewer` reads, `operator` changes all but users',
-  from: 'Addresses and CIDRs that it may come from; empty: anywhere',
+  role: 'At most the role of its user; `viewer` reads, `operator` changes everything but users',
+  from: 'Addresses and CIDRs that may use it; empty: any',
 };
 
 const fields = {
   id: idOf('Id, a UUID', sample.entry),
-  user_id: idOf('Id of the user whose token it is', sample.user),
+  user_id: idOf('Id of its user', sample.user),
   name: documented(z.string(), about.name, 'ci'),
   role: documented(role, about.role, 'operator'),
   from: documented(z.array(z.string()), about.from, ['192.0.2.0/24']),
-  prefix: documented(z.string(), 'The first characters of the token, to know it by', prefix),
-  expired: documented(z.boolean(), 'Whether it has expired; it is listed for 30 days more', false),
+  prefix: documented(z.string(), 'The first characters of the token, to recognize it', prefix),
+  expired: documented(z.boolean(), 'Whether it has expired; it stays in the list for 30 days', false),
   expires_at: documented(time.nullable(), 'When it expires; null: never', sample.later),
-  last_used_at: documented(time.nullable(), 'When it was used last, to the minute; null: never', sample.time),
-  last_used_from: documented(z.string().nullable(), 'The address that it came from last', '192.0.2.10'),
+  last_used_at: documented(time.nullable(), 'When it was last used, to the minute; null: never', sample.time),
+  last_used_from: documented(z.string().nullable(), 'The address that last used it', '192.0.2.10'),
   ...timestamps,
 };
 
@@ -43,7 +43,7 @@ const createdSchema = z
     ...fields,
     token: documented(
       z.string().nullable(),
-      'For `Authorization: Bearer <token>`; shown this once, null in a repeat',
+      'For `Authorization: Bearer <token>`; shown only once, null in a repeat',
       `${prefix}dlIG1lIGJlZm9yZSB1c2UsIHRoaXMgaXMgYW4gZXg`,
     ),
   })
@@ -55,7 +55,7 @@ const newApiToken = body({
   expires_in_days: integer(days.min, days.max)
     .nullable()
     .optional()
-    .meta({ description: `Days until it expires; null: never; ${days.default} when left out`, examples: [30] }),
+    .meta({ description: `Days until it expires; null: never; default \`${days.default}\``, examples: [30] }),
   from: list(
     canonical('an IP address or a CIDR such as 192.0.2.0/24', canonicalRange).meta({
       pattern: '^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$',
@@ -86,10 +86,9 @@ export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
     schema: {
       operationId: 'listApiTokens',
       summary: 'List API tokens',
-      description: "One's own; an admin gets everybody's. Expired ones are listed for 30 days.",
+      description: "The caller's own; an admin gets those of all users. Expired ones stay in the list for 30 days.",
       tags,
       querystring: listQuerystring,
-      headers: readHeaders,
       response: answers(pageOf(apiTokenSchema)),
     },
     handler: async (request) => {
@@ -105,12 +104,10 @@ export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'json', refuses: ['conflict'] },
     schema: {
       operationId: 'createApiToken',
-      summary: 'Create an API token; its text is shown this once',
+      summary: 'Create an API token; its text is shown only once',
       description:
-        'A role above the own one is a 403. With an Idempotency-Key, a repeat answers with the token as it now is, without its text. An API token makes no other: that is a 403.',
+        "A role above the caller's is a 403. With an Idempotency-Key, a repeat answers with the current token, without its text. An API token cannot create another: that is a 403.",
       tags,
-      querystring: noQuery,
-      headers: postHeaders,
       body: newApiToken,
       response: created(createdSchema),
     },
@@ -140,9 +137,6 @@ export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'Get an API token',
       description: "Another user's is a 404, unless an admin asks.",
       tags,
-      params: idParams,
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(apiTokenSchema),
     },
     handler: async (request, reply) => {
@@ -160,11 +154,8 @@ export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'deleteApiToken',
       summary: 'Delete an API token',
       description:
-        'Every live instance refuses it before the answer. An API token deletes itself alone; another is a 403.',
+        'Every live instance refuses it before the answer. An API token may delete only itself; another one is a 403.',
       tags,
-      params: idParams,
-      querystring: noQuery,
-      headers: conditionalHeaders,
       response: answers(z.object({}).meta({ description: 'Deleted', examples: [{}] })),
     },
     handler: async (request, reply) => {

@@ -8,13 +8,12 @@ import type { RecordedCommand } from '../../../kernel/event.js';
 import type { Json } from '../../../kernel/json.js';
 import { limits } from '../../../kernel/limits.js';
 import type { AuditEntry, AuditQuery } from '../../../projections/port.js';
-import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { orNotFound, pathId } from '../checks/path-id.js';
 import { callerOf } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok, pageOf } from '../answers/envelope.js';
 import { canonical } from '../schemas/fields.js';
-import { readHeaders } from '../schemas/headers.js';
-import { instant, noQuery, pageOfQuery, paging, query, queryText } from '../schemas/query.js';
+import { instant, pageOfQuery, paging, query, queryText } from '../schemas/query.js';
 import { documented, sample } from '../schemas/documented.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
 import { expected } from '../schemas/validation.js';
@@ -40,7 +39,7 @@ const listQuerystring = query({
   to: instant.optional().meta({ description: 'Only entries of this time or earlier' }),
 });
 
-/** What texts call an entry. */
+/** An entry in sentences. */
 export const entryNoun = 'audit entry';
 
 const named = (what: string, id: string, name: string) => ({
@@ -60,7 +59,7 @@ export const auditedResource = z
 export const actorSchema = documented(
   z
     .object({
-      type: documented(z.enum(['user', 'agent', 'system']), 'What it is', 'user'),
+      type: documented(z.enum(['user', 'agent', 'system']), 'Kind of the actor', 'user'),
       ...named('the actor', sample.user, 'admin'),
     })
     .meta({ id: 'AuditActor', description: 'Who did it' }),
@@ -74,13 +73,12 @@ export const auditChange = {
   after: documented(json, 'Its value after; null at a delete', 8443),
 };
 
-/** Of an entry that is about several. */
 const changedResource = documented(
   auditedResource.exactOptional(),
-  'What the change is of, in an entry that is about several',
+  'The resource that changed, in an entry about several resources',
 );
 
-/** What never changes of an entry. */
+/** The part of an entry that never changes. */
 export const loggedEntry = {
   id: idOf("Id of the entry, the command's", sample.entry),
   at: timeOf('When'),
@@ -91,9 +89,9 @@ export const loggedEntry = {
         id: idOf('Id of the API token', sample.entry),
         name: documented(z.string(), 'Its name at that time', 'ci'),
       })
-      .meta({ id: 'AuditToken', description: 'The API token that a program brought' })
+      .meta({ id: 'AuditToken', description: 'The API token of a program' })
       .nullable(),
-    'The API token by which the actor, its user, did it; null for people',
+    'The API token that the actor used; null for people',
     null,
   ),
   action: documented(z.string(), '`<resource type>.<verb>`', 'l4_chain.update'),
@@ -106,7 +104,7 @@ export const loggedEntry = {
     ),
     `The first fields that changed, at most ${limits.rest.changesShown}; secrets are masked`,
   ),
-  changes_total: documented(z.int(), 'How many changes there are; all of them are at `/api/audit/{id}/changes`', 3),
+  changes_total: documented(z.int(), 'Number of all changes, which are at `/api/audit/{id}/changes`', 3),
   request_id: documented(z.string(), 'The `x-request-id` of the command', 'console-7f3a'),
   position: documented(z.string(), '`stream@revision` in the log', 'svc-fleet@1284'),
   reverts: documented(z.string().nullable(), 'The entry that this one undoes', null),
@@ -121,7 +119,7 @@ export const entrySchema: z.ZodType<AuditEntry> = z
   })
   .meta({ id: 'AuditEntry', description: 'Who did what, and when' });
 
-/** What of the audit the caller may read. */
+/** The part of the audit that the caller may read. */
 function auditReader(request: FastifyRequest): Pick<AuditQuery, 'includeAccounts' | 'ownTokensOf'> {
   const { role, userId } = callerOf(request);
   return { includeAccounts: role === 'admin', ownTokensOf: userId };
@@ -156,7 +154,6 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
         'Secrets are masked. Entries about users, sign-ins, webhooks and the API tokens of others are shown to admins only. Both ends of `from` and `to` count.',
       tags: ['audit'],
       querystring: listQuerystring,
-      headers: readHeaders,
       response: answers(pageOf(entrySchema)),
     },
     handler: async (request) => {
@@ -185,9 +182,6 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'Get an audit entry',
       description: 'As it is in the list. One that the caller may not see is not found.',
       tags: ['audit'],
-      params: idParams,
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(entrySchema),
     },
     handler: async (request) => ok((await readableEntry(deps, request, pathId(request.params, entryNoun))).entry),
@@ -201,9 +195,7 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'List all changes of an audit entry',
       description: 'Each with the resource that it is of. Secrets are masked.',
       tags: ['audit'],
-      params: idParams,
       querystring: query(paging),
-      headers: readHeaders,
       response: answers(
         pageOf(
           z

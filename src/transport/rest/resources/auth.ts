@@ -10,8 +10,7 @@ import { callerOf, commandContext, setCommandHeaders } from '../checks/consisten
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { body, boolean, text } from '../schemas/fields.js';
-import { conditionalHeaders, etag, readHeaders } from '../schemas/headers.js';
-import { noQuery } from '../schemas/query.js';
+import { etag } from '../schemas/headers.js';
 import { documented } from '../schemas/documented.js';
 import { tuning } from '../tuning.js';
 import type { OriginCheck } from '../checks/session-token.js';
@@ -24,22 +23,22 @@ const credentials = body({
   cookie: boolean()
     .optional()
     .meta({
-      description: `For browsers: the token comes as the cookie \`${sessionCookie}\` instead, which no script reads. Needs an \`Origin\` of the service. False when left out`,
+      description: `For browsers: sets the token as the cookie \`${sessionCookie}\`, which scripts cannot read. Needs an \`Origin\` of the service; default \`false\``,
     }),
 }).meta({ id: 'SignIn', description: 'Who signs in' });
 
 const profile = body(profileFields).meta({
   id: 'OwnAccountChanges',
-  description: "Changes of the caller's account. What is left out stays",
+  description: "Changes of the caller's account. Omitted fields stay",
 });
 
 const passwords = body({
   current_password: knownPassword,
   new_password: newPassword,
-  revoke_tokens: boolean().optional().meta({ description: 'Ends the API tokens of the user too; false when left out' }),
+  revoke_tokens: boolean().optional().meta({ description: "Also ends the user's API tokens; default `false`" }),
 }).meta({
   id: 'PasswordChange',
-  description: 'The own password, and what it becomes',
+  description: 'The current and the new password',
 });
 
 const signedIn = z
@@ -66,10 +65,10 @@ export function authRoutes(app: RestApp, deps: RestDeps, requireOwnOrigin: Origi
       operationId: 'signIn',
       summary: 'Sign in',
       description:
-        'Answers with an access token for `Authorization: Bearer <token>`, or sets it as a cookie. A wrong name and a wrong password get the same 401. Failed sign-ins have a budget, and an Idempotency-Key is not looked at.',
+        'Answers with an access token for `Authorization: Bearer <token>`, or sets it as a cookie. A wrong name and a wrong password get the same 401. Failed sign-ins have a budget. An Idempotency-Key is ignored.',
       tags: ['auth'],
       security: [],
-      querystring: noQuery,
+      headers: z.looseObject({}),
       body: credentials,
       response: answers(signedIn),
     },
@@ -91,13 +90,13 @@ export function authRoutes(app: RestApp, deps: RestDeps, requireOwnOrigin: Origi
       operationId: 'signOut',
       summary: 'Sign out',
       description:
-        'Ends the token of this request, everywhere and for good, and clears its cookie; other tokens of the user stay. An Idempotency-Key is not looked at.',
+        'Ends the token of this request on every instance and clears its cookie; other tokens of the user stay. An Idempotency-Key is ignored.',
       tags: ['auth'],
-      querystring: noQuery,
+      headers: z.looseObject({}),
       response: answers(signedOut),
     },
     handler: async (request, reply) => {
-      // A repeated key would leave another token of the user alive.
+      // With a repeated key, the token of this request would stay alive.
       const outcome = await accounts.signOut({ ...commandContext(request), idempotency: undefined }, callerOf(request));
       setCommandHeaders(reply, outcome);
       if (byCookie(request)) clearSessionCookie(request, reply);
@@ -114,8 +113,6 @@ export function authRoutes(app: RestApp, deps: RestDeps, requireOwnOrigin: Origi
       summary: "The caller's account",
       description: 'The user that the token belongs to.',
       tags: ['auth'],
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(userSchema),
     },
     handler: async (request, reply) => {
@@ -132,10 +129,8 @@ export function authRoutes(app: RestApp, deps: RestDeps, requireOwnOrigin: Origi
     schema: {
       operationId: 'updateOwnAccount',
       summary: "Change the caller's account",
-      description: 'A field that is left out stays, null clears it. The role and the user name cannot be changed.',
+      description: 'Omitted fields stay; null clears a field. The role and the user name cannot be changed.',
       tags: ['auth'],
-      querystring: noQuery,
-      headers: conditionalHeaders,
       body: profile,
       response: answers(userSchema),
     },
@@ -160,10 +155,8 @@ export function authRoutes(app: RestApp, deps: RestDeps, requireOwnOrigin: Origi
       operationId: 'changeOwnPassword',
       summary: "Change the caller's password",
       description:
-        'Ends every older sign-in of the user at once, that of this request included, and answers with a fresh one, or sets it as the cookie that the request brought. A wrong current password is a 400 that names it, and counts in the budget of failed sign-ins.',
+        'Ends all sign-ins of the user, including this one, and answers with a new token, or sets it as a cookie if the request used one. A wrong current password is a 400 that names the field, and counts as a failed sign-in.',
       tags: ['auth'],
-      querystring: noQuery,
-      headers: conditionalHeaders,
       body: passwords,
       response: answers(newToken),
     },

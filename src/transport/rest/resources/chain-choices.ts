@@ -1,7 +1,6 @@
 /**
- * What one can choose from when one builds a chain: the combinations of the transport table, and free ports of a node. A
- * choice from here is not promised to be accepted: the rules are those of the domain. Implements
- * `docs/contract/domain.md#l4-chain` and `docs/contract/console.md#pages`, chains.
+ * Choices for building a chain: the combinations of the transport table, and free ports of a node. The domain may still refuse
+ * a choice. Implements `docs/contract/domain.md#l4-chain` and `docs/contract/console.md#pages`, chains.
  */
 import { z } from 'zod';
 import { outers, payloads, securities } from '../../../domain/chain/chain.js';
@@ -9,17 +8,16 @@ import { keyTypeOf, listenerTransport, transports } from '../../../domain/chain/
 import { keyTypes } from '../../../domain/credential/credential.js';
 import { policyTransports } from '../../../domain/listener-policy/policy.js';
 import { answers, ok } from '../answers/envelope.js';
-import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { documented } from '../schemas/documented.js';
 import { oneOf } from '../schemas/fields.js';
-import { readHeaders } from '../schemas/headers.js';
-import { noQuery, query } from '../schemas/query.js';
+import { query } from '../schemas/query.js';
 
 const transportSchema = z
   .object({
     payload: documented(z.enum(payloads), 'What the chain carries', 'tcp'),
-    outer: documented(z.enum(outers), 'Transport that the hop before, or the client, comes with', 'tcp'),
+    outer: documented(z.enum(outers), 'Transport of the hop before, or of the client', 'tcp'),
     security: documented(z.enum(securities), 'How that transport is secured', 'reality'),
     listens: documented(z.enum(policyTransports), 'Transport of the listener', 'tcp'),
     key_type: documented(
@@ -29,12 +27,12 @@ const transportSchema = z
     ),
     server_names: documented(
       z.enum(['patterns', 'exact', 'none']),
-      'Names that the hop may have: wildcards too, exact ones only, or none',
+      'Names that the hop may have: also wildcards, exact names only, or none',
       'exact',
     ),
-    max_streams: documented(z.boolean(), 'Whether the hop may bound the streams of a connection', false),
+    max_streams: documented(z.boolean(), 'Whether the hop may have `max_streams`', false),
   })
-  .meta({ id: 'ChainTransport', description: 'A combination that a hop may have, and what goes with it' });
+  .meta({ id: 'ChainTransport', description: 'A valid combination of a hop, and what it requires' });
 
 const items = transports.flatMap(({ payloads: carried, outer, security, serverNames }) =>
   carried.map((payload) => ({
@@ -55,11 +53,9 @@ export function chainTransportRoutes(app: RestApp): void {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listChainTransports',
-      summary: 'The combinations of payload, outer and security that a hop may have',
-      description: 'Any other combination is refused. It is the same in every fleet.',
+      summary: 'List the valid combinations of payload, outer and security of a hop',
+      description: 'Other combinations are refused. The list is the same in every fleet.',
       tags: ['l4-chains'],
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(
         z
           .object({ items: documented(z.array(transportSchema), 'The combinations') })
@@ -77,16 +73,14 @@ export function freePortRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listFreePorts',
-      summary: 'Some ports of a node that nothing claims',
-      description: 'The usual ones first. Others that are claimed may be shared: the port table says by what.',
+      summary: 'List some free ports of a node',
+      description: 'The usual ones first. A claimed port may still be shared: the port table shows its routes.',
       tags: ['ports'],
-      params: idParams,
       querystring: query({
         transport: oneOf(policyTransports)
           .optional()
           .meta({ description: 'Transport of the listener; QUIC listens on udp', default: 'tcp' }),
       }),
-      headers: readHeaders,
       response: answers(
         z
           .object({ ports: documented(z.array(z.int()), 'At most 8', [443, 8443]) })

@@ -1,7 +1,6 @@
 /**
- * The fields of an L4 chain's definition in requests and answers; the whole answer is in `chain-view.ts`. Which combinations
- * of payload, outer and security are allowed is in `domain/chain/definition.ts`, which also checks bodies here, before
- * anything else is read. Implements `docs/contract/rest.md#l4-chains`.
+ * The fields of an L4 chain's definition in requests and answers; `chain-view.ts` has the whole answer. The rules of
+ * `domain/chain/definition.ts` also check bodies here. Implements `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
 import type { ChainFields, Hop, Target } from '../../../domain/chain/chain.js';
@@ -52,11 +51,11 @@ const aboutHop = {
   node_id: 'Node of the hop',
   listen_addr: 'Address that it listens on',
   listen_port: 'Port that it listens on',
-  outer: 'Transport that the hop before, or the client, comes with',
+  outer: 'Transport of the hop before, or of the client',
   security: 'How that transport is secured',
-  server_names: 'Names that the hop answers to, wildcards allowed; those of its credential when there are none',
-  credential_id: 'Credential of `tls` and `reality`, and of UDP with `noise`',
-  max_streams: 'Streams of a connection, for outer `quic`',
+  server_names: 'Names that the hop answers to, also wildcards; empty: those of its credential',
+  credential_id: 'Credential for `tls` and `reality`, and for UDP with `noise`',
+  max_streams: 'Maximum of streams for each connection, for outer `quic`',
   dial_addr: "Host name or IP address that the hop before dials, instead of the node's",
 };
 
@@ -76,7 +75,7 @@ const requestedHop = object({
   dial_addr: documented(host.optional(), aboutHop.dial_addr, 'edge-1.example'),
 }).meta({ id: 'Hop', description: 'A hop of a chain', examples: [exampleHop] });
 
-/** A hop as it is stored and answered: defaults filled in, unset fields left out. */
+/** A hop as it is stored: with defaults, without unset fields. */
 function hopOf({ listen_addr, server_names, ...requested }: z.output<typeof requestedHop>): Hop {
   const { node_id, credential_id, max_streams: requestedStreams, dial_addr, ...rest } = requested;
   const max_streams = requestedStreams ?? (rest.outer === 'quic' ? maxStreams.default : undefined);
@@ -92,10 +91,10 @@ function hopOf({ listen_addr, server_names, ...requested }: z.output<typeof requ
 }
 
 const aboutTarget = {
-  upstream_id: 'Upstream that the chain ends at',
-  endpoint: '`host:port` that the chain ends at, with an IPv6 address in brackets',
-  tls: 'TLS to the endpoint; without tls and reality it is plain',
-  reality: 'The REALITY server that the endpoint is; never beside tls',
+  upstream_id: 'Upstream that is the target',
+  endpoint: 'Target as `host:port`, with an IPv6 address in brackets',
+  tls: 'TLS to the endpoint; plain without tls and reality',
+  reality: 'Set when the endpoint is a REALITY server; excludes tls',
 };
 
 const requestedTarget = z
@@ -113,7 +112,7 @@ const requestedTarget = z
     ],
     { error: expected('either {"upstream_id"} or {"endpoint", "tls"?, "reality"?}') },
   )
-  .meta({ id: 'Target', description: 'Where a chain ends: an upstream, or an endpoint' });
+  .meta({ id: 'Target', description: 'The target of a chain: an upstream or an endpoint' });
 
 function targetOf(requested: z.output<typeof requestedTarget>): Target {
   if ('upstream_id' in requested) return requested;
@@ -133,7 +132,7 @@ const hopSchema = z
     max_streams: documented(z.int().optional(), aboutHop.max_streams, maxStreams.default),
     dial_addr: documented(z.string().optional(), aboutHop.dial_addr, 'edge-1.example'),
   })
-  .meta({ id: 'ShownHop', description: 'A hop of a chain; what is not set is left out', examples: [exampleHop] });
+  .meta({ id: 'ShownHop', description: 'A hop of a chain, without unset fields', examples: [exampleHop] });
 
 const targetSchema = z
   .union([
@@ -148,7 +147,7 @@ const targetSchema = z
       })
       .meta({ id: 'ShownEndpointTarget', description: 'An endpoint without a name' }),
   ])
-  .meta({ id: 'ShownTarget', description: 'Where a chain ends: an upstream, or an endpoint' });
+  .meta({ id: 'ShownTarget', description: 'The target of a chain: an upstream or an endpoint' });
 
 export const chainShape: Shape<ChainFields> = {
   name: { about: 'Name, unique among chains', example: 'front', request: name, response: z.string() },
@@ -166,15 +165,15 @@ export const chainShape: Shape<ChainFields> = {
     response: z.boolean(),
     initial: true,
   },
-  payload: { about: 'What it carries', example: 'tcp', request: oneOf(payloads), response: z.enum(payloads) },
+  payload: { about: 'Payload that it carries', example: 'tcp', request: oneOf(payloads), response: z.enum(payloads) },
   hops: {
-    about: 'Nodes that it goes through, in their order',
+    about: 'Its hops, in order',
     example: [exampleHop],
     request: list(requestedHop.transform(hopOf), 1, limits.fleet.hops),
     response: z.array(hopSchema),
   },
   target: {
-    about: 'Where it ends',
+    about: 'Its target',
     example: { upstream_id: sample.upstream },
     request: requestedTarget.transform(targetOf),
     response: targetSchema,
@@ -184,13 +183,13 @@ export const chainShape: Shape<ChainFields> = {
 /** What a deploy publishes. */
 export const definitionSchema = z
   .object({
-    payload: documented(z.enum(payloads), 'What it carries', 'tcp'),
-    hops: documented(z.array(hopSchema), 'Nodes that it goes through, in their order'),
-    target: documented(targetSchema, 'Where it ends'),
+    payload: documented(z.enum(payloads), 'Payload that it carries', 'tcp'),
+    hops: documented(z.array(hopSchema), 'Its hops, in order'),
+    target: documented(targetSchema, 'Its target'),
   })
   .meta({ id: 'L4ChainDefinition', description: 'The part of a chain that a deploy publishes' });
 
-/** The fields of a chain in a document of the fleet, without what a request's hop fills in. */
+/** The fields of a chain in a document of the fleet, without defaults. */
 export function chainInFile(state: object): JsonObject {
   const hops = (state as ChainFields).hops.map(({ listen_addr, max_streams, ...hop }) => ({
     ...hop,

@@ -1,7 +1,6 @@
 /**
- * An L4 chain as answers show it: its definition beside what agents report of the deployed one, with its health, which
- * `src/reports/status.ts` works out. Implements `docs/contract/rest.md#nodes`, `listeners` and `hop_status`, and
- * `docs/contract/rest.md#l4-chains`.
+ * An L4 chain in answers: its definition, what agents report of the deployed one, and its health (`src/reports/status.ts`).
+ * Implements `docs/contract/rest.md#l4-chains`, and `listeners` and `hop_status` of `docs/contract/rest.md#nodes`.
  */
 import { z } from 'zod';
 import type { ChainState, Hop } from '../../../domain/chain/chain.js';
@@ -26,26 +25,26 @@ const hopStatus = z
     node_name: documented(z.string(), 'Its name', 'edge-1'),
     listen_addr: documented(z.string(), 'Where the hop listens', '0.0.0.0'),
     listen_port: documented(z.int(), 'Its port', 443),
-    deployed: documented(z.boolean(), 'Whether the hop is deployed; false for one that only the draft has', true),
+    deployed: documented(z.boolean(), 'Whether the hop is deployed; false if only the draft has it', true),
     status: nodeStatus,
     state: documented(
       z.string().nullable(),
-      `What the agent last reported of the hop: its route's own state, such as \`target_unreachable\`, else its listener's, \`${missing}\` if it reported others only. Null before a report, while it is older than the last apply, for a hop that is not deployed, and of a disabled chain`,
+      `The state of the hop's route in the last report, such as \`target_unreachable\`, else that of its listener, or \`${missing}\` if the report lacks it. Null without a report since the last apply, for a hop that is not deployed, and for a disabled chain`,
       'running',
     ),
-    stale: documented(z.boolean(), 'The node is not online: this is what its agent said last', false),
-    reported_at: documented(time.nullable(), 'When the last heartbeat came; null before one', sample.later),
+    stale: documented(z.boolean(), 'Whether the node is offline, so that the state may be out of date', false),
+    reported_at: documented(time.nullable(), 'When the last heartbeat came; null before the first', sample.later),
   })
-  .meta({ id: 'HopStatus', description: 'A hop, and what the agent of its node reports of it' });
+  .meta({ id: 'HopStatus', description: 'A hop with the report of its agent' });
 
 const healthSchema = z
   .object({
     state: documented(
       z.enum(healthStates),
-      'Of what is deployed, by what agents report; the worst of its hops counts: `down`, `degraded`, `unknown`, `ok`',
+      'Health of the deployed definition, from the reports of agents: the worst of its hops, in the order `down`, `degraded`, `unknown`, `ok`',
       'ok',
     ),
-    reasons: documented(z.array(z.string()), 'Sentences, those of the worst state first; none when all is well', []),
+    reasons: documented(z.array(z.string()), 'Why it is not `ok`, worst first', []),
   })
   .meta({ id: 'ChainHealth', description: 'Whether a chain works, and why not' });
 
@@ -53,17 +52,17 @@ export const chainSchema = resourceSchema('L4Chain', 'An L4 chain', chainShape, 
   id: idOf('Id, a UUID', sample.chain),
   hop_status: documented(
     z.array(hopStatus),
-    'The deployed hops in their order, then those that only the draft has, by node, address and port',
+    'The deployed hops in order, then those that only the draft has, by node, address and port',
   ),
-  listeners: documented(shownListeners, 'Of all hops; null also while nothing of the chain is deployed'),
+  listeners: documented(shownListeners, 'Listeners of all hops; null also while the chain is not deployed'),
   status: documented(
     z.enum(chainStatuses),
     '`draft` was never deployed, `modified` differs from what is deployed',
     'deployed',
   ),
   health: healthSchema,
-  deployed_version: documented(z.int().nullable(), 'Version that is deployed; null before the first deploy', 2),
-  deployed_at: documented(time.nullable(), 'When it was deployed last', sample.later),
+  deployed_version: documented(z.int().nullable(), 'Deployed version; null before the first deploy', 2),
+  deployed_at: documented(time.nullable(), 'When it was last deployed', sample.later),
 });
 
 /** A chain as answers show it; the schema leaves out the deployed definition. */
@@ -117,7 +116,7 @@ function hopStatuses(deps: RestDeps, chain: ChainState): ChainView['hop_status']
 const samePlace = (a: Hop, b: Hop): boolean =>
   a.node_id === b.node_id && a.listen_addr === b.listen_addr && a.listen_port === b.listen_port;
 
-/** The listeners that a chain has on a node as it is deployed, as `listenerKey` names them. */
+/** The keys of a deployed chain's listeners on a node. */
 export function listenersOn(chain: ChainState, nodeId: string): readonly string[] {
   return liveHops(chain)
     .filter(({ node_id }) => node_id === nodeId)

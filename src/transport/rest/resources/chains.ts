@@ -16,9 +16,8 @@ import type { ChainView } from './chain-view.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { oneOf, uuid } from '../schemas/fields.js';
-import { etag, readHeaders } from '../schemas/headers.js';
-import { idParams, orNotFound, pathId } from '../checks/path-id.js';
-import { noQuery } from '../schemas/query.js';
+import { etag } from '../schemas/headers.js';
+import { orNotFound, pathId } from '../checks/path-id.js';
 import { resourceRoutes } from './resource-routes.js';
 import { documented, sample } from '../schemas/documented.js';
 import { nodeId } from '../schemas/shared-schemas.js';
@@ -33,13 +32,13 @@ const planSchema: z.ZodType<DeployPlan> = z
             node_id: nodeId,
             added: documented(z.array(z.string()), 'Ids of new rules', [`${sample.chain}/0`]),
             changed: documented(z.array(z.string()), 'Ids of rules that differ', []),
-            removed: documented(z.array(z.string()), 'Ids of rules that go', []),
+            removed: documented(z.array(z.string()), 'Ids of removed rules', []),
           })
           .meta({ id: 'PlannedNode', description: 'What a deploy would change on a node' }),
       ),
-      'Nodes on which something changes',
+      'Nodes that change',
     ),
-    collisions: documented(z.array(z.string()), 'Sentences for which a deploy would be refused', []),
+    collisions: documented(z.array(z.string()), 'Why a deploy would be refused; one sentence for each collision', []),
   })
   .meta({ id: 'L4ChainPlan', description: 'What a deploy would change' });
 
@@ -54,12 +53,12 @@ const filters = {
   status: oneOf(chainStatuses).optional().meta({ description: 'Only chains with this status' }),
   health: oneOf(healthStates)
     .optional()
-    .meta({ description: 'Only chains of this health; in a large fleet by reports of up to 15 seconds ago' }),
+    .meta({ description: 'Only chains of this health; in a large fleet, from reports up to 15 seconds old' }),
 };
 type Filters = z.output<z.ZodObject<typeof filters>>;
 type Used = Pick<Filters, 'node_id' | 'upstream_id' | 'credential_id'>;
 
-/** Whether one definition uses all that is named. */
+/** Whether one definition uses everything that the filter names. */
 function uses(definition: ChainDefinition, { node_id, upstream_id, credential_id }: Used): boolean {
   return (
     (node_id === undefined || nodesOf(definition).includes(node_id)) &&
@@ -97,13 +96,13 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     names: { one: 'L4Chain', many: 'L4Chains' },
     summaries: {
       list: 'List L4 chains',
-      create: 'Create an L4 chain; nothing runs before it is deployed',
+      create: 'Create an L4 chain; it runs after its first deploy',
       get: 'Get an L4 chain',
-      update: 'Change an L4 chain; what is deployed stays until the next deploy',
-      remove: 'Delete an L4 chain, at once where it is deployed',
+      update: 'Change an L4 chain; the deployed definition stays until the next deploy',
+      remove: 'Delete an L4 chain, and stop it where it is deployed',
     },
     details: {
-      list: 'A node, upstream or credential is looked for in the current and in the deployed definition of each chain.',
+      list: 'Filters by node, upstream and credential look at the current and the deployed definition of each chain.',
       update: '`enabled` and `name` take effect at once.',
     },
     shape: chainShape,
@@ -134,18 +133,15 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'none', sendsEtag: true },
     schema: {
       operationId: 'planL4Chain',
-      summary: 'What a deploy would change now; writes nothing',
+      summary: 'Get what a deploy would change; writes nothing',
       description:
-        'The rules that a deploy would add, change and remove on each node, without nodes on which nothing changes, and the collisions for which it would be refused. The `ETag` is the version of the chain that was looked at: with it as `If-Match`, a deploy does what the plan says or is a 412.',
+        'The rules that a deploy would add, change and remove on each node that changes, and the collisions that would refuse it. The `ETag` is the version of the chain: with it as `If-Match`, a deploy does exactly this or is a 412.',
       tags: ['l4-chains'],
-      params: idParams,
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(planSchema),
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, 'L4 chain');
-      // Both come from the same fold in one turn of the event loop, so the plan belongs to the version.
+      // Plan and version come from the same fold in one turn of the event loop.
       const { version } = orNotFound(deps.fleet.chain(id), 'L4 chain');
       const plan = orNotFound(deps.fleet.plan(id), 'L4 chain');
       void reply.header('etag', etag(version));

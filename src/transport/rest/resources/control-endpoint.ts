@@ -1,6 +1,6 @@
 /**
- * Where agents reach this service, as the caller has reached it: the host of the request with the port and the REALITY
- * parameters of the service's own listener. Behind a balancer of another name it is a proposal. Implements decision 350.
+ * The address for agents: the host of this request with the port and the REALITY parameters of the listener for agents. A guess
+ * if agents use another host, such as that of a balancer. Implements decision 350.
  */
 import { z } from 'zod';
 import { ServiceError } from '../../../kernel/errors.js';
@@ -8,8 +8,6 @@ import { answers, ok } from '../answers/envelope.js';
 import { originOf } from '../checks/session-token.js';
 import type { RestApp, RestOptions } from '../deps.js';
 import { documented } from '../schemas/documented.js';
-import { readHeaders } from '../schemas/headers.js';
-import { noQuery } from '../schemas/query.js';
 
 const schema = z
   .object({
@@ -30,10 +28,8 @@ export function controlEndpointRoutes(app: RestApp, { controlEndpoint }: Pick<Re
       operationId: 'getControlEndpoint',
       summary: 'Where agents reach this service',
       description:
-        'The host that this request names, with the port and, behind REALITY, the parameters of the listener for agents. An address that agents reach otherwise, such as that of a balancer, the service cannot know.',
+        'The host of this request with the port and, with REALITY, the parameters of the listener for agents. The service cannot know other addresses, such as that of a balancer.',
       tags: ['nodes'],
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(schema),
     },
     handler: (request) => {

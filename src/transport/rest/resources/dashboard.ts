@@ -1,7 +1,4 @@
-/**
- * The dashboard: figures about the whole fleet.
- * Implements `docs/contract/rest.md#dashboard`.
- */
+/** The dashboard: figures about the whole fleet. Implements `docs/contract/rest.md#dashboard`. */
 import { z } from 'zod';
 import { healthCauses } from '../../../domain/chain/health.js';
 import { matterKinds, mattersOf, severities } from '../../../domain/matters/matters.js';
@@ -13,8 +10,6 @@ import { callerOf } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { documented, sample } from '../schemas/documented.js';
 import { listOf } from '../fleet/matter-lists.js';
-import { readHeaders } from '../schemas/headers.js';
-import { noQuery } from '../schemas/query.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
 import { entrySchema } from './audit.js';
 
@@ -24,7 +19,7 @@ const nodeCounts = z
   .object({
     total: count('All nodes', 12),
     online: count('Nodes with a live session', 10),
-    offline: count('Nodes without one that had one before', 1),
+    offline: count('Nodes that had a session before, but have none now', 1),
     pending: count('Nodes whose agent never connected', 1),
     converged: count(
       'Nodes that have applied their newest generation and not rejected it since, whatever their status',
@@ -33,7 +28,7 @@ const nodeCounts = z
     rejected: count('Nodes that rejected their newest generation', 0),
     held: count('Nodes that a rollout holds back; always 0 in this release', 0),
   })
-  .meta({ id: 'NodeCounts', description: 'How many nodes, and in which state' });
+  .meta({ id: 'NodeCounts', description: 'Number of nodes, by state' });
 
 const chainCounts = z
   .object({
@@ -44,57 +39,57 @@ const chainCounts = z
     health: documented(
       z
         .object({
-          ok: count('Those that work', 5),
-          degraded: count('Those that work with faults', 0),
-          down: count('Those that do not work', 1),
-          unknown: count('Those of which nothing is known', 0),
+          ok: count('Chains that work', 5),
+          degraded: count('Chains that work with faults', 0),
+          down: count('Chains that do not work', 1),
+          unknown: count('Chains without reports', 0),
         })
-        .meta({ id: 'ChainHealthCounts', description: 'How many chains are of which health' }),
-      'Of the chains that are deployed and enabled',
+        .meta({ id: 'ChainHealthCounts', description: 'Number of chains, by health' }),
+      'Health of deployed and enabled chains',
     ),
   })
-  .meta({ id: 'ChainCounts', description: 'How many chains, and in which state' });
+  .meta({ id: 'ChainCounts', description: 'Number of chains, by state' });
 
 const enabledCounts = z
-  .object({ total: count('All of them', 4), enabled: count('Those that are enabled', 3) })
-  .meta({ id: 'EnabledCounts', description: 'How many, and how many of them are enabled' });
+  .object({ total: count('All', 4), enabled: count('Enabled ones', 3) })
+  .meta({ id: 'EnabledCounts', description: 'Number of resources, and of enabled ones' });
 
 const upstreamCounts = z
   .object({
     total: count('All upstreams', 4),
-    enabled: count('Those that are enabled', 3),
+    enabled: count('Enabled ones', 3),
     healthy: count('Enabled ones that a node reports as healthy, and none as unhealthy', 2),
-    unhealthy: count('Enabled ones that an online node which uses them reports as unhealthy', 1),
-    unknown: count('Enabled ones of which no node tells', 0),
+    unhealthy: count('Enabled ones that an online node reports as unhealthy', 1),
+    unknown: count('Enabled ones without a report', 0),
   })
-  .meta({ id: 'UpstreamCounts', description: 'How many upstreams, and of which health' });
+  .meta({ id: 'UpstreamCounts', description: 'Number of upstreams, by health' });
 
 const credentialCounts = z
   .object({
     total: count('All credentials', 6),
-    expiring_30d: count('Certificates that are valid and end within 30 days', 1),
-    expired: count('Certificates that have ended', 0),
+    expiring_30d: count('Valid certificates that expire within 30 days', 1),
+    expired: count('Expired certificates', 0),
   })
-  .meta({ id: 'CredentialCounts', description: 'How many credentials, and how long they last' });
+  .meta({ id: 'CredentialCounts', description: 'Number of credentials, and of those that expire' });
 
 const listenerCounts = z
   .object({
     intended: count('Listeners of deployed chains, enabled routes and enabled L3 networks', 20),
-    running: count('Intended, and running as the agent of an online node reports it', 18),
+    running: count('Intended listeners that an online node reports as running', 18),
     missing: count(
-      'Intended, and in another state or not reported, by a report that is not older than the last apply; all listeners of nodes that are not online',
+      'Intended listeners that are not running or not reported since the last apply, and all those of nodes that are not online',
       2,
     ),
-    unexpected: count('Reported by an online node, but not intended', 0),
+    unexpected: count('Listeners that an online node reports, but that are not intended', 0),
   })
-  .meta({ id: 'ListenerCounts', description: 'What should listen beside what agents report' });
+  .meta({ id: 'ListenerCounts', description: 'Number of intended and of reported listeners' });
 
 const trafficSums = z
   .object({
     bytes_in: count('Bytes from clients', 1_048_576),
     bytes_out: count('Bytes to clients', 524_288),
     active_sessions: count('Open sessions of online nodes', 17),
-    total_sessions: count('Sessions, over all processes of the agents', 5_210),
+    total_sessions: count('All sessions, summed over agent processes', 5_210),
     error_sessions: count('Sessions that failed', 3),
     last_5m: documented(
       z
@@ -104,25 +99,25 @@ const trafficSums = z
           total_sessions: count('Sessions', 120),
           error_sessions: count('Sessions that failed', 1),
         })
-        .meta({ id: 'RecentTraffic', description: 'By how much the sums have grown' }),
-      'In the last five minutes, as far as the instances that run now have seen them',
+        .meta({ id: 'RecentTraffic', description: 'Increase of the sums' }),
+      'Increase in the last five minutes, as seen by the running instances',
     ),
   })
   .meta({
     id: 'TrafficSums',
-    description: 'Sums over the listeners of all nodes and the processes of their agents; they never fall',
+    description: 'Sums over the listeners of all nodes and the processes of their agents; they never decrease',
   });
 
 const matterSchema = z
   .object({
-    severity: documented(z.enum(severities), '`soon` is no fault yet', 'down'),
-    kind: documented(z.enum(matterKinds), 'What it is', 'chain_down'),
+    severity: documented(z.enum(severities), 'How bad it is; `soon` is not yet a fault', 'down'),
+    kind: documented(z.enum(matterKinds), 'Kind of the matter', 'chain_down'),
     cause: documented(
       z.enum(healthCauses).nullable(),
-      'Why chains are down or degraded: the first that holds. Null of other kinds',
+      'Why chains are down or degraded: the first cause that applies; null for other kinds',
       'upstream_unhealthy',
     ),
-    count: count('Chains, or else resources, that it concerns', 12),
+    count: count('Number of chains or other resources that it concerns', 12),
     sentence: documented(z.string(), 'For people', '12 chains are down because upstream "web" is unhealthy'),
     resources: documented(
       z.array(
@@ -143,7 +138,7 @@ const matterSchema = z
       '/api/l4-chains?health=down',
     ),
   })
-  .meta({ id: 'Matter', description: 'What needs somebody' });
+  .meta({ id: 'Matter', description: 'A matter that needs attention' });
 
 const controlFigures = z
   .object({
@@ -165,14 +160,11 @@ const statsSchema = z
     traffic: documented(trafficSums, 'Traffic through all nodes'),
     matters: documented(
       z.array(matterSchema),
-      'What needs somebody, worst first, grouped by cause: a cause with many resources of its own is summed up behind the largest ones',
+      'Matters that need attention, worst first, grouped by cause; smaller causes of one kind are summed up after the largest ones',
     ),
     control: documented(controlFigures, 'The control plane'),
-    recent_audit: documented(
-      z.array(entrySchema),
-      'The newest ten entries that the role of the caller may see, without sign-ins',
-    ),
-    generated_at: timeOf('Nothing in the answer is older'),
+    recent_audit: documented(z.array(entrySchema), 'The newest ten entries that the caller may see, without sign-ins'),
+    generated_at: timeOf('When the answer was made'),
   })
   .meta({ id: 'DashboardStats', description: 'Figures about the whole fleet' });
 
@@ -183,12 +175,10 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'getDashboardStats',
-      summary: 'Figures about the whole fleet, and what needs somebody',
+      summary: 'Get figures about the whole fleet, and what needs attention',
       description:
-        'What a command changes shows at once, and so does what agents report. All is well when no matter is `down` or `degraded` and the answer has no `x-telemetry-stale`.',
+        'Changes by commands and by reports of agents show at once. The fleet is well when no matter is `down` or `degraded` and the answer has no `x-telemetry-stale`.',
       tags: ['dashboard'],
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(statsSchema),
     },
     handler: async (request) => {

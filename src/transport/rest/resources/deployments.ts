@@ -1,6 +1,6 @@
 /**
- * Deploying a chain, waiting until its nodes have applied it, and the list of its deployments. The states of nodes
- * follow `apply-state.ts`. Implements `docs/contract/rest.md#l4-chains`.
+ * Deploys a chain, waits until its nodes have applied it, and lists its deployments. Implements
+ * `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
 import type { ChainDefinition, ChainState } from '../../../domain/chain/chain.js';
@@ -18,8 +18,8 @@ import { callerOf, commandBefore, commandContext, setCommandHeaders } from '../c
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { oneOf } from '../schemas/fields.js';
-import { deployHeaders, readHeaders } from '../schemas/headers.js';
-import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { deployHeaders } from '../schemas/headers.js';
+import { orNotFound, pathId } from '../checks/path-id.js';
 import type { ShownListeners } from '../fleet/listener-states.js';
 import { listenersShown, shownListeners } from '../fleet/listener-states.js';
 import { pushFacts } from './node-view.js';
@@ -50,7 +50,7 @@ const fields = {
           errors: applyErrors,
           listeners: documented(
             shownListeners,
-            'Of the chain on this node, as it is deployed now, beside what the agent reported last; null before a report, and while it is older than the last apply',
+            'Listeners of the deployed chain on this node, with the last report of the agent; null without a report since the last apply',
           ),
         })
         .meta({ id: 'DeploymentNode', description: 'How far a node is with a deployment' }),
@@ -61,12 +61,12 @@ const fields = {
 
 export const deploymentSchema: z.ZodType<DeploymentView> = z
   .object(fields)
-  .meta({ id: 'Deployment', description: 'A deployment, with the states of its nodes as they are now' });
+  .meta({ id: 'Deployment', description: 'A deployment, with the current states of its nodes' });
 
 const deployedSchema = z
   .object({
     chain: documented(chainSchema as unknown as z.ZodType<ChainView>, 'The chain'),
-    deployment: documented(deploymentSchema, 'What was deployed'),
+    deployment: documented(deploymentSchema, 'The deployment'),
   })
   .meta({ id: 'DeployedL4Chain', description: 'The chain and its deployment' });
 
@@ -79,10 +79,10 @@ const listedDeployment: z.ZodType<ListedDeployment> = z
     ...fields,
     definition: documented(
       (definitionSchema as unknown as z.ZodType<ChainDefinition>).optional(),
-      'What was deployed, if it is asked for',
+      'The deployed definition, with `definition=true`',
     ),
   })
-  .meta({ id: 'ListedDeployment', description: 'A deployment in the list of those of a chain' });
+  .meta({ id: 'ListedDeployment', description: 'A deployment in a list' });
 
 const deploymentsSchema = z
   .object({ items: documented(z.array(listedDeployment), 'Newest first') })
@@ -91,8 +91,8 @@ const deploymentsSchema = z
 const deployQuery = query({
   wait: oneOf(['applied'])
     .optional()
-    .meta({ description: 'Answer when every connected node has applied or rejected; too many at a time are a 429' }),
-  timeout_ms: queryInteger(0, limits.rest.deployWaitMaxMs, 'How long to wait at most; means nothing without `wait`')
+    .meta({ description: 'Answer when every connected node has applied or rejected; a 429 if too many requests wait' }),
+  timeout_ms: queryInteger(0, limits.rest.deployWaitMaxMs, 'How long to wait at most; ignored without `wait`')
     .optional()
     .meta({ default: limits.rest.deployWaitDefaultMs }),
 });
@@ -101,7 +101,7 @@ const tags = ['l4-chains'] as const;
 
 export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
   const stopping = new AbortController();
-  // A waiting deploy must not delay the shutdown: it is answered with the states as they are.
+  // A waiting deploy must not delay the shutdown: it is answered with the current states.
   app.addHook('preClose', async () => stopping.abort());
 
   app.route({
@@ -110,18 +110,17 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'operator', takes: 'none', refuses: ['rate_limited'] },
     schema: {
       operationId: 'deployL4Chain',
-      summary: 'Make the definition the deployed one and push it',
+      summary: 'Deploy the current definition and push it',
       description:
-        'The nodes of the old and of the new definition get new snapshots. Without `wait`, the answer does not wait for agents. With `wait=applied` it comes when every connected node has applied or rejected, or at the timeout: always a 200, the states tell.',
+        'The nodes of the old and the new definition get new snapshots. With `wait=applied`, the answer comes when every connected node has applied or rejected, or at the timeout; it is always a 200 with the states of the nodes.',
       tags,
-      params: idParams,
       querystring: deployQuery,
       headers: deployHeaders,
       response: answers(deployedSchema),
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, 'L4 chain');
-      // A place first: without one, nothing is deployed.
+      // Without a place to wait in, nothing is deployed.
       const leave = request.query.wait === undefined ? undefined : deps.waitingDeploys.take(callerOf(request).userId);
       try {
         const outcome = await deps.commands.chains.deploy(commandContext(request), id, request.headers['if-match']);
@@ -150,12 +149,10 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: {
       operationId: 'listL4ChainDeployments',
-      summary: "The chain's deployments, newest first",
-      description: 'All deployments with the states of their nodes as they are now, not paged.',
+      summary: 'List the deployments of a chain, newest first',
+      description: 'All deployments with the current states of their nodes, not paged.',
       tags,
-      params: idParams,
-      querystring: query({ definition: queryBoolean('Whether each says what was deployed').optional() }),
-      headers: readHeaders,
+      querystring: query({ definition: queryBoolean('Whether to include the deployed definitions').optional() }),
       response: answers(deploymentsSchema),
     },
     handler: async (request) => {
@@ -188,7 +185,7 @@ function repeatedDeploy(
   return { chain, deployment: orNotFound(deploymentsOf(command)[0], 'deployment') };
 }
 
-/** Deployments with their nodes as they are now. */
+/** Deployments with the current states of their nodes. */
 export function viewsOf(deps: RestDeps, deployments: readonly Deployment[]): DeploymentView[] {
   return deployments.map((deployment) => {
     const chain = deps.fleet.chain(deployment.chain_id);
@@ -236,7 +233,7 @@ async function waitApplied(deps: RestDeps, deployment: Deployment, ms: number, s
   }
 }
 
-/** A wake-up that is not lost when it comes while nobody waits. */
+/** A wake-up that is kept when it comes while nothing waits. */
 function createBell(): { ring(): void; wait(ms: number): Promise<void> } {
   let rung = false;
   let wake: (() => void) | undefined;

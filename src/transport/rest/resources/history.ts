@@ -1,6 +1,6 @@
 /**
- * The history of a node, a chain or an upstream: what it carried in each five minutes of a day, or in each hour of 30 days.
- * Telemetry keeps it by the node that reported it; here it becomes one line. Implements decisions 360 and 363.
+ * The history of a node, a chain or an upstream: its traffic for each five minutes of a day, or each hour of 30 days. Joins the
+ * points of the nodes that reported it. Implements decisions 360 and 363.
  */
 import { z } from 'zod';
 import { liveDefinition, nodesOf } from '../../../domain/chain/chain.js';
@@ -25,46 +25,46 @@ const steps = {
 
 const historyQuery = query({
   from: instant.optional().meta({
-    description: 'Earliest time; the default is all that is kept: 24 hours of `5m`, 30 days of `1h`',
+    description: 'Earliest time; by default everything that is kept: 24 hours of `5m`, 30 days of `1h`',
     examples: [sample.time],
   }),
-  to: instant.optional().meta({ description: 'Before this time; the default is now', examples: [sample.later] }),
+  to: instant.optional().meta({ description: 'Latest time, exclusive; by default now', examples: [sample.later] }),
   step: z
     .enum(['5m', '1h'], { error: expected('5m or 1h') })
     .optional()
-    .meta({ description: 'How much time a point is about', default: '5m' }),
+    .meta({ description: 'Time span of a point', default: '5m' }),
 });
 type HistoryQuery = z.output<typeof historyQuery>;
 
 const counter = (what: string, example: number) => documented(z.int(), what, example);
 const point = z
   .object({
-    at: timeOf('When its time begins'),
+    at: timeOf('Start of its time span'),
     bytes_in: counter('Bytes from clients', 91_000),
     bytes_out: counter('Bytes to clients', 1_240_000),
-    sessions: counter('Sessions that began; of an upstream connections or requests', 41),
+    sessions: counter('New sessions; for an upstream, connections or requests', 41),
     errors: counter('Those that failed', 0),
     rtt_ms: documented(
       z.number().nullable(),
-      "Mean round trip in milliseconds: a node's slowest link, all links of a chain together, an upstream's slowest node; null where nothing was measured",
+      "Mean round trip in milliseconds: a node's slowest link, the sum over a chain's links, an upstream's slowest node; null where nothing was measured",
       12.5,
     ),
     online: documented(
       z.number(),
-      'Share of the time, 0 to 1, that the node was online; of a chain the lowest of its nodes, of an upstream the highest of those that dial it',
+      'Share of the time, 0 to 1, that the node was online; for a chain the lowest of its nodes, for an upstream the highest of those that dial it',
       1,
     ),
   })
-  .meta({ id: 'HistoryPoint', description: 'What was carried in one piece of time' });
+  .meta({ id: 'HistoryPoint', description: 'Traffic in one time span' });
 type HistoryPoint = z.output<typeof point>;
 
 const historySchema = z
   .object({
     recorded: documented(z.boolean(), 'False where history is off: `SVC_HISTORY=off`', true),
-    step: documented(z.enum(['5m', '1h']), 'How much time a point is about', '5m'),
-    points: documented(z.array(point), 'By time; the pieces of which nothing was reported are left out'),
+    step: documented(z.enum(['5m', '1h']), 'Time span of a point', '5m'),
+    points: documented(z.array(point), 'By time; time spans without a report are left out'),
   })
-  .meta({ id: 'History', description: 'What a node, a chain or an upstream carried over time' });
+  .meta({ id: 'History', description: 'Traffic of a node, a chain or an upstream over time' });
 
 /** How the points of several nodes become one. */
 interface Joined {
@@ -75,9 +75,9 @@ interface Joined {
 const schemaOf = <const T extends string>(operationId: T, whose: string, tag: string) =>
   ({
     operationId,
-    summary: `Get what ${whose} carried over time`,
+    summary: `Get the traffic of ${whose} over time`,
     description:
-      'Counted from the reports of agents: a new process of an agent begins at 0 and nothing is lost, also while the service restarts. The newest point still grows; where another instance counts it, it is shown up to six minutes later.',
+      'Counted from the reports of agents; restarts of agents and of the service lose nothing. The newest point still grows, and points that another instance counts show up to six minutes later.',
     tags: [tag],
     params: idParams,
     querystring: historyQuery,

@@ -1,6 +1,6 @@
 /**
- * L3 networks: nodes joined by tunnels that carry IP packets. `domain/l3-network/definition.ts` has the rules among the
- * fields of one network, and checks bodies here. Implements `docs/contract/rest.md#l3-networks-extension`.
+ * L3 networks: nodes joined by tunnels that carry IP packets. The rules of `domain/l3-network/definition.ts` also check bodies
+ * here. Implements `docs/contract/rest.md#l3-networks-extension`.
  */
 import { z } from 'zod';
 import type { PartialNetwork } from '../../../domain/l3-network/definition.js';
@@ -15,7 +15,7 @@ import { canonicalCidr, canonicalNetwork } from '../../../kernel/cidr.js';
 import type { JsonObject } from '../../../kernel/json.js';
 import { limits } from '../../../kernel/limits.js';
 import { answers, ok } from '../answers/envelope.js';
-import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { statusOf } from '../../../reports/status.js';
 import { nodeStatus } from '../fleet/node-status.js';
@@ -34,8 +34,6 @@ import {
   text,
   uuid,
 } from '../schemas/fields.js';
-import { readHeaders } from '../schemas/headers.js';
-import { noQuery } from '../schemas/query.js';
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
 import { ownFields, resourceSchema } from './resource-shape.js';
@@ -58,7 +56,7 @@ const about = {
   node_id: 'Node of the member',
   interface_name: 'Name of the TUN interface',
   addresses: 'Addresses of the interface, as CIDR',
-  routes: 'Networks that are reached through this member, as CIDR',
+  routes: 'Networks behind this member, as CIDR',
   features: 'Flags for the agent',
   listener_node_id: 'Member that listens',
   listen_addr: 'Address that it listens on',
@@ -80,7 +78,7 @@ const requestedMember = object({
   features: documented(distinct(text(1, limits.rest.stringChars), 0, 'feature').optional(), about.features, ['gso']),
 }).meta({ id: 'Member', description: 'A node in a network' });
 
-/** A member as it is stored and answered, but for a name of its interface: unset fields left out. */
+/** A member as it is stored, without unset fields; its interface may still lack a name. */
 function memberOf(requested: z.output<typeof requestedMember>): RequestedMember {
   const { node_id, interface_name, addresses, routes, features } = requested;
   return {
@@ -162,7 +160,7 @@ const shape: Shape<RequestedNetwork> = {
     response: z.array(memberSchema),
   },
   tunnels: {
-    about: 'Which member listens for which other',
+    about: 'Tunnels between its members',
     example: [
       {
         listener_node_id: sample.entryNode,
@@ -185,7 +183,7 @@ function checkDefinition(checked: PartialNetwork, ctx: z.core.$RefinementCtx): v
   }
 }
 
-/** The fields of a network in a document of the fleet, without what the service assigns. */
+/** The fields of a network in a document of the fleet, without assigned ones. */
 function networkInFile(state: object): JsonObject {
   const { network_id, members: joined, tunnels } = state as NetworkDefinition;
   return {
@@ -223,12 +221,12 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
     names: { one: 'L3Network', many: 'L3Networks' },
     summaries: {
       list: 'List L3 networks',
-      create: 'Create an L3 network; it is live at once where it is enabled',
+      create: 'Create an L3 network; it is live at once if it is enabled',
       get: 'Get an L3 network',
-      update: 'Change an L3 network, at once where it is enabled',
-      remove: 'Delete an L3 network, at once where it is enabled',
+      update: 'Change an L3 network, at once if it is enabled',
+      remove: 'Delete an L3 network, at once if it is enabled',
     },
-    details: { create: 'The service assigns `network_id`, and a `context_id` to each tunnel that gives none.' },
+    details: { create: 'The service assigns `network_id`, and a `context_id` to each tunnel without one.' },
     shape,
     check: checkDefinition,
     inFile: { fieldsOf: networkInFile },
@@ -252,9 +250,6 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'The nodes of an L3 network with their names and statuses',
       description: 'In the order of the members, not paged.',
       tags: ['l3-networks'],
-      params: idParams,
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(memberNodes),
     },
     handler: async (request) => {

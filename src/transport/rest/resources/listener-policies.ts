@@ -1,6 +1,6 @@
 /**
- * Listener policies: saved and deleted by their listener. They are shown in the port table (`ports.ts`). Fields are
- * camelCase, as in all endpoints of ports. Implements `docs/contract/rest.md#port-management`.
+ * Listener policies, saved and deleted by their listener; `ports.ts` shows them. Fields are camelCase, as on all endpoints of
+ * ports. Implements `docs/contract/rest.md#port-management`.
  */
 import { z } from 'zod';
 import type { PolicyKey, PolicyState } from '../../../domain/listener-policy/policy.js';
@@ -9,7 +9,7 @@ import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, nothing, ok } from '../answers/envelope.js';
 import { body, ip, list, listenIp, oneOf, port, uuid } from '../schemas/fields.js';
-import { conditionalHeaders, etag } from '../schemas/headers.js';
+import { etag } from '../schemas/headers.js';
 import { query, queryInteger } from '../schemas/query.js';
 import { documented } from '../schemas/documented.js';
 import { listenerOrder, version } from '../schemas/shared-schemas.js';
@@ -19,7 +19,10 @@ const saveBody = body({
   transport: documented(oneOf(policyTransports), 'QUIC listens on udp', 'tcp'),
   listenAddr: documented(listenIp, 'IP address, in any notation', '0.0.0.0'),
   listenPort: documented(port, 'Port', 443),
-  priorityOrder: documented(list(oneOf(priorityLabels)), 'In which order kinds of routes match', ['tls', 'reality']),
+  priorityOrder: documented(list(oneOf(priorityLabels)), 'The order in which kinds of routes match', [
+    'tls',
+    'reality',
+  ]),
 }).meta({ id: 'NewListenerPolicy', description: 'The order in which a listener matches' });
 
 const policySchema = z
@@ -27,7 +30,7 @@ const policySchema = z
     ...listenerOrder,
     version,
   })
-  .meta({ id: 'ListenerPolicy', description: 'The order in which a listener matches, as it is saved' });
+  .meta({ id: 'ListenerPolicy', description: 'The saved order in which a listener matches' });
 
 const keyOf = (named: {
   readonly nodeId: string;
@@ -62,12 +65,11 @@ export function listenerPolicyRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'operator', takes: 'json', sendsEtag: true, refuses: ['conflict'] },
     schema: {
       operationId: 'saveListenerPolicy',
-      summary: "Save a listener's policy; labels that are missing are added in the default order",
+      summary: "Save a listener's policy; missing labels are added in the default order",
       description:
         'Creates the policy of the listener or replaces it; always a 200. Labels are kept in their order, duplicates removed.',
       tags,
       querystring: query({}),
-      headers: conditionalHeaders,
       body: saveBody,
       response: answers(policySchema),
     },
@@ -75,9 +77,9 @@ export function listenerPolicyRoutes(app: RestApp, deps: RestDeps): void {
       const fields = { ...keyOf(request.body), priority_order: request.body.priorityOrder };
       const outcome = await deps.commands.policies.save(commandContext(request), request.headers['if-match'], fields);
       setCommandHeaders(reply, outcome);
-      // Only a POST can be a repeat.
+      // Only a POST can be repeated.
       if (outcome.kind !== 'done') throw new Error('a PUT was answered as a repeat');
-      // There is no GET of one policy that would send it.
+      // No GET of a single policy would send it.
       void reply.header('etag', etag(outcome.result.version));
       return ok(view(outcome.result));
     },
@@ -89,8 +91,8 @@ export function listenerPolicyRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'operator', takes: 'none', refuses: ['not_found', 'conflict'] },
     schema: {
       operationId: 'deleteListenerPolicy',
-      summary: "Delete a listener's policy; the default order holds again",
-      description: 'The listener is named by the query. A listener without a policy is a 404.',
+      summary: "Delete a listener's policy and return to the default order",
+      description: 'The query names the listener. A listener without a policy is a 404.',
       tags,
       querystring: query({
         nodeId: uuid.meta({ description: 'Node of the listener' }),
@@ -98,7 +100,6 @@ export function listenerPolicyRoutes(app: RestApp, deps: RestDeps): void {
         listenAddr: ip.meta({ description: 'Address of the listener, in any notation' }),
         listenPort: queryInteger(1, 65_535, 'Port of the listener'),
       }),
-      headers: conditionalHeaders,
       response: answers(nothing),
     },
     handler: async (request, reply) => {

@@ -1,7 +1,4 @@
-/**
- * Commands to a node's agent, sent with the answer to its next heartbeat, and what became of them.
- * Implements `docs/contract/rest.md#nodes`.
- */
+/** Commands to a node's agent, sent with the answer to its next heartbeat. Implements `docs/contract/rest.md#nodes`. */
 import { z } from 'zod';
 import type { AgentCommand } from '../../../domain/node/node.js';
 import { agentCommandNames } from '../../../domain/node/node.js';
@@ -12,9 +9,7 @@ import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { body, oneOf } from '../schemas/fields.js';
-import { postHeaders, readHeaders } from '../schemas/headers.js';
-import { idParams, orNotFound, pathId } from '../checks/path-id.js';
-import { noQuery } from '../schemas/query.js';
+import { orNotFound, pathId } from '../checks/path-id.js';
 import { documented, sample } from '../schemas/documented.js';
 import { idOf, time, timeOf } from '../schemas/shared-schemas.js';
 
@@ -23,7 +18,7 @@ const queued = z
     id: idOf('Id of the command', sample.command),
     command: documented(z.enum(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG'),
     state: documented(z.literal('queued'), 'It waits for the next heartbeat'),
-    expires_at: timeOf('When it is given up', sample.later),
+    expires_at: timeOf('When it expires', sample.later),
   })
   .meta({ id: 'AgentCommand', description: 'A command that waits for its agent' });
 
@@ -35,15 +30,15 @@ const listed = z
     command: documented(z.enum(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG'),
     state: documented(
       z.enum(states),
-      'It waits for the next heartbeat, went to the agent, or was given up before that',
+      'It waits for the next heartbeat, was delivered to the agent, or expired before that',
       'delivered',
     ),
     queued_at: timeOf('When it was queued'),
-    delivered_at: documented(time.nullable(), 'When it went to the agent; null if it did not', sample.later),
-    expires_at: timeOf('When it is given up', sample.later),
+    delivered_at: documented(time.nullable(), 'When it was delivered; null if it was not', sample.later),
+    expires_at: timeOf('When it expires', sample.later),
     actor: actorSchema,
   })
-  .meta({ id: 'ListedAgentCommand', description: 'A command to an agent, and what became of it' });
+  .meta({ id: 'ListedAgentCommand', description: 'A command to an agent, with its state' });
 
 const newCommand = body({
   command: documented(oneOf(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG'),
@@ -57,11 +52,8 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
     schema: {
       operationId: 'listNodeCommands',
       summary: `List the last ${limits.rest.nodeCommands} commands to the agent, newest first`,
-      description: 'Each with what became of it: whether it waits, went to the agent, or was given up.',
+      description: 'Each with its state: queued, delivered or expired.',
       tags: ['nodes'],
-      params: idParams,
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(
         z
           .object({ items: documented(z.array(listed), 'Newest first') })
@@ -90,9 +82,6 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'Queue a command for the agent; it expires after ten minutes',
       description: 'The agent gets the command with the answer to its next heartbeat.',
       tags: ['nodes'],
-      params: idParams,
-      querystring: noQuery,
-      headers: postHeaders,
       body: newCommand,
       response: answers(queued),
     },
@@ -112,7 +101,7 @@ function stateOf({ expires_at }: AgentCommand, deliveredAt: string | null, now: 
   return expires_at > now ? 'queued' : 'expired';
 }
 
-/** The agent command that an earlier use of the idempotency key queued. Once newer ones have pushed it out, it is a 404. */
+/** The command that an earlier use of the idempotency key queued; a 404 when newer ones have displaced it. */
 async function queuedBefore(deps: RestDeps, nodeId: string, id: string): Promise<AgentCommand> {
   const node = orNotFound(deps.fleet.node(nodeId), 'node');
   return orNotFound(

@@ -1,7 +1,4 @@
-/**
- * A node's snapshot over REST: refresh it, read it as it is now or as it was at an earlier generation. Implements
- * `docs/contract/rest.md#nodes`.
- */
+/** A node's snapshot: refresh it, read it, or read an earlier one. Implements `docs/contract/rest.md#nodes`. */
 import { z } from 'zod';
 import { sleep } from '../../../kernel/background.js';
 import type { SnapshotJson } from '../../../delivery/port.js';
@@ -9,10 +6,9 @@ import { ServiceError } from '../../../kernel/errors.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
-import { postHeaders, readHeaders } from '../schemas/headers.js';
-import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { orNotFound, pathId } from '../checks/path-id.js';
 import { pushFacts } from './node-view.js';
-import { noQuery, query, queryInteger } from '../schemas/query.js';
+import { query, queryInteger } from '../schemas/query.js';
 import { documented, sample } from '../schemas/documented.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
@@ -31,7 +27,7 @@ const snapshotSchema = z
       node_config: { multiplex: false, multiplex_port: 0 },
     }),
   })
-  .meta({ id: 'NodeSnapshot', description: 'What the agent is to run' });
+  .meta({ id: 'NodeSnapshot', description: 'The configuration that the agent should run' });
 
 const refreshedSchema = z
   .object({
@@ -50,11 +46,8 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'refreshNodeConfig',
       summary: 'Give the node a new generation and push it',
       description:
-        'Compiles the node again under a new generation. `pushed` is true when the agent is connected and the snapshot was sent to it. Takes no rules: they follow from chains, routes, networks and settings.',
+        'Compiles the node again under a new generation. `pushed` is true if the snapshot was sent to a connected agent. The body has no rules: they follow from chains, routes, networks and settings.',
       tags,
-      params: idParams,
-      querystring: noQuery,
-      headers: postHeaders,
       response: answers(refreshedSchema),
     },
     handler: async (request, reply) => {
@@ -75,16 +68,14 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'getNodeConfig',
-      summary: "The node's snapshot as its agent gets it, now or at an earlier generation, secrets masked",
+      summary: "Get a node's snapshot, current or earlier, with secrets masked",
       description:
         'The snapshot as proto3 JSON with the names of the proto, every secret replaced by `***`. An earlier one is folded ' +
-        "again from the log and compiled by today's compiler.",
+        'from the log again and compiled by the current compiler.',
       tags,
-      params: idParams,
       querystring: query({
         generation: queryInteger(0, Number.MAX_SAFE_INTEGER, 'The newest snapshot up to this generation').optional(),
       }),
-      headers: readHeaders,
       response: answers(snapshotSchema),
     },
     handler: async (request) => {
@@ -103,17 +94,14 @@ async function snapshotOf(deps: RestDeps, id: string, wanted: number | undefined
   throw new ServiceError('not_found', `generation: the first one of this node is above ${wanted}`);
 }
 
-/**
- * True once the generation was sent to the node's live session; false without a session, where its agent does not read, or
- * when time is up.
- */
+/** True once the generation was sent to the node's session; false without a session, if its agent does not read, or in time. */
 async function isPushed(deps: RestDeps, id: string, generation: number): Promise<boolean> {
   const deadline = deps.clock.monotonic() + tuning.pushWaitMs;
   for (;;) {
     const presence = deps.reports.presence(id);
     if (presence === undefined) return false;
     if ((pushFacts(deps, id, presence)?.generation ?? 0) >= generation) return true;
-    // An agent that reads takes a snapshot at once; the rest of the time is for snapshots that many changes make late.
+    // An agent that reads takes a snapshot at once. The rest of the time is for snapshots that many changes delay.
     if (deps.delivery.unsentMs(id) > tuning.takenWithinMs || deps.clock.monotonic() >= deadline) return false;
     await sleep(tuning.pushPollMs);
   }

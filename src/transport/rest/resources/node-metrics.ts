@@ -1,17 +1,15 @@
 /**
- * What agents report in their metrics: of a node all, of an upstream how the nodes that dial it see it. Implements
+ * Metrics that agents report: those of a node, and the health of an upstream as the nodes that dial it see it. Implements
  * `docs/contract/rest.md#nodes` and `docs/contract/rest.md#l4-upstreams`.
  */
 import { z } from 'zod';
 import { compareText } from '../../../kernel/compare-text.js';
 import type { MetricsFacts } from '../../../reports/port.js';
 import { answers, ok } from '../answers/envelope.js';
-import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { diallersOf } from '../../../reports/status.js';
 import { documented, sample } from '../schemas/documented.js';
-import { readHeaders } from '../schemas/headers.js';
-import { noQuery } from '../schemas/query.js';
 import { nodeId, time } from '../schemas/shared-schemas.js';
 
 const counter = (what: string, example: number) => documented(z.int(), what, example);
@@ -19,7 +17,7 @@ const measured = (what: string, example: number) => documented(z.number(), what,
 
 const connections = z
   .object({
-    active: counter('Open at that moment', 12),
+    active: counter('Open at the time of the report', 12),
     accepted: counter('Accepted since the agent started', 4_071),
     closed: counter('Closed since', 4_059),
     failed: counter('Failed since', 3),
@@ -83,18 +81,18 @@ const gateway = z
 const nodeMetrics = z
   .object({
     reported_at: documented(time.nullable(), 'When the report came; null before one', sample.later),
-    connections: documented(connections.nullable(), 'Of its connections'),
-    bandwidth: documented(bandwidth.nullable(), 'Of bytes'),
-    gateway: documented(gateway.nullable(), 'Of requests and upstreams'),
+    connections: documented(connections.nullable(), 'Its connections'),
+    bandwidth: documented(bandwidth.nullable(), 'Bytes that it moved'),
+    gateway: documented(gateway.nullable(), 'Its requests and upstreams'),
   })
-  .meta({ id: 'NodeMetrics', description: 'The last metrics of an agent; null what it has not reported' });
+  .meta({ id: 'NodeMetrics', description: 'The last metrics of an agent; fields that it has not reported are null' });
 
 const health = z
   .object({
     node_id: nodeId,
     node_name: documented(z.string(), 'Its name', 'exit-1'),
     healthy: documented(z.boolean().nullable(), 'Whether it reaches the upstream; null before a report', true),
-    since: documented(time.nullable(), 'When the report came that changed it; null before a report', sample.later),
+    since: documented(time.nullable(), 'Since when; null before a report', sample.later),
     requests: documented(z.int().nullable(), 'Connections or requests to it', 4_071),
     errors: documented(z.int().nullable(), 'Those that failed', 3),
     latency_p99_ms: documented(z.number().nullable(), 'Of the interval of the report, in milliseconds', 18.4),
@@ -109,11 +107,8 @@ export function nodeMetricsRoutes(app: RestApp, deps: RestDeps): void {
     schema: {
       operationId: 'getNodeMetrics',
       summary: 'Get the last metrics that the agent reported',
-      description: 'Counters are as that agent process reported them: a new process begins at 0.',
+      description: 'Counters start at 0 with each process of the agent.',
       tags: ['nodes'],
-      params: idParams,
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(nodeMetrics),
     },
     handler: async (request) => {
@@ -138,16 +133,13 @@ export function upstreamHealthRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'getL4UpstreamHealth',
-      summary: 'Get how the nodes that dial an L4 upstream report it',
-      description: 'One item for each node with the last hop of a chain that is deployed with it, by name.',
+      summary: 'Get the health of an L4 upstream as the nodes that dial it report it',
+      description: 'One item for each node with the last hop of a chain that is deployed to it, by name.',
       tags: ['l4-upstreams'],
-      params: idParams,
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(
         z
           .object({ items: documented(z.array(health), 'The nodes, by name') })
-          .meta({ id: 'UpstreamHealths', description: 'One for each node' }),
+          .meta({ id: 'UpstreamHealths', description: 'The health of an upstream, by node' }),
       ),
     },
     handler: async (request) => {

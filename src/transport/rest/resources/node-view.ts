@@ -1,6 +1,6 @@
 /**
- * A node as answers show it: definition, agent facts, telemetry, presence and generation in one. The routes are in
- * `nodes.ts`. Implements `docs/contract/rest.md#nodes`.
+ * A node in answers: its definition with the reports and the session of its agent. The routes are in `nodes.ts`. Implements
+ * `docs/contract/rest.md#nodes`.
  */
 import { z } from 'zod';
 import type { NodeDefinition, NodeState } from '../../../domain/node/node.js';
@@ -58,8 +58,8 @@ const derived = {
     true,
   ),
   multiplex_port: documented(z.int().nullable(), 'On which port', 7443),
-  reported_multiplex: documented(z.boolean().nullable(), 'What the agent said of it when it connected', true),
-  reported_multiplex_port: documented(z.int().nullable(), 'What the agent said of the port', 7443),
+  reported_multiplex: documented(z.boolean().nullable(), 'Value that the agent reported when it connected', true),
+  reported_multiplex_port: documented(z.int().nullable(), 'Port that the agent reported when it connected', 7443),
   duplicate_agent: documented(z.boolean(), 'Two agents take turns with the PSK of this node', false),
   version_conflict_at: documented(
     time.nullable(),
@@ -77,26 +77,26 @@ const derived = {
   generation: documented(z.int().nullable(), 'The newest compiled for the node, rejected or not', 42),
   applied_generation: documented(
     z.int().nullable(),
-    'The last that the agent has applied, whatever it rejected since',
+    'The last generation that the agent applied, whatever it rejected since',
     42,
   ),
   apply: z
     .object({
       state: documented(z.enum(applyStates), 'How far the node is with its generation', 'applied'),
-      generation: documented(z.int().nullable(), 'The generation that the state is about', 42),
+      generation: documented(z.int().nullable(), 'The generation of the state', 42),
       at: documented(time.nullable(), 'Since when', sample.later),
       errors: applyErrors,
     })
     .meta({ id: 'NodeApply', description: 'How far the node is with its newest generation' }),
   listeners: shownListeners,
-  // Nothing holds a node back or reads features from a hello in this release.
+  // This release has neither rollouts nor features of agents.
   held_by: documented(z.string().nullable(), 'The rollout that holds the node back; always null in this release', null),
-  features: documented(z.array(z.string()), 'What the agent says that it can do; always empty in this release', []),
+  features: documented(z.array(z.string()), 'Features of the agent; always empty in this release', []),
 };
 
 export const nodeSchema = resourceSchema(
   'Node',
-  'A gateway node, with what its agent last reported',
+  'A gateway node, with the last reports of its agent',
   nodeShape,
   derived,
 );
@@ -119,7 +119,7 @@ export function nodeView(deps: RestDeps, node: NodeState): NodeView {
   const generation = deps.fleet.generation(node.id) ?? null;
   const apply = applyState(generation, agent, pushFacts(deps, node.id, presence));
   const { multiplex, multiplex_port } = effectiveMultiplex(deps.fleet.settings(), node.id);
-  // One literal without spreads: putting an object of this many fields together from parts costs ten times as much.
+  // One literal, because spreads make an object of this size ten times as slowly.
   return {
     id: node.id,
     name: node.name,

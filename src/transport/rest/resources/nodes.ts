@@ -1,7 +1,6 @@
 /**
- * The routes of nodes: list with filters, create with a PSK, update, delete, a new PSK. How a node is shown is in
- * `node-view.ts`, its snapshot in `node-config.ts`, its agent's commands in `node-commands.ts`.
- * Implements `docs/contract/rest.md#nodes`.
+ * The routes of nodes, and their filters. `node-view.ts` shows a node; `node-config.ts` has its snapshot, `node-commands.ts` the
+ * commands to its agent. Implements `docs/contract/rest.md#nodes`.
  */
 import { z } from 'zod';
 import type { CommandOutcome } from '../../../commands/port.js';
@@ -15,13 +14,12 @@ import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { boolean, canonical, list, oneOf } from '../schemas/fields.js';
-import { postHeaders, readHeaders } from '../schemas/headers.js';
-import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { orNotFound, pathId } from '../checks/path-id.js';
 import type { ApplyState } from '../../../reports/apply-state.js';
 import { applyState, applyStates } from '../../../reports/apply-state.js';
 import { nodeSchema, nodeShape, nodeView, pskFingerprint, pushFacts } from './node-view.js';
 import type { NodeView } from './node-view.js';
-import { noQuery, sorting } from '../schemas/query.js';
+import { sorting } from '../schemas/query.js';
 import { resourceRoutes } from './resource-routes.js';
 import { documented } from '../schemas/documented.js';
 import { nodeId, referrer } from '../schemas/shared-schemas.js';
@@ -33,17 +31,17 @@ const label = canonical('key:value or key', (value) =>
 const filters = {
   status: oneOf(nodeStatuses).optional().meta({ description: 'Only nodes with this status' }),
   apply: oneOf(applyStates).optional().meta({
-    description: 'Only nodes in this state of their newest generation',
+    description: 'Only nodes whose newest generation is in this state',
   }),
   listeners: oneOf(['missing'] as const)
     .optional()
-    .meta({ description: 'Only nodes whose `listeners` has a failed one' }),
+    .meta({ description: 'Only nodes with a failed listener' }),
   label: z
     .preprocess((value) => (typeof value === 'string' ? [value] : value), list(label, 1, limits.rest.labels))
     .optional()
     .meta({ description: 'Only nodes with all of these labels, each `key:value` or `key`', examples: [['region:eu']] }),
   sort: sorting('last_seen_at', '-last_seen_at').optional().meta({
-    description: 'Order of the items, with `-` backwards; then by id. Nodes that were never seen come last, either way',
+    description: 'Order of the items, then by id; `-` reverses it. Nodes that were never seen always come last',
     default: 'name',
   }),
 };
@@ -51,7 +49,7 @@ type Filters = z.output<z.ZodObject<typeof filters>>;
 
 const controlPsk = documented(
   z.string().nullable(),
-  "The secret of the node's agent, shown this once; null in the answer of a repeat, or if none was issued",
+  "The secret of the node's agent, shown only once; null for a repeat, or if none was issued",
   'svcpsk1_…',
 );
 
@@ -62,13 +60,13 @@ type CreatedNodeView = NodeView & { readonly control_psk: string | null };
 
 const referrersSchema = z
   .object({ items: documented(z.array(referrer), 'By type, name and id') })
-  .meta({ description: 'What names the node' });
+  .meta({ description: 'The resources that use the node' });
 
 const pskSchema = z
   .object({
     node_id: nodeId,
     control_psk: controlPsk,
-    psk_fingerprint: documented(z.string().nullable(), 'Of the new PSK', pskFingerprint),
+    psk_fingerprint: documented(z.string().nullable(), 'Fingerprint of the new PSK', pskFingerprint),
     sessions_ended: documented(z.boolean(), 'Whether all sessions of the old PSK have ended on every instance', true),
   })
   .meta({ id: 'NodePsk', description: 'The new PSK' });
@@ -89,16 +87,16 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     names: { one: 'Node', many: 'Nodes' },
     summaries: {
       list: 'List nodes',
-      create: 'Create a node; its PSK is shown this once',
+      create: 'Create a node; its PSK is shown only once',
       get: 'Get a node',
       update: 'Change a node',
       remove: 'Delete a node and end its session',
     },
     details: {
-      list: 'A `label` is `key:value`, or `key` for any value; with several, all must hold. The first `:` separates them.',
+      list: 'A `label` is `key:value`, split at the first `:`, or `key` for any value. A node must match all of them.',
       create:
-        "`control_psk` is the secret of the node's agent, shown in this answer and never again: a repeat has null. With `issue_psk: false` there is none before POST /api/nodes/{id}/psk.",
-      remove: 'A chain, route or L3 network that names the node uses it, enabled or not. Its session ends at once.',
+        "`control_psk` is the secret of the node's agent. Only this answer shows it; a repeat has null. With `issue_psk: false`, POST /api/nodes/{id}/psk issues the first one.",
+      remove: 'Chains, routes and L3 networks that name the node use it, enabled or not. Its session ends at once.',
     },
     shape: nodeShape,
     schema: nodeSchema,
@@ -148,13 +146,10 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listReferrersOfNode',
-      summary: 'What runs on a node: the chains, routes and L3 networks that name it',
+      summary: 'List the chains, routes and L3 networks that use a node',
       description:
-        'In their current or deployed definition, enabled or not. While there is one, the node cannot be deleted.',
+        'Those that name it in their current or deployed definition, enabled or not. They keep the node from being deleted.',
       tags: ['nodes'],
-      params: idParams,
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(referrersSchema),
     },
     handler: (request) => {
@@ -169,13 +164,10 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'operator', takes: 'none' },
     schema: {
       operationId: 'resetNodePsk',
-      summary: 'Replace the PSK; it is shown this once, and sessions of the old one end',
+      summary: 'Replace the PSK, which is shown only once, and end sessions with the old one',
       description:
-        'The old PSK stops working and its sessions end before the answer is sent, on every live instance; `sessions_ended` is false if that took longer than two seconds. The answer of a repeat has `control_psk: null`.',
+        'The old PSK and its sessions end on every live instance before the answer; `sessions_ended` is false if that took longer than two seconds. A repeat has `control_psk: null`.',
       tags: ['nodes'],
-      params: idParams,
-      querystring: noQuery,
-      headers: postHeaders,
       response: answers(pskSchema),
     },
     handler: async (request, reply) => {
@@ -209,7 +201,7 @@ function labelFilter(label: string): NodeFilter {
 
 const everyItem = { page: 1, pageSize: Number.MAX_SAFE_INTEGER } as const;
 
-/** The nodes in a state of their newest generation. */
+/** The nodes whose newest generation is in a state. */
 function inState(deps: RestDeps, nodes: readonly NodeState[], state: ApplyState['state']): readonly NodeState[] {
   return nodes.filter(({ id }) => {
     const push = pushFacts(deps, id, deps.reports.presence(id));
@@ -225,7 +217,7 @@ function missingListeners({ fleet, reports, agentFacts }: RestDeps, nodes: reado
   });
 }
 
-/** In the order of their last signs of life, those without one last. */
+/** Sorted by when they were last seen; those that were never seen come last. */
 function sortedBySeen({ reports }: RestDeps, nodes: readonly NodeState[], sign: 1 | -1): readonly NodeState[] {
   const seen = new Map(nodes.map(({ id }) => [id, reports.vitals(id).last_seen_at ?? '']));
   return nodes.toSorted((a, b) => {

@@ -1,7 +1,6 @@
 /**
- * The routes that every resource has: list, create, get, update, delete, with their headers, statuses and order of
- * checks. Whatever is special about a resource stands in its own file, which calls this one. Implements
- * `docs/contract/rest.md#envelope`, `docs/contract/rest.md#errors` and `docs/contract/rest.md#consistency`.
+ * The routes that every resource has: list, create, get, update, delete. The file of a resource calls this one and adds what is
+ * special about it. Implements `docs/contract/rest.md#envelope`, `#errors` and `#consistency`.
  */
 import type { z } from 'zod';
 import type { CommandContext, CommandOutcome } from '../../../commands/port.js';
@@ -12,9 +11,9 @@ import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp } from '../deps.js';
 import type { Access } from '../request-state.js';
 import { answers, created, nothing, ok, pageOf } from '../answers/envelope.js';
-import { conditionalHeaders, etag, postHeaders, readHeaders } from '../schemas/headers.js';
-import { idParams, orNotFound, pathId } from '../checks/path-id.js';
-import { listQuery, listing, noQuery, query } from '../schemas/query.js';
+import { etag } from '../schemas/headers.js';
+import { orNotFound, pathId } from '../checks/path-id.js';
+import { listQuery, listing, query } from '../schemas/query.js';
 import type { CheckedBody, Schemas, Shape } from './resource-shape.js';
 import { createBody, definitionReader, fileBody, ownFields, updateBody } from './resource-shape.js';
 import type { FieldsInFile, RouteConfig } from '../route-declaration.js';
@@ -25,7 +24,7 @@ interface Addressable {
   readonly managed_by?: string | null | undefined;
 }
 
-/** Only resources that a set owns say so. */
+/** A state has `managed_by` only when a set owns the resource. */
 const shown = <V extends Addressable>(view: V): V =>
   view.managed_by === undefined ? { ...view, managed_by: null } : view;
 
@@ -41,12 +40,12 @@ export type CheckedFilters = { readonly [name: string]: unknown };
 export interface ResourceRoutes<D, State, View extends Addressable, Created = State> {
   /** `/api/l4-upstreams`. */
   readonly path: string;
-  /** What sentences call one: `L4 upstream`. */
+  /** Its name in sentences: `L4 upstream`. */
   readonly what: string;
   readonly tag: string;
-  /** Reading too. */
+  /** Only admins may read and change it. */
   readonly adminsOnly?: boolean;
-  /** What operations and schemas call one and several: `L4Upstream`, `L4Upstreams`. */
+  /** Its names in operations and schemas: `L4Upstream`, `L4Upstreams`. */
   readonly names: { readonly one: string; readonly many: string };
   readonly summaries: {
     readonly list: string;
@@ -55,14 +54,14 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
     readonly update: string;
     readonly remove: string;
   };
-  /** Notes on single operations, beside those that hold for every resource. */
+  /** Notes on single operations, added to those of every resource. */
   readonly details?: { readonly [operation in keyof ResourceRoutes<D, State, View, Created>['summaries']]?: string };
   readonly shape: Shape<D>;
-  /** The bodies, when they do not follow from the shape. */
+  /** Set when the bodies do not follow from the shape. */
   readonly bodies?: { readonly create: z.ZodType; readonly update: z.ZodType };
-  /** Checks that the schemas of single fields cannot make; applied to the bodies that follow from the shape. */
+  /** Checks fields against one another, in the bodies that follow from the shape. */
   readonly check?: (checked: CheckedBody, ctx: z.core.$RefinementCtx) => void;
-  /** The schema of an answer. */
+
   readonly schema: z.ZodType;
   /** Fields of a create that are not part of the definition. */
   readonly createExtra?: Schemas;
@@ -70,7 +69,7 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
   readonly createdSchema?: z.ZodType;
   /** The schema of an update's answer, when it differs from `schema`. */
   readonly updatedSchema?: z.ZodType;
-  /** Filters of the list beside those that every list has. */
+  /** Further filters of the list. */
   readonly filters?: Schemas;
 
   list(paged: ListQuery, filters: CheckedFilters): ListOf<View> | Promise<ListOf<View>>;
@@ -83,25 +82,23 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
     changes: PartialUpdate<D>,
   ): Promise<CommandOutcome<State>>;
   remove(context: CommandContext, id: string, ifMatch: IfMatch): Promise<CommandOutcome<void>>;
-  /**
-   * Called after the answer's headers are set, so a failure here still tells the caller that the command was written.
-   */
+  /** Called when the headers are set: a failure here still tells the caller that the command was written. */
   view(state: State): View | Promise<View>;
   createdView(created: Created): View | Promise<View>;
-  /** How a document of the fleet says what one should be, when that does not follow from the shape. */
+  /** Its form in documents of the fleet, when that does not follow from the shape. */
   readonly inFile?: { readonly body?: z.ZodType; readonly fieldsOf?: FieldsInFile };
-  /** Fields that the repeat of a create sets in the resource as it is now: one-time secrets, to null. */
+  /** Fields of a repeated create that replace those of the current resource: one-time secrets become null. */
   readonly repeated?: { readonly [field: string]: unknown };
 }
 
 /** Notes that hold for every resource. */
 const rules = {
-  list: 'Paged. A value out of range, and a filter or a query parameter that does not exist, is a 400; a page past the end is empty.',
-  create: 'Answers with the whole resource, and with its path in `Location`.',
+  list: 'Paged. A value out of range or an unknown query parameter is a 400; a page past the end is empty.',
+  create: 'Answers with the whole resource and its path in `Location`.',
   get: 'The `ETag` is the version, for `If-Match`.',
   update:
-    'A field that is left out stays, null clears one that can be null. A change to what is there already is a 200 and leaves the version as it is.',
-  remove: 'What is still used by another resource is a 409 that names the user.',
+    'Omitted fields stay; null clears a field that can be null. A change that changes nothing is a 200 and keeps the version.',
+  remove: 'A resource that another one uses is a 409, which names the other one.',
 };
 
 type Guarded = { readonly adminsOnly?: boolean | undefined };
@@ -114,7 +111,7 @@ function sentences(rule: string, detail: string | undefined): string {
   return detail === undefined ? rule : `${rule} ${detail}`;
 }
 
-/** Resources for admins only are not in the file. */
+/** Documents of the fleet do not have resources that only admins may read. */
 function inFile<D>(
   routes: Pick<ResourceRoutes<D, never, never, never>, 'adminsOnly' | 'path' | 'shape' | 'check' | 'inFile'>,
 ): Pick<RouteConfig, 'inFile'> {
@@ -162,7 +159,6 @@ function routesOfAll<D, State, View extends Addressable, Created>(
       description: sentences(rules.list, details.list),
       tags,
       querystring: query({ ...listing, ...routes.filters }),
-      headers: readHeaders,
       response: answers(pageOf(routes.schema)),
     },
     handler: async (request) => {
@@ -181,8 +177,6 @@ function routesOfAll<D, State, View extends Addressable, Created>(
       summary: summaries.create,
       description: sentences(rules.create, details.create),
       tags,
-      querystring: noQuery,
-      headers: postHeaders,
       body:
         routes.bodies?.create ??
         createBody(shape, routes.createExtra)
@@ -224,9 +218,6 @@ function routesOfOne<D, State, View extends Addressable, Created>(
       summary: summaries.get,
       description: sentences(rules.get, details.get),
       tags,
-      params: idParams,
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(routes.schema),
     },
     handler: async (request, reply) => {
@@ -245,14 +236,11 @@ function routesOfOne<D, State, View extends Addressable, Created>(
       summary: summaries.update,
       description: sentences(rules.update, details.update),
       tags,
-      params: idParams,
-      querystring: noQuery,
-      headers: conditionalHeaders,
       body:
         routes.bodies?.update ??
         updateBody(shape)
           .superRefine(routes.check ?? acceptAll)
-          .meta({ id: `${names.one}Changes`, description: `${summaries.update}. What is left out stays` }),
+          .meta({ id: `${names.one}Changes`, description: `${summaries.update}. Omitted fields stay` }),
       response: answers(routes.updatedSchema ?? routes.schema),
     },
     handler: async (request, reply) => {
@@ -273,9 +261,6 @@ function routesOfOne<D, State, View extends Addressable, Created>(
       summary: summaries.remove,
       description: sentences(rules.remove, details.remove),
       tags,
-      params: idParams,
-      querystring: noQuery,
-      headers: conditionalHeaders,
       response: answers(nothing),
     },
     handler: async (request, reply) => {

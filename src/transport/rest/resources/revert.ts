@@ -16,8 +16,7 @@ import { auditChange, auditedResource, entryNoun, entrySchema, readableEntry } f
 import { commandBefore, commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
-import { postHeaders } from '../schemas/headers.js';
-import { idParams, pathId } from '../checks/path-id.js';
+import { pathId } from '../checks/path-id.js';
 import { query } from '../schemas/query.js';
 import { documented, sample } from '../schemas/documented.js';
 import { idOf } from '../schemas/shared-schemas.js';
@@ -51,12 +50,10 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'revertAuditEntry',
       summary: 'Revert an audit entry',
       description:
-        'Writes the inverse of what the entry did, as a new entry, which it answers. A 409 names each field that was changed since, ' +
-        'with the entry that changed it, or what else is in the way. With `dry_run=true` it answers what it would change.',
+        'Undoes the changes of the entry in a new entry, and answers with it. A 409 names each field that was changed since, with ' +
+        'the entry that changed it, and any other obstacle. With `dry_run=true` it answers with the changes and writes nothing.',
       tags: ['audit'],
-      params: idParams,
       querystring: dryRunQuery,
-      headers: postHeaders,
       response: answers(
         z.union([entrySchema, previewSchema]).meta({ description: 'The new entry, or what it would change' }),
       ),
@@ -83,7 +80,7 @@ async function commandOf(deps: RestDeps, request: FastifyRequest, id: string): P
   throw refused(entry.not_revertible_because ?? 'its events are gone');
 }
 
-/** @throws ServiceError `conflict` for an entry of a stream that has no reverts */
+/** @throws ServiceError `conflict` when the entry's stream has no reverts */
 function handlersOf({ commands }: RestDeps, command: RecordedCommand): RevertHandlers {
   switch (command.stream) {
     case streams.fleet:
@@ -100,7 +97,7 @@ function refused(because: string): ServiceError {
   return new ServiceError(code, message);
 }
 
-/** The new entry; a repeat gets its entry as it is now. */
+/** The new entry, or the current one for a repeat. */
 function entryOf(deps: RestDeps, outcome: CommandOutcome<{ readonly name: string | null }>): AuditEntry {
   if (outcome.kind === 'repeated') return writtenEntry(deps, commandBefore(outcome));
   const [first, ...rest] = outcome.events;

@@ -21,18 +21,16 @@ import {
   port,
   uuid,
 } from '../schemas/fields.js';
-import { readHeaders } from '../schemas/headers.js';
-import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { orNotFound, pathId } from '../checks/path-id.js';
 import { nodeStatus } from '../fleet/node-status.js';
 import { statusOf } from '../../../reports/status.js';
-import { noQuery } from '../schemas/query.js';
 import { resourceRoutes } from './resource-routes.js';
 import type { Shape } from './resource-shape.js';
 import { ownFields, resourceSchema } from './resource-shape.js';
 import { documented, sample } from '../schemas/documented.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 
-/** The characters of a path of RFC 3986, with every escape sequence whole. */
+/** The characters of a path (RFC 3986), with complete escape sequences. */
 const path = /^\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*$/;
 const pathPrefix = canonical('a path that starts with /, in the characters of a URL', (value) =>
   path.test(value) ? value : undefined,
@@ -66,13 +64,13 @@ function hopOf({ node_id, listen_addr, listen_port }: z.output<typeof requestedH
 const shape: Shape<RouteDefinition> = {
   name: { about: 'Name, unique among routes', example: 'shop', request: name, response: z.string() },
   host: {
-    about: 'Host of the requests that it takes: a name or an IP address',
+    about: 'Host that it matches: a name or an IP address',
     example: 'shop.example',
     request: host,
     response: z.string(),
   },
   path_prefix: {
-    about: 'Begin of the paths that it takes',
+    about: 'Path prefix that it matches',
     example: '/api',
     request: pathPrefix,
     response: z.string(),
@@ -111,7 +109,7 @@ const hopViews = z
             ),
             node_status: nodeStatus,
           })
-          .meta({ id: 'RouteHopView', description: 'A hop with its node, and where it leads' }),
+          .meta({ id: 'RouteHopView', description: 'A hop with its node and its next hop' }),
       ),
       'In the order of the route',
     ),
@@ -150,7 +148,7 @@ export function legacyRouteRoutes(app: RestApp, deps: RestDeps): void {
     schema: resourceSchema('Route', 'A legacy HTTP route', shape, { id: idOf('Id, a UUID', sample.route) }),
     ...queries,
     ...deps.commands.resources.route,
-    // Answered as it is stored.
+
     view: (route) => route,
     createdView: (route) => route,
   });
@@ -161,12 +159,9 @@ export function legacyRouteRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listRouteHops',
-      summary: 'The hops of a legacy route with their nodes, and where each leads',
+      summary: 'List the hops of a legacy route with their nodes and next hops',
       description: 'In the order of the hops, not paged.',
       tags: ['routes'],
-      params: idParams,
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(hopViews),
     },
     handler: async (request) => {

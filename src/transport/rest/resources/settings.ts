@@ -7,8 +7,7 @@ import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { body, boolean, integer, list, object, port, uuid } from '../schemas/fields.js';
-import { conditionalHeaders, etag, readHeaders } from '../schemas/headers.js';
-import { noQuery } from '../schemas/query.js';
+import { etag } from '../schemas/headers.js';
 import { documented } from '../schemas/documented.js';
 import { nodeId, version } from '../schemas/shared-schemas.js';
 
@@ -28,7 +27,7 @@ const override = object({
   node_id: documented(uuid, about.node_id),
   multiplex: documented(boolean().nullable(), `${about.override}; null removes the override`, true),
   multiplex_port: documented(port.nullable().optional(), about.override_port, 7444),
-}).meta({ id: 'NewMultiplexOverride', description: 'What one node does differently' });
+}).meta({ id: 'NewMultiplexOverride', description: 'The override of one node' });
 
 const seconds = (field: keyof typeof settingsRanges) => integer(settingsRanges[field].min, settingsRanges[field].max);
 
@@ -57,7 +56,7 @@ export const settingsBody = body({
       }
     }
   })
-  .meta({ id: 'ConnectivitySettingsChanges', description: 'Changes of the settings. What is left out stays' });
+  .meta({ id: 'ConnectivitySettingsChanges', description: 'Changes of the settings. Omitted fields stay' });
 
 const settings = z
   .object({
@@ -74,7 +73,7 @@ const settings = z
             multiplex: documented(z.boolean(), about.override, true),
             multiplex_port: documented(z.int().nullable(), about.override_port, 7444),
           })
-          .meta({ id: 'MultiplexOverride', description: 'What one node does differently' }),
+          .meta({ id: 'MultiplexOverride', description: 'The override of one node' }),
       ),
       'Overrides, one for each node that has any',
     ),
@@ -94,8 +93,6 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'Get the connectivity settings',
       description: 'The settings of all nodes, and the overrides of single nodes.',
       tags,
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(settings),
     },
     handler: async (_request, reply) => {
@@ -115,8 +112,6 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
       description:
         'A field that is left out stays. An entry of `nodes` sets the override of that node, one with `multiplex: null` removes it; the overrides of other nodes stay.',
       tags,
-      querystring: noQuery,
-      headers: conditionalHeaders,
       body: settingsBody,
       response: answers(settings),
     },
@@ -132,7 +127,7 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
   });
 }
 
-/** The schema of the answer leaves out what it does not name. */
+/** The schema of the answer drops other fields. */
 function view(state: SettingsState): z.output<typeof settings> {
   return { ...state, nodes: Object.entries(state.nodes).map(([node_id, node]) => ({ node_id, ...node })) };
 }

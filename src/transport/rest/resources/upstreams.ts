@@ -1,4 +1,4 @@
-/** L4 upstreams: where chains end. Implements `docs/contract/rest.md#l4-upstreams`. */
+/** L4 upstreams, the targets of chains. Implements `docs/contract/rest.md#l4-upstreams`. */
 import { z } from 'zod';
 import type { Referrer } from '../../../domain/fleet/referrers.js';
 import { upstreamStatuses } from '../../../domain/upstream/health.js';
@@ -36,7 +36,7 @@ const shape: Shape<UpstreamDefinition> = {
     only: 'create',
   },
   endpoint: {
-    about: 'Where chains end: `host:port`, with an IPv6 address in brackets',
+    about: 'Address: `host:port`, with an IPv6 address in brackets',
     example: 'app.example:8443',
     request: endpoint,
     response: z.string(),
@@ -64,14 +64,14 @@ const shape: Shape<UpstreamDefinition> = {
     only: 'update',
   },
   tls: {
-    about: 'TLS from the gateway to the upstream; null without',
+    about: 'TLS from the gateway to the upstream; null for none',
     example: { server_name: 'app.example', spki_pins_sha256: [sample.pin] },
     request: upstreamTls.nullable(),
     response: upstreamTlsSchema.nullable(),
     initial: null,
   },
   reality: {
-    about: 'The REALITY server that the upstream is; null when it is none. Never beside tls',
+    about: 'Set when the upstream is a REALITY server, else null; excludes tls',
     example: { outer: 'tcp', public_key: sample.publicKey, server_name: 'www.example', short_id: '0a1b2c3d' },
     request: upstreamReality.nullable(),
     response: upstreamRealitySchema.nullable(),
@@ -90,7 +90,7 @@ const upstreamSchema = resourceSchema('L4Upstream', 'Where L4 chains end', shape
     z.array(referrer),
     `The chains that name it, in the current or the deployed definition, disabled ones too: the first ${limits.rest.usersShown} by name`,
   ),
-  in_use_by_total: documented(z.int(), 'How many there are', 1),
+  in_use_by_total: documented(z.int(), 'Number of all resources that use it', 1),
 });
 
 const filters = {
@@ -121,7 +121,7 @@ export function upstreamRoutes(app: RestApp, deps: RestDeps): void {
       list: 'List L4 upstreams',
       create: 'Create an L4 upstream',
       get: 'Get an L4 upstream',
-      update: 'Change an L4 upstream; its name stays',
+      update: 'Change an L4 upstream, except its name',
       remove: 'Delete an L4 upstream that no chain uses',
     },
     details: {

@@ -1,7 +1,6 @@
 /**
- * Users: their fields, and the routes for admins to list, create and get them. A reset of the password is the only change
- * of another's account; one's own is in `auth.ts`. There is no route to delete or disable one. Implements
- * `docs/contract/rest.md#authentication-and-roles`.
+ * Users: their fields, and the routes for admins to list, create and get them, and to reset a password. `auth.ts` has the
+ * caller's own account. Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import { z } from 'zod';
 import type { NewToken } from '../../../commands/handlers-port.js';
@@ -14,9 +13,9 @@ import { answers, created, ok, pageOf } from '../answers/envelope.js';
 import { documented, sample } from '../schemas/documented.js';
 import { body, canonical, name, oneOf, text } from '../schemas/fields.js';
 import { aboutRole, idOf, role, timestamps } from '../schemas/shared-schemas.js';
-import { conditionalHeaders, etag, postHeaders, readHeaders } from '../schemas/headers.js';
-import { idParams, orNotFound, pathId } from '../checks/path-id.js';
-import { listQuery, listing, noQuery, query, sorting } from '../schemas/query.js';
+import { etag } from '../schemas/headers.js';
+import { orNotFound, pathId } from '../checks/path-id.js';
+import { listQuery, listing, query, sorting } from '../schemas/query.js';
 
 const { usernameChars, passwordChars } = limits.accounts;
 
@@ -54,13 +53,13 @@ export const profileFields = {
 };
 
 export const newPassword = text(passwordChars.min, passwordChars.max, normalPassword).meta({
-  description: `What it is to be, ${passwordChars.min} to ${passwordChars.max} characters`,
+  description: `The new password, ${passwordChars.min} to ${passwordChars.max} characters`,
   examples: ['correct horse battery'],
 });
 
-/** Any string: one that is not a valid password is a wrong one. */
+/** Any string: an invalid password is a wrong one. */
 export const knownPassword = text(0, limits.rest.stringChars).meta({
-  description: 'The password as it is now',
+  description: 'The current password',
   examples: ['correct horse battery'],
 });
 
@@ -77,11 +76,11 @@ const newUsername = canonical(
 
 const newRole = documented(oneOf(roles), aboutRole, 'operator');
 
-/** A token that was just signed, as answers show it. */
+/** A new token in answers. */
 export const tokenFields = {
   token: documented(
     z.string().optional(),
-    'Access token for `Authorization: Bearer <token>`; left out when it is in the cookie',
+    'Access token for `Authorization: Bearer <token>`; absent when the cookie has it',
     '<header>.<claims>.<signature>',
   ),
   token_type: documented(z.literal('Bearer'), 'How it is sent'),
@@ -92,7 +91,7 @@ export function tokenView({ token, expiresIn }: NewToken) {
   return { token, ...cookieView({ expiresIn }) };
 }
 
-/** The same of a token that the answer sets as a cookie. */
+/** The same for a token that is set as a cookie. */
 export function cookieView({ expiresIn }: Pick<NewToken, 'expiresIn'>) {
   return { token_type: 'Bearer' as const, expires_in: expiresIn };
 }
@@ -101,7 +100,7 @@ const path = '/api/auth/users';
 const what = 'user';
 const tags = ['auth'] as const;
 
-/** `name` as on every list, or the field that it is. */
+/** Users sort by `name` as on every list, or by the field's own name. */
 const userSorts = { username: 'name', '-username': '-name' } as const;
 
 const listQuerystring = query({
@@ -110,7 +109,7 @@ const listQuerystring = query({
     .transform((sort) => (sort === 'username' || sort === '-username' ? userSorts[sort] : sort))
     .optional()
     .meta({
-      description: 'Order of the items, with `-` backwards, then by id; `name` is the user name',
+      description: 'Order of the items, then by id; `-` reverses it; `name` is the user name',
       default: 'username',
     }),
   q: listing.q.meta({ description: 'Case-insensitive substring of the user name', examples: ['ada'] }),
@@ -123,7 +122,7 @@ const newUser = body({ username: newUsername, password: newPassword, role: newRo
 
 const reset = body({ new_password: newPassword }).meta({
   id: 'PasswordReset',
-  description: "What another user's password is to be",
+  description: 'The new password of another user',
 });
 
 export function userRoutes(app: RestApp, deps: RestDeps): void {
@@ -136,10 +135,9 @@ export function userRoutes(app: RestApp, deps: RestDeps): void {
     schema: {
       operationId: 'listUsers',
       summary: 'List users',
-      description: 'A page of a list; a page past the end is empty. Sorted by user name, unless asked otherwise.',
+      description: 'Paged; a page past the end is empty. Sorted by user name by default.',
       tags,
       querystring: listQuerystring,
-      headers: readHeaders,
       response: answers(pageOf(userSchema)),
     },
     handler: async (request) => {
@@ -157,10 +155,8 @@ export function userRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'createUser',
       summary: 'Create a user',
       description:
-        'The user name is lowered first and must be unique. With an Idempotency-Key, a repeat answers with the user as it now is.',
+        'The user name is converted to lower case and must be unique. With an Idempotency-Key, a repeat answers with the current user.',
       tags,
-      querystring: noQuery,
-      headers: postHeaders,
       body: newUser,
       response: created(userSchema),
     },
@@ -181,9 +177,6 @@ export function userRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'Get a user',
       description: 'Its version is the `ETag`.',
       tags,
-      params: idParams,
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(userSchema),
     },
     handler: async (request, reply) => {
@@ -206,11 +199,8 @@ export function userRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'resetPassword',
       summary: "Reset a user's password",
       description:
-        'Ends every token of the user at once, API tokens too, so that somebody who leaves is shut out. One does not reset the own password: that is a 403.',
+        "Ends all tokens of the user at once, including API tokens. The caller's own password cannot be reset here: that is a 403.",
       tags,
-      params: idParams,
-      querystring: noQuery,
-      headers: conditionalHeaders,
       body: reset,
       response: answers(userSchema),
     },

@@ -1,7 +1,4 @@
-/**
- * Webhooks: list, create, get, update and delete, and resume, ping and deliveries. All of it is for admins.
- * Implements `docs/contract/automation.md#webhooks`.
- */
+/** The routes of webhooks, for admins only. Implements `docs/contract/automation.md#webhooks`. */
 import { z } from 'zod';
 import type { NewWebhook, WebhookChanges } from '../../../commands/handlers-port.js';
 import { auditedTypes } from '../../../domain/audit/describe.js';
@@ -13,12 +10,10 @@ import { literalIn } from '../../../webhooks/addresses.js';
 import type { Delivery, WebhookProgress } from '../../../webhooks/port.js';
 import { answers, ok } from '../answers/envelope.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
-import { idParams, orNotFound, pathId } from '../checks/path-id.js';
+import { orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { documented, sample } from '../schemas/documented.js';
 import { body, boolean, distinct, formedText, list, name, object, oneOf, text } from '../schemas/fields.js';
-import { postHeaders, readHeaders } from '../schemas/headers.js';
-import { noQuery } from '../schemas/query.js';
 import { idOf, timeOf, timestamps } from '../schemas/shared-schemas.js';
 import { resourceRoutes } from './resource-routes.js';
 
@@ -30,12 +25,12 @@ const what = 'webhook';
 const about = {
   name: 'Name, unique among webhooks',
   url: 'Where items are sent: https or http, without credentials',
-  types: 'Types of the items of the event feed that are sent',
-  filters: 'Filters of the event feed, as lists; an absent one lets everything through',
-  enabled: 'Whether it delivers; when it is enabled again, it goes on where it was',
+  types: 'Types of items that are sent',
+  filters: 'Filters of the event feed, as lists; an absent one passes everything',
+  enabled: 'Whether it delivers; it continues where it was when it is enabled again',
 };
 
-/** @param mayDial judges addresses; names are judged when they are dialled */
+/** @param mayDial checks literal addresses; names are checked when they are dialled */
 function urlSchema(mayDial: (address: string) => boolean) {
   return formedText('a URL')
     .transform((sent, ctx) => {
@@ -50,7 +45,7 @@ function urlSchema(mayDial: (address: string) => boolean) {
       url.hash = '';
       const host = literalIn(url);
       if (host !== undefined && !mayDial(host))
-        return refuse(`expected a public address, or one that SVC_WEBHOOK_ALLOW has; ${host} is neither`);
+        return refuse(`expected a public address, or one in SVC_WEBHOOK_ALLOW; ${host} is neither`);
       const plain = url.pathname === '/' && url.search === '' && !sent.replace(/#.*$/s, '').endsWith('/');
       return plain ? url.href.slice(0, -1) : url.href;
     })
@@ -69,8 +64,8 @@ const filters = object({
     'node',
   ),
   resource_id: filterValue(filterText, 'Only about these resources', sample.chain),
-  node_id: filterValue(filterText, 'Only what touched or comes from these nodes', sample.entryNode),
-  actor: filterValue(filterText, 'Only commands of these actors, id or user name', 'admin'),
+  node_id: filterValue(filterText, 'Only items that concern these nodes', sample.entryNode),
+  actor: filterValue(filterText, 'Only commands of these actors, by id or user name', 'admin'),
 }).meta({ id: 'WebhookFilters', description: about.filters });
 
 const typesSchema = distinct(oneOf(webhookTypes), 1, 'type');
@@ -101,12 +96,12 @@ function bodiesOf(mayDial: (address: string) => boolean) {
     enabled: documented(boolean().optional(), about.enabled, true),
     rotate_secret: documented(
       boolean().optional(),
-      'With true, a new secret, which the answer shows once; the one before signs too for 24 hours',
+      'With true, creates a new secret, shown only in the answer; the former one also signs for 24 hours',
       true,
     ),
   }).meta({
     id: 'WebhookChanges',
-    description: 'Changes of a webhook. What is left out stays',
+    description: 'Changes of a webhook. Omitted fields stay',
     examples: [{ enabled: false }],
   });
   return { create, update };
@@ -117,14 +112,14 @@ const deliverySchema = z
   .object({
     at: timeOf('When it was sent'),
     type: documented(z.enum([...webhookTypes, 'ping']), 'Type of the item, or ping', 'command'),
-    cursor: documented(cursorText, 'Cursor of the item; null of a ping', null),
+    cursor: documented(cursorText, 'Cursor of the item; null for a ping', null),
     message_id: documented(z.string(), 'The header `webhook-id`', 'ping_01890a5d-ac96-774b-bcce-b302099a8057'),
     status: documented(z.int().nullable(), 'HTTP status of the answer; null when none came', 200),
-    duration_ms: documented(z.int(), 'Milliseconds until it was answered, or given up', 38),
-    attempt: documented(z.int(), 'Which try of this item it is, from 1 on', 1),
+    duration_ms: documented(z.int(), 'Milliseconds until the answer, or until it was given up', 38),
+    attempt: documented(z.int(), 'Number of the attempt for this item, from 1', 1),
     error: documented(z.string().nullable(), 'Why it failed; null when it did not', null),
   })
-  .meta({ id: 'WebhookDelivery', description: 'One try to send an item' });
+  .meta({ id: 'WebhookDelivery', description: 'One attempt to send an item' });
 
 const shown = {
   id: idOf('Id, a UUID', sample.webhook),
@@ -145,20 +140,20 @@ const shown = {
   enabled: documented(z.boolean(), about.enabled, true),
   state: documented(
     z.enum(webhookStates),
-    '`failing`: the last try failed and there will be more; `stopped`: there will be none before it is resumed',
+    '`failing`: the last attempt failed and others follow; `stopped`: nothing is sent until it is resumed',
     'ok',
   ),
-  cursor: documented(cursorText, 'Behind the last item that was delivered', null),
+  cursor: documented(cursorText, 'Resumes after the last delivered item', null),
   lag: documented(
     z
       .object({
-        seconds: documented(z.number(), 'Age of the first item that it has not looked at', 0),
+        seconds: documented(z.number(), 'Age of the first item that it has not processed', 0),
         caught_up: documented(z.boolean(), 'Whether it is at the end of the log', true),
       })
       .meta({ id: 'WebhookLag', description: 'How far it is behind' }),
     'How far it is behind',
   ),
-  last_delivery: documented(deliverySchema.nullable(), 'The newest try; null before the first', null),
+  last_delivery: documented(deliverySchema.nullable(), 'The newest attempt; null before the first', null),
 };
 
 type WebhookView = Omit<
@@ -173,7 +168,7 @@ const webhookSchema: z.ZodType<WebhookView> = z
 const createdSchema = z
   .object({
     ...shown,
-    secret: documented(z.string().nullable(), 'Signs every message; shown this once, null in a repeat', sampleSecret),
+    secret: documented(z.string().nullable(), 'Signs every message; shown only once, null in a repeat', sampleSecret),
     ...timestamps,
   })
   .meta({ id: 'CreatedWebhook', description: 'A new webhook with its secret' });
@@ -271,13 +266,10 @@ export function webhookRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'admin', takes: 'optional', refuses: ['conflict'] },
     schema: {
       operationId: 'resumeWebhook',
-      summary: 'Let a stopped or failing webhook go on now',
+      summary: 'Resume a stopped or failing webhook now',
       description:
-        'It tries the item that failed first, or the one behind it with `skip`. One that delivers is a 409 unless `after` says where to go on; a disabled one is a 409.',
+        'It tries the failed item again, or the next one with `skip`. A webhook that delivers is a 409 unless `after` says where to continue; a disabled one is a 409.',
       tags: ['webhooks'],
-      params: idParams,
-      querystring: noQuery,
-      headers: postHeaders,
       body: resumeBody,
       response: answers(webhookSchema),
     },
@@ -295,12 +287,9 @@ export function webhookRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'admin', takes: 'none', mayOnlyLook: true, refuses: ['rate_limited'] },
     schema: {
       operationId: 'pingWebhook',
-      summary: 'Send a ping now, whatever the state, and answer what became of it',
+      summary: 'Send a ping now, in any state, and answer with the result',
       description: 'The body is `{type: "ping", at}`. The state stays as it is.',
       tags: ['webhooks'],
-      params: idParams,
-      querystring: noQuery,
-      headers: postHeaders,
       response: answers(deliverySchema),
     },
     handler: async (request) => ok(await webhooks.ping(pathId(request.params, what))),
@@ -312,16 +301,13 @@ export function webhookRoutes(app: RestApp, deps: RestDeps): void {
     config: { access: 'admin', takes: 'none' },
     schema: {
       operationId: 'listWebhookDeliveries',
-      summary: `List the newest ${limits.webhooks.deliveries} tries, newest first`,
-      description: 'They are in the read store alone.',
+      summary: `List the last ${limits.webhooks.deliveries} attempts, newest first`,
+      description: 'Attempts are kept in the read store only.',
       tags: ['webhooks'],
-      params: idParams,
-      querystring: noQuery,
-      headers: readHeaders,
       response: answers(
         z
           .object({ items: documented(z.array(deliverySchema), 'Newest first') })
-          .meta({ id: 'WebhookDeliveries', description: 'The newest tries' }),
+          .meta({ id: 'WebhookDeliveries', description: 'The newest attempts' }),
       ),
     },
     handler: async (request) => {

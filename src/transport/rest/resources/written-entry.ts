@@ -1,6 +1,6 @@
 /**
- * The audit entry of a command, made from its events, as the feed makes its items: the answer to what has just been written
- * waits for no read model. Entries that are looked for are in `audit.ts`. Implements `docs/contract/rest.md#audit`.
+ * The audit entry of a command that was just written, made from its events, so that the answer waits for no read model.
+ * `audit.ts` finds earlier entries. Implements `docs/contract/rest.md#audit`.
  */
 import { describeCommand, namedBy } from '../../../domain/audit/describe.js';
 import { yieldToEventLoop } from '../../../kernel/background.js';
@@ -22,14 +22,14 @@ export async function writtenEntries(
   return entries;
 }
 
-/** @param name of the command's own resource, when it is known; others are called as the events and the fleet have them */
+/** @param name of the command's own resource, when it is known; the events and the fleet have the others */
 export function writtenEntry(
   { fleet }: Pick<RestDeps, 'fleet'>,
   command: RecordedCommand,
   name: string | null = null,
 ): AuditEntry {
   const entry = describeCommand(command);
-  if (entry === null) throw new Error('a command that a request gives has an entry');
+  if (entry === null) throw new Error('every command of a request has an audit entry');
   const named = command.events.flatMap((event) => namedBy(event) ?? []);
   const nameThen = (type: string, id: string | null): string | null => {
     if (id === null) return null;

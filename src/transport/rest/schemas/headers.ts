@@ -1,6 +1,6 @@
 /**
- * The headers of consistency: If-Match, Idempotency-Key, x-min-position, and the ETag of answers. Authentication and
- * CORS have theirs elsewhere. Implements `docs/contract/rest.md#consistency`.
+ * The headers for consistency: If-Match, Idempotency-Key, x-min-position and ETag. Implements
+ * `docs/contract/rest.md#consistency`.
  */
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
@@ -83,11 +83,11 @@ const minPosition = z
     examples: [0],
   });
 
-/** Entity tags of plans, which are no versions. */
+/** Entity tags of plans, which are not versions. */
 const ifMatchPlan = z
   .string()
   .transform((value, ctx) => {
-    // A plan's answer has its tag without quotes.
+    // The answer of a plan has the tag without quotes.
     const tags = readTags(/^[\w-]{43}$/.test(value) ? `"${value}"` : value);
     if (tags !== undefined) return tags;
     ctx.issues.push({ code: 'custom', message: 'expected * or entity tags such as "3"', input: value });
@@ -106,7 +106,7 @@ export const applyHeaders = z.looseObject({ 'if-match': ifMatchPlan, 'idempotenc
 export const deployHeaders = z.looseObject({ 'if-match': ifMatch, 'idempotency-key': idempotencyKey });
 export const readHeaders = z.looseObject({ 'x-min-position': minPosition });
 
-/** Taken on every request; one that is not valid is replaced, never refused. */
+/** Accepted on every request; an invalid one is replaced, never refused. */
 export const everyRequestHeaders = z.looseObject({
   'x-request-id': z
     .string()
@@ -131,10 +131,10 @@ export const answerHeaders = {
     examples: ['1284'],
   }),
   'x-telemetry-stale': z.literal('true').meta({
-    description: 'The read store is away: what nodes told is as it was read last; absent otherwise',
+    description: 'The read store is away, so reports of nodes may be out of date; absent otherwise',
   }),
   'x-projection-lag': z.literal('true').meta({
-    description: 'The newest commands may be missing in the answer; absent otherwise',
+    description: 'The answer may lack the newest commands; absent otherwise',
   }),
   ETag: z
     .string()
@@ -153,7 +153,7 @@ export const answerHeaders = {
 } as const;
 export type AnswerHeader = keyof typeof answerHeaders;
 
-/** The mark of a POST in the log: hashes, from which neither key nor body can be read. */
+/** Marks a POST in the log by hashes, which reveal neither key nor body. */
 export function idempotencyMark(request: FastifyRequest, callerId: string): IdempotencyMark | undefined {
   const key = request.headers['idempotency-key'];
   if (request.method !== 'POST' || typeof key !== 'string') return undefined;

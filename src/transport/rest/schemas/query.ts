@@ -5,7 +5,7 @@ import { limits } from '../../../kernel/limits.js';
 import { canonical, text } from './fields.js';
 import { expected } from './validation.js';
 
-/** A decimal integer in a range. @param description what the document says of it */
+/** A decimal integer in a range. */
 export function queryInteger(min: number, max: number, description: string) {
   const what = `an integer from ${min} to ${max}, once`;
   return z
@@ -19,7 +19,6 @@ export function queryInteger(min: number, max: number, description: string) {
     .meta({ type: 'integer', minimum: min, maximum: max, description, examples: [min] });
 }
 
-/** A boolean. @param description what the document says of it */
 export function queryBoolean(description: string) {
   return z
     .enum(['true', 'false'], { error: expected('true or false, once') })
@@ -47,7 +46,7 @@ const pageSize = queryInteger(1, limits.rest.pageSizeMax, 'Items of a page')
   .meta({ default: limits.rest.pageSizeDefault, examples: [20] });
 const sorts = ['name', 'created_at', 'updated_at', '-name', '-created_at', '-updated_at'] as const;
 
-/** The order of a list. @param more the orders that it has beside those of every list, each with its reverse */
+/** The order of a list. @param more further orders, each with its reverse */
 export function sorting<const T extends readonly string[]>(...more: T) {
   const [first, ...others] = ['name', 'created_at', 'updated_at', ...more.filter((sort) => !sort.startsWith('-'))];
   return z.enum([...sorts, ...more], {

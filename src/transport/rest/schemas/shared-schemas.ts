@@ -4,7 +4,7 @@ import { roles } from '../../../domain/accounts/user.js';
 import { policyTransports, priorityLabels } from '../../../domain/listener-policy/policy.js';
 import { documented, sample } from './documented.js';
 
-/** The id of a resource in an answer. @param whose the owner, as the document names it */
+/** The id of a resource in an answer. */
 export function idOf(whose: string, example: string) {
   return documented(z.string().meta({ format: 'uuid' }), whose, example);
 }
@@ -28,7 +28,7 @@ export function timeOf(what: string, example: string = sample.time) {
 
 export const time = timeOf('A time');
 
-export const version = documented(z.int(), 'Grows with each event of the resource; its `ETag`', 3);
+export const version = documented(z.int(), 'Increases with each event of the resource; its `ETag`', 3);
 
 export const managedBy = documented(
   z.string().nullable(),
@@ -38,7 +38,7 @@ export const managedBy = documented(
 
 export const timestamps = {
   created_at: timeOf('When it was created'),
-  updated_at: timeOf('When it was changed last', sample.later),
+  updated_at: timeOf('When it was last changed', sample.later),
   version,
 };
 
@@ -60,7 +60,7 @@ export const upstreamTlsSchema = z
 export const upstreamRealitySchema = z
   .object({
     outer: documented(z.enum(['tcp', 'quic']), 'What it is dialled over; `quic` carries udp too', 'tcp'),
-    public_key: documented(z.string(), 'Its X25519 key, base64url', sample.publicKey),
+    public_key: documented(z.string(), 'Its X25519 public key, base64url', sample.publicKey),
     server_name: documented(z.string(), 'Name that the gateway asks for', 'www.example'),
     short_id: documented(z.string(), 'Short id, hexadecimal; may be empty', '0a1b2c3d'),
   })
@@ -72,7 +72,7 @@ export const applyErrors = documented(
       .object({
         resource_type: documented(z.string(), 'Type of the resource that the agent could not apply', 'l4_chain'),
         resource_id: documented(z.string(), 'Its id', sample.chain),
-        path: documented(z.string(), 'What of it', 'tcp_rules[0].listen_port'),
+        path: documented(z.string(), 'The part of it', 'tcp_rules[0].listen_port'),
         message: documented(z.string(), "The agent's words", 'address already in use'),
       })
       .meta({ id: 'ApplyError', description: 'Why an agent rejected a snapshot' }),
@@ -87,7 +87,7 @@ export const listenerOrder = {
   transport: documented(z.enum(policyTransports), 'QUIC listens on udp', 'tcp'),
   listenAddr: documented(z.string(), 'IP address', '0.0.0.0'),
   listenPort: documented(z.int(), 'Port', 443),
-  priorityOrder: documented(z.array(z.enum(priorityLabels)), 'In which order kinds of routes match', [
+  priorityOrder: documented(z.array(z.enum(priorityLabels)), 'The order in which kinds of routes match', [
     ...priorityLabels,
   ]),
 };

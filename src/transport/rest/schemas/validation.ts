@@ -1,6 +1,6 @@
 /**
- * Runs the zod schemas of a route and turns the first issue into one sentence that names the field and never repeats a
- * value. The schemas stand beside the handlers. Implements `docs/contract/rest.md#errors`.
+ * Runs the zod schemas of a route and turns the first issue into one sentence that names the field and never repeats a value.
+ * Implements `docs/contract/rest.md#errors`.
  */
 import type { FastifySchemaCompiler } from 'fastify';
 import type { z } from 'zod';
@@ -21,11 +21,11 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, ht
 
 interface RefusedValue {
   readonly sentence: string;
-  /** For the log, where the sentence repeats a word that the client has made up. */
+  /** For the log, where the sentence repeats a word of the client. */
   readonly logged?: string;
 }
 
-/** The first issue, where unknown fields come before wrong values. */
+/** The first issue; unknown fields come before wrong values. */
 function refusalOf(issues: readonly Issue[], part: string | undefined): RefusedValue {
   const issue = issues.find((one) => one.code === 'unrecognized_keys') ?? issues[0];
   return issue === undefined ? { sentence: 'body: expected another value' } : issueSentence(issue, [], part);
@@ -43,7 +43,7 @@ function issueSentence(issue: Issue, above: readonly PropertyKey[], part: string
   }
 }
 
-/** Every key of a path is one of this release, but those of a map are the client's own. */
+/** Keys of a map are the client's own words, so the log does not show them. */
 function aboutField(path: readonly PropertyKey[], message: string): RefusedValue {
   const sentence = `${propertyPath(path)}: ${message}`;
   const map = path.findIndex((key) => maps.has(key));
@@ -51,7 +51,7 @@ function aboutField(path: readonly PropertyKey[], message: string): RefusedValue
   return { sentence, logged: `${propertyPath([...path.slice(0, map + 1), '*'])}: ${message}` };
 }
 
-/** Fields whose keys a client chooses. */
+/** Fields whose keys the client chooses. */
 const maps: ReadonlySet<PropertyKey> = new Set(['labels']);
 
 function unknownKeys(path: readonly PropertyKey[], keys: readonly string[], part: string | undefined): RefusedValue {
@@ -78,11 +78,11 @@ function unionSentence(
 export interface Mistake {
   readonly at: readonly PropertyKey[];
   readonly message: string;
-  /** It is about the key that the place ends in, not about its value. */
+  /** It is about the last key of the path, not about its value. */
   readonly ofKey?: true;
 }
 
-/** Every mistake that a schema has found, for those who show all of them. @param what they call fields of */
+/** Every mistake that a schema has found. @param what what the sentences call the whole */
 export function mistakesOf(
   issues: readonly Issue[],
   what: string,
@@ -101,8 +101,8 @@ export function mistakesOf(
 }
 
 /**
- * Keys that no alternative has come first. Then, if exactly one alternative has the right keys, its own issue; else the
- * union's sentence, which lists the alternatives.
+ * Keys that no alternative has come first; then the issue of the one alternative with the right keys; else the sentence of the
+ * union, which lists the alternatives.
  */
 function inUnion(issue: z.core.$ZodIssueInvalidUnion): {
   readonly unknown: readonly string[];

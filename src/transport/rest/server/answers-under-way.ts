@@ -1,9 +1,8 @@
 /**
- * Requests that are being answered, bounded for each connection, and their answers, which may not wait for ever. A
- * connection with 8 requests under way is not read further: its next requests wait their turn, and nothing is refused.
- * A connection that takes nothing of its answers for 30 s is ended, and while all that wait are too much together, the
- * one that holds most. `sockets.ts` bounds open connections, and `http-server.ts` what a client sends. Implements
- * `docs/contract/configuration.md#configuration`.
+ * Bounds requests under way and unread answers. A connection with 8 requests under way is not read further: its next requests
+ * wait, and nothing is refused. A connection whose client reads nothing for 30 s is closed, and so is the one with the most
+ * unread bytes while all of them together exceed their bound. `sockets.ts` bounds open connections, `http-server.ts` what a
+ * client sends. Implements `docs/contract/configuration.md#configuration`.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -27,9 +26,9 @@ interface AnswerBounds {
 interface Connection {
   readonly socket: Socket;
   readonly underWay: Set<ServerResponse>;
-  /** Parsed from what was read before the connection was paused. */
+  /** Requests that were parsed before the connection was paused. */
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
-  /** Times of node's clock, in milliseconds: since when nothing was taken, and when that was last seen. */
+  /** Since when the client has read nothing, and when that was last checked; monotonic milliseconds. */
   stalled: { readonly since: number; readonly seen: number } | undefined;
 }
 
@@ -38,7 +37,7 @@ export function createAnswersUnderWay({ refusals, bounds = {} }: AnswersOptions)
   const perConnection = bounds.perConnection ?? requestsInFlight;
   const withoutProgressMs = bounds.withoutProgressMs ?? answerProgressMs;
   const mostWaiting = bounds.waitingBytes ?? waitingAnswerBytes;
-  /** How often progress of a connection is checked: often enough to notice a stall soon. */
+  /** How often the progress of a connection is checked. */
   const askEveryMs = withoutProgressMs / 6;
   const connections = new WeakMap<Socket, Connection>();
   const ends = new WeakMap<ServerResponse, () => void>();
@@ -55,7 +54,7 @@ export function createAnswersUnderWay({ refusals, bounds = {} }: AnswersOptions)
       connection.waiting.length = 0;
       busy.delete(connection);
     });
-    // Reading a body resumes the connection.
+    // Reading a body resumes the connection, so it is paused again.
     socket.on('resume', () => {
       if (connection.waiting.length > 0) socket.pause();
     });
@@ -91,7 +90,7 @@ export function createAnswersUnderWay({ refusals, bounds = {} }: AnswersOptions)
     socket.destroy();
   };
 
-  /** An answer that has a way to end takes it, and its own time for that; else the connection is cut. */
+  /** Lets a stream end itself, in its own time; cuts any other connection. */
   const endForSize = (connection: Connection): void => {
     const [answer] = connection.underWay;
     const gently = answer === undefined ? undefined : ends.get(answer);
@@ -99,10 +98,10 @@ export function createAnswersUnderWay({ refusals, bounds = {} }: AnswersOptions)
     else gently();
   };
 
-  /** Node calls this when a socket has neither read nor written anything for a while, also of a write under way. */
+  /** Node calls this when a socket has neither read nor written anything for a while, even during a write. */
   const onTimeout = (socket: Socket): void => {
     const connection = connections.get(socket);
-    // Without a request yet: the time for its headers is bounded elsewhere.
+    // No request yet: the time for its headers is bounded elsewhere.
     if (connection === undefined) return;
     if (!busy.has(connection)) {
       socket.destroy();

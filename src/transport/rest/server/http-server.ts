@@ -38,7 +38,7 @@ export function createHttpServer(handler: RequestListener, options: HttpServerOp
   return server;
 }
 
-/** Closes the connections that are still open a while after the stop began: an endless request must not delay it. */
+/** Closes connections that are still open a while after the stop began: an endless request must not delay it. */
 export function boundClosing(app: RestApp): void {
   app.addHook('preClose', async () => {
     const timer = setTimeout(() => app.server.closeAllConnections(), tuning.closeWithinMs);

@@ -1,8 +1,8 @@
 /**
- * Records each finished request: its time for `/metrics`, and one line in the log. A line holds only what is listed
- * here, so neither a body nor a header can get into it. Each request of a caller with a token has a line, within the
- * budget of that logger; refusals of strangers go to the sampled log; probes, metrics and documentation are logged at
- * level debug. `docs/reference/log.md` describes the fields.
+ * Records each finished request: its time for `/metrics`, and one line in the log. A line has only the fields listed here, so no
+ * body or header gets into it. Requests of callers with a token are logged within the budget of that logger, refusals of
+ * strangers in the sampled log, and probes, metrics and documentation at level debug. `docs/reference/log.md` describes the
+ * fields.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Histogram } from 'prom-client';
@@ -16,9 +16,9 @@ import type { RequestCounts, RestApp, RestDeps } from '../deps.js';
 /** The only values of the label `method`: a client may send any word. */
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
 const addressChars = 64;
-/** Of a sentence in a line. */
+/** Longest sentence in a line. */
 const textChars = 512;
-/** The route of a request that matches none. */
+/** The route of a request that matches no route. */
 const unknown = 'unknown';
 
 export function createRequestCounts(): RequestCounts {
@@ -42,8 +42,8 @@ export function createRequestCounts(): RequestCounts {
 type Records = Pick<RestDeps, 'requests' | 'requestLog' | 'refusals' | 'clock' | 'logger'>;
 
 /**
- * Adds the record to every request, including those to unknown paths and those whose client does not wait.
- * @param endpoints all routes of the app, once the first request comes
+ * Records every request, including those to unknown paths and those whose client closed the connection.
+ * @param endpoints all routes of the app, complete by the first request
  */
 export function installRecords(app: RestApp, deps: Records, endpoints: readonly { readonly url: string }[]): void {
   const shownPath = createShownPath(endpoints);
@@ -55,14 +55,14 @@ export function installRecords(app: RestApp, deps: Records, endpoints: readonly 
     const record = (aborted: boolean): void => {
       if (recorded) return;
       recorded = true;
-      // An error thrown in a listener of the answer would end the process, because nobody is left to catch it.
+      // An error in an event listener would end the process: nothing catches it.
       try {
         note(request, reply, { ms: deps.clock.monotonic() - began, aborted }, shownPath, deps);
       } catch (error) {
         deps.logger.error({ request_id: request.id, error: errorText(error) }, 'a request could not be recorded');
       }
     };
-    // Fastify's own hook does not come when the client has closed the connection before the answer.
+    // Fastify's own hook is not called when the client closes the connection before the answer.
     reply.raw.on('finish', () => record(false));
     reply.raw.on('close', () => record(true));
     next();
@@ -101,7 +101,7 @@ function note(
 }
 
 type RequestLine = LogFields & {
-  /** Null when the client did not wait for it. */
+  /** Null when the client closed the connection before it. */
   readonly status: number | null;
   readonly user_id: string | null;
   readonly address: string;
@@ -129,9 +129,9 @@ const failureFields = (failure: ServiceError): LogFields => ({
 
 function levelOf({ status, user_id }: RequestLine, access: string | undefined): keyof Logger {
   if (status === null) return user_id === null ? 'debug' : 'info';
-  // Strangers can repeat requests without a token at will; among these, only sign-ins are made by people.
+  // Strangers can flood the log with requests without a token; only sign-ins among them matter.
   if (user_id === null && access !== 'login' && status < 500) return 'debug';
-  // A probe of an instance that is not ready gets its 503; why it is not ready is logged where it comes from.
+  // A probe of an instance that is not ready: the reason is logged elsewhere.
   if (access === 'open' && status === 503) return 'debug';
   if (status === 503) return 'warn';
   return status >= 500 ? 'error' : 'info';
@@ -151,8 +151,8 @@ const hidden = '*';
 const segmentsMax = 8;
 
 /**
- * The path of a request as the log may show it: words of this release's routes, and ids. Other parts of a path (a
- * token, a password in the wrong place) are hidden, and so is the query.
+ * The path as the log may show it: words of known routes, and ids. Anything else (a token or password in the wrong place) and
+ * the query are hidden.
  */
 function createShownPath(endpoints: readonly { readonly url: string }[]): (pathname: string) => string {
   let words: ReadonlySet<string> | undefined;

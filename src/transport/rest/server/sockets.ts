@@ -1,8 +1,7 @@
 /**
- * The sockets of the HTTP server from their acceptance on: each has an address, and their number is bounded, in all and for
- * each client address, so that one client cannot hold them all. When a few clients together do, a newcomer gets the place
- * of an idle connection of the one that holds most. Behind a proxy there is only the proxy's address, so trusted proxies
- * have no bound of their own. The time that a request may take is node's (`http-server.ts`).
+ * Bounds the open sockets of the HTTP server, in total and for each client address, so that no client can hold them all. When a
+ * few clients together do, a new client takes the place of an idle connection of the address with the most. Trusted proxies
+ * have no bound of their own, because all clients behind them share one address. `http-server.ts` bounds the time of a request.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -24,7 +23,7 @@ interface RestSocketsOptions {
 interface Holder {
   open: number;
   readonly isProxy: boolean;
-  /** Those without a request under way, the longest idle first. */
+  /** Sockets without a request under way, the longest idle first. */
   readonly idle: Set<Socket>;
 }
 
@@ -41,7 +40,7 @@ export function createRestSockets(options: RestSocketsOptions): RestSockets {
   const { inAll = tuning.sockets.inAll, perAddress = tuning.sockets.perAddress } = options;
   const isProxy = addressRanges(options.trustedProxies);
   const holders = new Map<string, Holder>();
-  /** By peer: over TLS a request has another socket than the one that was accepted. */
+  /** By peer: over TLS, requests arrive on another socket than the accepted one. */
   const byPeer = new Map<string, Accepted>();
   let open = 0;
 
@@ -49,7 +48,7 @@ export function createRestSockets(options: RestSocketsOptions): RestSockets {
     options.refusals.note({ reason, address: plainIp(address) }, 'a REST connection was closed at once');
   };
 
-  /** Closes the longest idle socket of the address that holds most; a proxy's only when nobody else has one. */
+  /** Closes the longest idle socket of the address with the most; a proxy's only as a last resort. */
   const makeRoom = (): boolean => {
     let most: Holder | undefined;
     for (const holder of holders.values()) {
@@ -106,7 +105,7 @@ export function createRestSockets(options: RestSocketsOptions): RestSockets {
     guard(server) {
       server.on('connection', accept);
       server.on('request', busyWith);
-      // Over TLS requests come on a socket of their own.
+      // Over TLS, requests arrive on a socket of their own.
       server.on('secureConnection', keepAddress);
     },
     get open() {
@@ -116,8 +115,8 @@ export function createRestSockets(options: RestSocketsOptions): RestSockets {
 }
 
 /**
- * Keeps the peer's address on its socket: node asks the system each time, which knows none once the peer has reset the
- * connection, while its requests are still to be answered and recorded. A peer that is gone already is closed.
+ * Keeps the peer's address on its socket: the system forgets it once the peer resets the connection, while its requests are
+ * still being answered and recorded. Closes the socket of a peer that is gone already.
  * @returns the address; undefined when the socket was closed
  */
 function keepAddress(socket: Socket): string | undefined {

@@ -1,7 +1,7 @@
 /**
- * Answers on the REST port until the service is up: healthy, not ready, 503 for all else. A start may wait long for its
- * stores or read a long log, and must not look dead meanwhile. Then `build.ts` takes over the port.
- * Implements `docs/contract/rest.md#beside-api`.
+ * Answers on the REST port until the service is up: healthy, not ready, 503 for everything else. A start that waits for its
+ * stores or reads a long log must not look dead. `build.ts` then takes over the port. Implements
+ * `docs/contract/rest.md#beside-api`.
  */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -26,8 +26,8 @@ function answer(request: IncomingMessage, response: ServerResponse, waitsFor: ()
 }
 
 /**
- * Listens until it is closed; the port is free when the close resolves.
- * @param waitsFor sentences on what the start waits for
+ * Listens until it is closed; then the port is free.
+ * @param waitsFor sentences that say what the start waits for
  * @throws Error of the system when it cannot listen there
  */
 export async function answerWhileStarting(

@@ -1,0 +1,28 @@
+/**
+ * What most routes under `/api` take: no query, the id of the path, and the headers of their method. Filled in where a route
+ * declares nothing else, so that a route declares only what is its own.
+ */
+import type { z } from 'zod';
+import { idParams } from './checks/path-id.js';
+import type { DeclaredRoute, RouteSchema } from './route-declaration.js';
+import { conditionalHeaders, postHeaders, readHeaders } from './schemas/headers.js';
+import { noQuery } from './schemas/query.js';
+
+/** A schema with the parts that are filled in. */
+export type Filled<S> = S &
+  (S extends { readonly headers: z.ZodType } ? unknown : { readonly headers: typeof conditionalHeaders }) &
+  (S extends { readonly params: z.ZodType } ? unknown : { readonly params: typeof idParams });
+
+const headersOf: { readonly [method: string]: z.ZodType } = {
+  GET: readHeaders,
+  POST: postHeaders,
+  PUT: conditionalHeaders,
+  DELETE: conditionalHeaders,
+};
+
+export function withUsual({ method, url, schema, config }: DeclaredRoute): RouteSchema {
+  if (config.access === 'open') return schema;
+  const { params, querystring = noQuery, headers = headersOf[method] } = schema;
+  const own = params ?? (url.includes('/:id') ? idParams : undefined);
+  return { ...schema, querystring, ...(headers && { headers }), ...(own && { params: own }) };
+}
