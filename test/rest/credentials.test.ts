@@ -220,18 +220,13 @@ describe('a body is refused:', () => {
   const nobody = '6f1c1f4e-8d3a-4b5e-9c39-1d2f3a4b5c6d';
 
   const creations: readonly (readonly [what: string, body: () => object, ...parts: readonly string[]])[] = [
-    ['no key_type', () => ({ name: 'new' }), 'key_type: ', '"x25519" or "tls_cert" or "reality"'],
     ['another key_type', () => ({ name: 'new', key_type: 'rsa' }), 'key_type: ', 'expected'],
-    ['a key_type that is no string', () => ({ name: 'new', key_type: 7 }), 'key_type: ', 'expected'],
-    ['no name', () => ({ key_type: 'x25519' }), 'name: required'],
     [
       'a name that is taken',
       () => ({ ...x25519, name: 'FIXED CERT' }),
       '!409',
       'name: "FIXED CERT" is already the name of',
     ],
-    ['a description', () => ({ ...x25519, description: 'x' }), 'description: not a field of this request'],
-    ['a public key', () => ({ ...x25519, public_key: bytes(32) }), 'public_key: not a field of this request'],
     ['a key of 31 bytes', () => ({ ...x25519, private_key: bytes(31) }), 'private_key: expected base64url of 32 bytes'],
     ['a key of 33 bytes', () => ({ ...x25519, private_key: bytes(33) }), 'private_key: expected base64url of 32 bytes'],
     ['an empty key', () => ({ ...x25519, private_key: '' }), 'private_key: expected base64url of 32 bytes'],
@@ -241,7 +236,6 @@ describe('a body is refused:', () => {
       'private_key: expected',
     ],
     ['a key with padding', () => ({ ...x25519, private_key: `${bytes(32)}=` }), 'private_key: expected base64url'],
-    ['a key that is a number', () => ({ ...x25519, private_key: 1 }), 'private_key: expected base64url of 32 bytes'],
     [
       'an x25519 key with names',
       () => ({ ...x25519, server_names: ['a.example'] }),
@@ -249,12 +243,6 @@ describe('a body is refused:', () => {
     ],
     ['an x25519 key with a PEM', () => ({ ...x25519, private_key_pem: leaf.key }), 'private_key_pem: not a field'],
 
-    [
-      'a reality identity without keys',
-      () => over({ x25519_credential_id: undefined }),
-      'x25519_credential_id: required',
-    ],
-    ['one over null', () => over({ x25519_credential_id: null }), 'x25519_credential_id: expected a UUID'],
     [
       'one over nothing',
       () => over({ x25519_credential_id: nobody }),
@@ -279,20 +267,12 @@ describe('a body is refused:', () => {
       () => over({ server_names: undefined }),
       'server_names: required, expected a list of 1 to 64',
     ],
-    ['one with an empty list of names', () => over({ server_names: [] }), 'server_names: expected a list of 1 to 64'],
-    [
-      'one with 65 names',
-      () => over({ server_names: Array.from({ length: 65 }, (_, at) => `n${at}.example`) }),
-      'server_names: expected a list of 1 to 64',
-    ],
     ['one with a wildcard', () => over({ server_names: ['*.example'] }), 'server_names[0]: expected a DNS name'],
     [
       'one with a name twice',
       () => over({ server_names: ['a.example', 'A.example'] }),
       'server_names[1]: expected each name once',
     ],
-    ['one without short ids', () => over({ short_ids: undefined }), 'short_ids: required, expected a list of 1 to 64'],
-    ['one with an empty list of short ids', () => over({ short_ids: [] }), 'short_ids: expected a list of 1 to 64'],
     [
       'a short id of odd length',
       () => over({ short_ids: ['ab', 'abc'] }),
@@ -305,11 +285,7 @@ describe('a body is refused:', () => {
     ],
     ['a short id that is no hexadecimal', () => over({ short_ids: ['zz'] }), 'short_ids[0]: expected hexadecimal'],
     ['a short id twice', () => over({ short_ids: ['ab', 'AB'] }), 'short_ids[1]: expected each short id once'],
-    ['no target host', () => over({ target_host: undefined }), 'target_host: required, expected a host name or an IP'],
     ['a target host with a port', () => over({ target_host: 'a.example:443' }), 'target_host: expected a host name'],
-    ['port 0', () => over({ target_port: 0 }), 'target_port: expected an integer from 1 to 65535'],
-    ['port 65536', () => over({ target_port: 65_536 }), 'target_port: expected an integer from 1 to 65535'],
-    ['no port', () => over({ target_port: undefined }), 'target_port: required'],
     [
       'a reality identity with a key of its own',
       () => over({ private_key: bytes(32) }),
@@ -337,11 +313,6 @@ describe('a body is refused:', () => {
       'certificate_pem: expected PEM certificates',
     ],
     [
-      'a certificate of 65 KiB',
-      () => ({ ...tls, certificate_pem: 'x'.repeat(65 * 1024), private_key_pem: leaf.key }),
-      'certificate_pem: expected a string of 1 to 65536',
-    ],
-    [
       'a key in the certificate',
       () => ({ ...tls, certificate_pem: leaf.cert + leaf.key, private_key_pem: leaf.key }),
       'certificate_pem: expected',
@@ -367,29 +338,15 @@ describe('a body is refused:', () => {
       () => ({ ...selfSigned({}), private_key_pem: leaf.key }),
       'private_key_pem: expected none beside self_signed',
     ],
-    ['self_signed without a name', () => ({ ...tls, self_signed: {} }), 'self_signed.common_name: required'],
-    ['self_signed null', () => ({ ...tls, self_signed: null }), 'self_signed: expected an object'],
     [
       'a common name that is no DNS name, alone',
       () => selfSigned({ common_name: 'my gateway' }),
       'self_signed.common_name: expected a DNS name, because there are no subject_alt_names',
     ],
     [
-      'a common name of 65 characters',
-      () => selfSigned({ common_name: 'x'.repeat(65) }),
-      'self_signed.common_name: expected a string of 1 to 64',
-    ],
-    [
       'a name in self_signed that is none',
       () => selfSigned({ subject_alt_names: ['a b'] }),
       'self_signed.subject_alt_names[0]: expected a DNS name',
-    ],
-    ['0 days', () => selfSigned({ days: 0 }), 'self_signed.days: expected an integer from 1 to'],
-    ['days and a half', () => selfSigned({ days: 1.5 }), 'self_signed.days: expected an integer'],
-    [
-      'an unknown field in self_signed',
-      () => selfSigned({ key_bits: 4096 }),
-      'self_signed.key_bits: not a field of this request',
     ],
     [
       'a certificate with server names',
@@ -419,8 +376,6 @@ describe('a body is refused:', () => {
     body: () => object,
     ...parts: readonly string[],
   ])[] = [
-    ['key_type', () => keys.id, () => ({ key_type: 'x25519' }), 'key_type: not a field of this request'],
-    ['a name of null', () => keys.id, () => ({ name: null }), 'name: expected a string'],
     ['a name that is taken', () => keys.id, () => ({ name: 'Fixed Cert' }), '!409', 'name: "Fixed Cert"'],
     ['a key of 31 bytes', () => keys.id, () => ({ private_key: bytes(31) }), 'private_key: expected base64url of 32'],
     [
@@ -444,13 +399,6 @@ describe('a body is refused:', () => {
       'is x25519',
     ],
     [
-      'a key for a reality identity',
-      () => reality.id,
-      () => ({ private_key: null }),
-      'private_key: expected none',
-      'is reality',
-    ],
-    [
       'a certificate for a reality identity',
       () => reality.id,
       () => ({ certificate_pem: leaf.cert }),
@@ -464,17 +412,7 @@ describe('a body is refused:', () => {
       'x25519_credential_id: ',
       'has key_type tls_cert',
     ],
-    ['keys of null', () => reality.id, () => ({ x25519_credential_id: null }), 'x25519_credential_id: expected a UUID'],
-    ['no names', () => reality.id, () => ({ server_names: [] }), 'server_names: expected a list of 1 to 64'],
     ['a short id of odd length', () => reality.id, () => ({ short_ids: ['1'] }), 'short_ids[0]: expected hexadecimal'],
-    ['a target host of null', () => reality.id, () => ({ target_host: null }), 'target_host: expected a host name'],
-    [
-      'an x25519 key for a certificate',
-      () => cert.id,
-      () => ({ private_key: null }),
-      'private_key: expected none',
-      'is tls_cert',
-    ],
     [
       'a target for a certificate',
       () => cert.id,
@@ -500,7 +438,6 @@ describe('a body is refused:', () => {
       () => ({ certificate_pem: leaf.cert, private_key_pem: other.key }),
       'private_key_pem: expected the key',
     ],
-    ['a certificate of null', () => cert.id, () => ({ certificate_pem: null }), 'certificate_pem: expected a string'],
     [
       'both given and made',
       () => cert.id,
@@ -513,8 +450,6 @@ describe('a body is refused:', () => {
       () => ({ server_names: ['a.example'], certificate_pem: leaf.cert }),
       'certificate_pem: expected fields of one key_type, server_names is one of another',
     ],
-    ['in_use_by', () => cert.id, () => ({ in_use_by: [] }), 'in_use_by: not a field of this request'],
-    ['a certificate object', () => cert.id, () => ({ certificate: {} }), 'certificate: not a field of this request'],
   ];
 
   it.each(updates.map(([what, id, body, ...sentences]) => ({ what, id, body, sentences })))(

@@ -7,7 +7,6 @@ import type { Maker } from '../support/one-of-each.js';
 import { collectionsOf, createMaker } from '../support/one-of-each.js';
 import { startRest } from '../support/rest-fixture.js';
 import type { JsonData, RestFixture } from '../support/rest-fixture.js';
-import { endpoints } from './endpoints.js';
 
 let rest: RestFixture;
 const ids: string[] = [];
@@ -60,39 +59,12 @@ test('every resource that can be created has a list, and so have the audit and t
   expect(lists.toSorted()).toEqual([...collectionsOf(maker.operations), '/api/audit', changes].toSorted());
 });
 
-test('every list accepts page and page_size within their bounds only, and a page past the end is an empty list', async () => {
+test('every list has pages, and a page past its end is an empty list', async () => {
   for (const url of lists) {
     const page = await still.data('GET', url);
     expect(page).toEqual({ page: 1, page_size: 50, total: expect.any(Number), items: expect.any(Array) });
     const past = await still.data('GET', `${url}?page=9007199254740991&page_size=500`);
     expect(past).toEqual({ items: [], total: page.total, page: 9_007_199_254_740_991, page_size: 500 });
-    for (const query of ['0', '-1', '1.0', '', 'x', '9007199254740993', '1&page=1']) {
-      await expectRefused(url, `page=${query}`, 'page: expected an integer');
-    }
-    for (const query of ['=0', '=501', '=1e2', '=%2010', '']) {
-      await expectRefused(url, `page_size${query}`, 'page_size: expected an integer');
-    }
-  }
-});
-
-test('every list refuses an unknown query parameter by its name', async () => {
-  for (const url of lists) {
-    for (const name of ['limit', 'Page', 'page_size[]', '__proto__', 'constructor']) {
-      await expectRefused(url, `${encodeURIComponent(name)}=1`, `${name}: not a query parameter of this request`);
-    }
-  }
-});
-
-test('every endpoint without query parameters refuses one', async () => {
-  for (const one of endpoints) {
-    if (lists.includes(one.path) && one.method === 'GET') continue;
-    const url = `${one.path.replace('{id}', ids[0]!)}?verbose=1`;
-    const answer = await rest.call(one.method, url, one.body === null ? {} : { body: one.body });
-    expect([url, answer.statusCode, answer.json().error]).toEqual([
-      url,
-      400,
-      expect.stringContaining('verbose: not a query parameter'),
-    ]);
   }
 });
 

@@ -20,13 +20,8 @@ const upstream = { name: 'u', endpoint: 'a.example:80' };
 const other = '6f1c1f4e-8d3a-4b5e-9c39-1d2f3a4b5c6e';
 
 const refusals: readonly (readonly [string, object, string])[] = [
-  ['POST /api/nodes', { name: '' }, 'name: expected a string of 1 to 128 characters'],
-  ['POST /api/nodes', { name: 'x'.repeat(129) }, 'name: expected a string of 1 to 128 characters'],
   ['POST /api/nodes', { name: '\ud800' }, 'name: expected a string of 1 to 128 characters'],
-  ['POST /api/nodes', {}, 'name: required, expected a string of 1 to 128 characters'],
-  ['POST /api/nodes', { name: null }, 'name: expected a string'],
   ['POST /api/nodes', { name: 'n', descripton: 'x' }, 'descripton: not a field of this request'],
-  ['POST /api/nodes', { name: 'n', description: 'x'.repeat(1025) }, 'description: expected a string of at most 1024'],
   ['POST /api/nodes', { name: 'n', address: 'a b' }, 'address: expected a host name or an IP address'],
   ['POST /api/nodes', { name: 'n', address: '256.1.1.1' }, 'address: expected a host name or an IP address'],
   ['POST /api/nodes', { name: 'n', address: '1.2.3.04' }, 'address: expected a host name or an IP address'],
@@ -40,17 +35,8 @@ const refusals: readonly (readonly [string, object, string])[] = [
     'labels: expected at most 32 labels',
   ],
   ['POST /api/nodes', { name: 'n', issue_psk: 'yes' }, 'issue_psk: expected true or false'],
-  ['POST /api/nodes', { name: 'n', id }, 'id: not a field of this request'],
-  ['PUT /api/nodes/{id}', { name: null }, 'name: expected a string'],
-  ['PUT /api/nodes/{id}', { labels: null }, 'labels: expected an object of strings'],
-  ['PUT /api/nodes/{id}', { issue_psk: true }, 'issue_psk: not a field of this request'],
-  ['POST /api/l4-upstreams', { name: 'u' }, 'endpoint: required, expected host:port'],
-  ['POST /api/l4-upstreams', { endpoint: 'a:1' }, 'name: required, expected a string'],
   ['POST /api/l4-upstreams', { ...upstream, health_check_path: '/' }, 'health_check_path: not a field'],
-  ['POST /api/l4-upstreams', { ...upstream, enabled: true }, 'enabled: not a field of this request'],
-  ['PUT /api/l4-upstreams/{id}', { name: 'u' }, 'name: not a field of this request'],
   ['PUT /api/l4-upstreams/{id}', { health_check_path: '/' }, 'health_check_path: not a field'],
-  ['PUT /api/l4-upstreams/{id}', { enabled: null }, 'enabled: expected true or false'],
   ...[
     'a.example',
     'a.example:0',
@@ -68,25 +54,10 @@ const refusals: readonly (readonly [string, object, string])[] = [
     { ...upstream, health_check_interval_ms: 99 },
     'health_check_interval_ms: expected an integer from 100 to 3600000',
   ],
-  [
-    'POST /api/l4-upstreams',
-    { ...upstream, health_check_interval_ms: 100.5 },
-    'health_check_interval_ms: expected an integer',
-  ],
   ['POST /api/l4-upstreams', { ...upstream, server_names: ['*.a.b'] }, 'server_names[0]: expected a DNS name'],
   ['POST /api/l4-upstreams', { ...upstream, server_names: ['10.0.0.1'] }, 'server_names[0]: expected a DNS name'],
   ['POST /api/l4-upstreams', { ...upstream, server_names: ['a.b', 'A.B'] }, 'server_names[1]: expected each name once'],
-  [
-    'POST /api/l4-upstreams',
-    { ...upstream, server_names: Array.from({ length: 65 }, (_, at) => `n${at}.a`) },
-    'server_names: expected a list of at most 64 entries',
-  ],
   ['POST /api/l4-upstreams', { ...upstream, tls: { server_name: 'a.b' } }, 'tls.spki_pins_sha256: required'],
-  [
-    'POST /api/l4-upstreams',
-    { ...upstream, tls: { server_name: 'a.b', spki_pins_sha256: [] } },
-    'tls.spki_pins_sha256: expected a list of 1 to 64',
-  ],
   [
     'POST /api/l4-upstreams',
     { ...upstream, tls: { server_name: 'a.b', spki_pins_sha256: [pin.slice(1)] } },
@@ -106,20 +77,9 @@ const refusals: readonly (readonly [string, object, string])[] = [
   ['POST /api/l4-chains', { ...chain, payload: 'ip' }, 'payload: expected "tcp" or "udp"'],
   [
     'POST /api/l4-chains',
-    { ...chain, hops: [{ ...hop, listen_port: 0 }] },
-    'hops[0].listen_port: expected an integer from 1 to 65535',
-  ],
-  [
-    'POST /api/l4-chains',
-    { ...chain, hops: [{ ...hop, listen_port: '80' }] },
-    'hops[0].listen_port: expected an integer',
-  ],
-  [
-    'POST /api/l4-chains',
     { ...chain, hops: [{ ...hop, listen_addr: 'a.example' }] },
     'hops[0].listen_addr: expected a unicast IPv4 or IPv6 address',
   ],
-  ['POST /api/l4-chains', { ...chain, hops: [{ ...hop, listen_addr: null }] }, 'hops[0].listen_addr: expected'],
   ['POST /api/l4-chains', { ...chain, hops: [{ ...hop, node_id: 'n' }] }, 'hops[0].node_id: expected a UUID'],
   [
     'POST /api/l4-chains',
@@ -157,17 +117,9 @@ const refusals: readonly (readonly [string, object, string])[] = [
     { ...chain, target: {} },
     'target: expected either {"upstream_id"} or {"endpoint", "tls"?, "reality"?}',
   ],
-  ['POST /api/l4-chains', { ...chain, target: null }, 'target: expected either'],
-  ['POST /api/l4-chains', { name: 'c', payload: 'tcp', hops: [hop] }, 'target: required, expected either'],
   ['POST /api/l4-chains', { ...chain, target: { upstream_id: id, endpoint: 'a:1' } }, 'target: expected either'],
   ['POST /api/l4-chains', { ...chain, target: { upstream_id: 'u' } }, 'target.upstream_id: expected a UUID'],
   ['POST /api/l4-chains', { ...chain, target: { endpoint: 'a' } }, 'target.endpoint: expected host:port'],
-  ['POST /api/l4-chains', { ...chain, target: { endpoint: 'a:1', tls: null } }, 'target.tls: expected an object'],
-  [
-    'POST /api/l4-chains',
-    { ...chain, target: { endpoint: 'a:1', weight: 1 } },
-    'target.weight: not a field of this request',
-  ],
   [
     'POST /api/l4-chains',
     {
@@ -184,44 +136,10 @@ const refusals: readonly (readonly [string, object, string])[] = [
     'hops[0].server_names: expected none with outer udp',
   ],
   ['PUT /api/l4-chains/{id}', { status: 'deployed' }, 'status: not a field of this request'],
-  ['PUT /api/l4-chains/{id}', { enabled: null }, 'enabled: expected true or false'],
-  ['PUT /api/settings/connectivity', { version: 3 }, 'version: not a field of this request'],
-  [
-    'PUT /api/settings/connectivity',
-    { heartbeat_interval_secs: 0 },
-    'heartbeat_interval_secs: expected an integer from 1 to 3600',
-  ],
-  [
-    'PUT /api/settings/connectivity',
-    { heartbeat_interval_secs: 3601 },
-    'heartbeat_interval_secs: expected an integer from 1 to 3600',
-  ],
-  [
-    'PUT /api/settings/connectivity',
-    { metrics_interval_secs: 4 },
-    'metrics_interval_secs: expected an integer from 5 to 86400',
-  ],
   [
     'PUT /api/settings/connectivity',
     { heartbeat_interval_secs: 10, offline_after_secs: 19 },
     'offline_after_secs: expected at least 2',
-  ],
-  ['PUT /api/settings/connectivity', { multiplex: true, multiplex_port: null }, 'multiplex_port: expected a port'],
-  ['PUT /api/settings/connectivity', { multiplex_port: 65536 }, 'multiplex_port: expected an integer from 1 to 65535'],
-  [
-    'PUT /api/settings/connectivity',
-    { nodes: [{ node_id: id }] },
-    'nodes[0].multiplex: required, expected true or false',
-  ],
-  [
-    'PUT /api/settings/connectivity',
-    {
-      nodes: [
-        { node_id: id, multiplex: null },
-        { node_id: id, multiplex: null },
-      ],
-    },
-    'nodes[1].node_id: expected each node once',
   ],
   [
     'PUT /api/settings/connectivity',
@@ -231,7 +149,6 @@ const refusals: readonly (readonly [string, object, string])[] = [
   ['PUT /api/auth/me', { email: 'nobody' }, 'email: expected an e-mail address'],
   ['PUT /api/auth/me', { role: 'admin' }, 'role: not a field of this request'],
   ['PUT /api/auth/me', { username: 'x' }, 'username: not a field of this request'],
-  ['POST /api/auth/login', { username: 'a' }, 'password: required, expected a string'],
   ['POST /api/auth/login', { username: 'a', password: 1 }, 'password: expected a string'],
 ];
 
