@@ -3,15 +3,11 @@
  * everything.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { deployments } from '../../src/projections/models/deployments.js';
-import { ServiceError } from '../../src/kernel/errors.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
-import { audit } from '../../src/projections/models/audit.js';
 import { names } from '../../src/projections/models/names.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
-import { groupName, groupVersion, readModels } from '../../src/projections/read-models.js';
-import type { Collection, Fields, ReadStore } from '../../src/storage/read-store.js';
+import { readModels } from '../../src/projections/read-models.js';
 import { eventually } from '../support/eventually.js';
 import { append, nameOf, nodeCreated, nodeRenamed, openReadSide, planned } from '../support/read-side.js';
 import type { ReadSide } from '../support/read-side.js';
@@ -66,70 +62,6 @@ describe('an entity that an event cannot be applied to', () => {
     expect(await nameOf(again, sick!)).toBe(sick);
     expect(await nameOf(again, healthy!)).toBe('better');
   });
-
-  it('is also parked when the store refuses its document', async () => {
-    const models = readModels.map((model): ReadModel =>
-      model.name === audit.name
-        ? {
-            ...model,
-            evolve(fields, event, command, id) {
-              const next = model.evolve(fields, event, command, id);
-              return JSON.stringify(event.data).includes('poison') ? { ...next, order: 'no order: \n' } : next;
-            },
-          }
-        : model,
-    );
-    await side.append([nodeCreated(sick!), nodeCreated(healthy!)]);
-    const projections = await side.started({ models });
-    await side.append([nodeRenamed(sick!, 'poison'), nodeRenamed(healthy!, 'well')]);
-    expect(await projections.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
-    expect(projections.status().parked).toMatchObject([{ projection: audit.name }]);
-    expect(await nameOf(projections, healthy!)).toBe('well');
-  });
-
-  it('is not parked when the store goes away while the documents are tried one by one', async () => {
-    const { readStore } = side.stores;
-    /** Refuses several documents at once; of single ones, the first three find the store away. */
-    let outages = 3;
-    let alone = 0;
-    const fussy: ReadStore = {
-      ...readStore,
-      async collection<F extends Fields>(spec: Parameters<ReadStore['collection']>[0]): Promise<Collection<F>> {
-        const collection = await readStore.collection<F>(spec);
-        if (spec.name !== names.name) return collection;
-        return {
-          ...collection,
-          async write(writes) {
-            if (writes.length > 1) throw new RangeError('one of these documents is too large');
-            alone += writes.length;
-            if (outages > 0 && writes.length === 1) {
-              outages -= 1;
-              throw new ServiceError('unavailable', 'away');
-            }
-            return collection.write(writes);
-          },
-        };
-      },
-    };
-    const projections = await side.started({ readStore: fussy });
-    await append(side.stores.eventStore, nodeCreated(sick!), nodeCreated(healthy!));
-    expect(await projections.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
-    expect(alone, 'both documents came in one write').toBeGreaterThan(outages + 3);
-    expect(projections.status().parked).toEqual([]);
-    expect([await nameOf(projections, sick!), await nameOf(projections, healthy!)]).toEqual([sick, healthy]);
-  });
-
-  it('stops the first fill of a version with an error that names it; queries read the old version', async () => {
-    await side.append([nodeCreated(healthy!), nodeCreated(sick!), nodeRenamed(sick!, 'poison')]);
-    const current = await side.started();
-    const version = groupVersion + 1;
-    const filling = await side.start({ version, models: withPoison });
-    await eventually(() => filling.status().lastError).toContain('the rebuild of resource_names stopped at position');
-    expect(filling.status()).toMatchObject({ caughtUp: false, parked: [] });
-    await expect(nameOf(filling, healthy!)).rejects.toMatchObject({ code: 'unavailable' });
-    expect(await side.stores.readStore.activeVersion(groupName)).toBe(groupVersion);
-    expect(await nameOf(current, sick!)).toBe('poison');
-  });
 });
 
 describe('an unknown event', () => {
@@ -158,26 +90,5 @@ describe('an unknown event', () => {
     const again = await side.start();
     await eventually(() => again.status().unknownEvent).toBe(type);
     expect(await nameOf(again, healthy!)).toBe('well');
-  });
-});
-
-describe('a read model that cannot name the entities of an event', () => {
-  it('stops the projections, because no entity can be parked', async () => {
-    const models = readModels.map((model): ReadModel =>
-      model.name === deployments.name
-        ? {
-            ...model,
-            keys() {
-              throw new TypeError('no keys for this');
-            },
-          }
-        : model,
-    );
-    const projections = await side.started({ models });
-    await side.append([nodeCreated(healthy!)]);
-    await eventually(() => projections.status().lastError).toContain(
-      'deployments cannot name the entities that an event concerns',
-    );
-    expect(projections.status().position).toBe(0);
   });
 });

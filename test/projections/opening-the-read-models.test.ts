@@ -5,7 +5,6 @@ import { ServiceError } from '../../src/kernel/errors.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { ofAnotherLog } from '../../src/projections/engine/another-log.js';
 import { startGroup } from '../../src/projections/engine/group.js';
 import type { Group, GroupOptions } from '../../src/projections/engine/group.js';
 import { placeOf } from '../../src/projections/engine/layout.js';
@@ -348,35 +347,4 @@ it('the end of another log stops the group with a sentence', async () => {
   const beside = await open({ eventStore: other, onAnotherLog: (sentence) => void sentences.push(sentence) });
   await eventually(() => sentences).toEqual([expect.stringContaining('as event')]);
   expect(beside.status().caughtUp).toBe(false);
-});
-
-describe('read models beside another log', () => {
-  const beside = (log: EventStore) => ofAnotherLog(log, stores.readStore);
-  beforeEach(async () => {
-    for (const one of [created(), renamed('two')]) await append(stores.eventStore, one);
-    expect(await beside(stores.eventStore)).toBeUndefined();
-    const group = await open();
-    await caughtUp(group);
-    await group.close();
-  });
-
-  it('are known by a log that ends before them, that lacks their last event, or that has another one', async () => {
-    expect(await beside(stores.eventStore)).toBeUndefined();
-    const other = storesInMemory().eventStore;
-    await append(other, created());
-    expect(await beside(other)).toMatch(/up to position 20, but it ends at 10: an older log was restored/);
-    await append(other, sessionOpened(node));
-    expect(await beside(other)).toMatch(/^the read models hold revision 1 of svc-fleet, which this log lacks: /);
-    await append(other, renamed('three'));
-    expect(await beside(other)).toMatch(/as event \S+, but it is \S+ here: an older log/);
-  });
-
-  it('say nothing when their checkpoint names no events, as an earlier release wrote it', async () => {
-    const { readStore } = stores;
-    await readStore.deleteCheckpoint(groupName, release);
-    await readStore.saveCheckpoint(groupName, release, { commit: 20, prepare: 20, anchors: [] });
-    const other = storesInMemory().eventStore;
-    for (const one of [created(), renamed('three')]) await append(other, one);
-    expect(await beside(other)).toBeUndefined();
-  });
 });

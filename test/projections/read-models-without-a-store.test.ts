@@ -526,7 +526,7 @@ describe('the read model of the audit', () => {
       request_id: '',
       position: `${streams.fleet}@1`,
       revertible: false,
-      not_revertible_because: 'its events are older than what is kept',
+      not_revertible_because: 'its events have expired',
       token: null,
       reverts: null,
       reverted_by: null,

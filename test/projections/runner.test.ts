@@ -153,17 +153,6 @@ describe('an outage of the read store', () => {
     await (await side.started()).close();
     expect(await dump(side.stores.readStore)).toEqual(await fullReplay(groupVersion + 1));
   });
-
-  it('at the start makes queries unavailable until it ends', async () => {
-    const readStore = switchedReadStore(side.stores.readStore);
-    readStore.mode = 'out';
-    await side.append([nodeCreated()]);
-    const projections = await side.start({ readStore });
-    await expect(nameOf(projections, node)).rejects.toMatchObject({ code: 'unavailable' });
-    readStore.mode = 'works';
-    await eventually(() => projections.status().caughtUp).toBe(true);
-    expect(await nameOf(projections, node)).not.toBeNull();
-  });
 });
 
 describe('reading your own writes', () => {
@@ -184,36 +173,5 @@ describe('reading your own writes', () => {
     expect(await projections.reached(position!, 10_000)).toBe(true);
     expect(await projections.applied(streams.fleet, revision, 0)).toBe(true);
     expect(await projections.applied(streams.fleet, 0, 0)).toBe(true);
-  });
-
-  it('reaches the position of an event that no read model uses', async () => {
-    const projections = await side.started();
-    const data = {
-      installation_id: 'i',
-      static_public: '',
-      static_private: {},
-      signing_public: '',
-      signing_private: {},
-    };
-    const service = await append(
-      side.stores.eventStore,
-      planned(streams.service, [{ type: 'ServiceIdentityCreated', data }]),
-    );
-    expect(await projections.reached(service.position!, 10_000)).toBe(true);
-    const foreign = await append(side.stores.eventStore, planned('elsewhere', [{ type: 'Whatever', data: {} }]));
-    expect(await projections.reached(foreign.position!, 10_000)).toBe(true);
-    // Later events are applied as before.
-    const { position } = await append(side.stores.eventStore, nodeCreated());
-    expect(await projections.reached(position!, 10_000)).toBe(true);
-    expect(await nameOf(projections, node)).not.toBeNull();
-  });
-
-  it('gives up at its timeout, and on close', async () => {
-    const projections = await side.started();
-    expect(await projections.reached(1_000_000, 30)).toBe(false);
-    expect(await projections.applied(streams.fleet, 9, 30)).toBe(false);
-    const waiting = [projections.reached(1_000_000, 60_000), projections.applied(streams.fleet, 9, 60_000)];
-    await projections.close();
-    expect(await Promise.all(waiting)).toEqual([false, false]);
   });
 });
