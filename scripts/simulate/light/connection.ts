@@ -1,4 +1,4 @@
-/** The client's end of one HTTP/2 connection for gRPC, on node:http2: thirty kilobytes, where grpc-js takes a hundred. */
+/** The client's end of one HTTP/2 connection for gRPC, on node:http2, so that one process can hold ten thousand. */
 import { connect as connectHttp2 } from 'node:http2';
 import type { ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
 import { connect as connectSocket } from 'node:net';
