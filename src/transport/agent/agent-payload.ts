@@ -69,8 +69,7 @@ const payloadShape: WireShape = {
 
 /**
  * @param nodeId the session's node: a payload names this node or leaves the field empty
- * @param known the tables of the previous heartbeat: what is known of a table is not in the message. Without them the message
- * is whole
+ * @param known the tables of the previous heartbeat, which are left out of the message; without them, it is complete
  */
 export function readAgentPayload(payload: Uint8Array, nodeId: string, known?: KnownTables): ReadPayload {
   // No `Buffer`, whose views cost several times as much: there may be one for each text.

@@ -33,7 +33,7 @@ import type { LiveSession } from './live-session.js';
 import { createNodeSessions } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
 import { createReadBudgets } from './read-budget.js';
-import type { ReadLimits } from './read-budget.js';
+import type { ReadLimits, UnfinishedBytes } from './read-budget.js';
 import { createSessionWheel, turnMs } from './session-wheel.js';
 
 /** The listener as the transport sees it; `startListener` of `transport/listener` implements it. */
@@ -141,39 +141,7 @@ export async function createAgentTransport(
   const reports = createAddressReports(deps, deps.reportAddress);
   const unfinished = { total: 0, max: options.unfinishedBytes ?? limits.agent.unfinishedBytesTotal };
 
-  const control = createControlStreams({
-    clock,
-    pending,
-    draining,
-    onUnattached(reason, { connection }) {
-      countIn(counters.ends, reason.cause);
-      if (reason.cause === 'draining') return;
-      const event = { reason: `control_${reason.cause}`, address: connection.remoteAddress };
-      deps.refusals.note(event, 'a Control stream was refused to an agent');
-    },
-    session: {
-      ...deps,
-      random: deps.random ?? Math.random,
-      rekeySeconds: options.rekeySeconds,
-      counters,
-      unfinished,
-      readBudget: createReadBudgets(clock, options.reading).of,
-      onThrottled: wheel.throttled,
-      onProven(session, connection) {
-        admission.proven(connection.remoteAddress, session.nodeId);
-        sessions.add(session);
-        wheel.add(session);
-        connection.watch(undefined);
-        connection.sessionOpened();
-        void session.closed.then(() => connection.sessionEnded());
-      },
-      async onHello(session, hello) {
-        reports.hello(session.nodeId, hello);
-        await sessions.hello(session, hello);
-      },
-      onEnded: (session, reason, agentReason) => sessions.ended(session, reason, agentReason),
-    },
-  });
+  const control = createControl({ deps, options, counters, draining, admission, sessions, wheel, reports, unfinished });
 
   const { openSession, unsound } = admission;
   const takeBytes = createStrangersBytes(clock);
@@ -246,6 +214,56 @@ export async function createAgentTransport(
       grpc.close();
     },
   };
+}
+
+interface ControlParts {
+  readonly deps: AgentTransportDeps;
+  readonly options: AgentTransportOptions;
+  readonly counters: Counters;
+  draining(): boolean;
+  readonly admission: ReturnType<typeof createAdmission>;
+  readonly sessions: ReturnType<typeof createNodeSessions>;
+  readonly wheel: ReturnType<typeof createSessionWheel>;
+  readonly reports: ReturnType<typeof createAddressReports>;
+  readonly unfinished: UnfinishedBytes;
+}
+
+/** The Control streams, and what their sessions do to the other parts. */
+function createControl({ deps, options, counters, admission, sessions, wheel, reports, ...parts }: ControlParts) {
+  const { clock } = deps;
+  return createControlStreams({
+    clock,
+    pending: admission.pending,
+    draining: parts.draining,
+    onUnattached(reason, { connection }) {
+      countIn(counters.ends, reason.cause);
+      if (reason.cause === 'draining') return;
+      const event = { reason: `control_${reason.cause}`, address: connection.remoteAddress };
+      deps.refusals.note(event, 'a Control stream was refused to an agent');
+    },
+    session: {
+      ...deps,
+      random: deps.random ?? Math.random,
+      rekeySeconds: options.rekeySeconds,
+      counters,
+      unfinished: parts.unfinished,
+      readBudget: createReadBudgets(clock, options.reading).of,
+      onThrottled: wheel.throttled,
+      onProven(session, connection) {
+        admission.proven(connection.remoteAddress, session.nodeId);
+        sessions.add(session);
+        wheel.add(session);
+        connection.watch(undefined);
+        connection.sessionOpened();
+        void session.closed.then(() => connection.sessionEnded());
+      },
+      async onHello(session, hello) {
+        reports.hello(session.nodeId, hello);
+        await sessions.hello(session, hello);
+      },
+      onEnded: (session, reason, agentReason) => sessions.ended(session, reason, agentReason),
+    },
+  });
 }
 
 /** OpenSession with its budgets and bounds, and the effects of a session's later life on them. */

@@ -1,7 +1,6 @@
 /**
- * The tables of a heartbeat as bytes. Most come as the heartbeat before had them, but for the counters: such a one is recognised
- * and cut out before anything is decoded, and its counters are read where they are. `agent-payload.ts` reads what is left, with
- * the generated decoder. Serves `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * The tables of a heartbeat as bytes. Most differ from the previous heartbeat only in their counters: such a table is recognised
+ * and cut out before anything is decoded, and its counters are read in place. `agent-payload.ts` decodes the rest. Serves `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
@@ -16,17 +15,17 @@ import { passOver } from './wire-scan.js';
 const heartbeatTag = (2 << 3) | WireType.LengthDelimited;
 const linksTag = (7 << 3) | WireType.LengthDelimited;
 const listenersTag = (8 << 3) | WireType.LengthDelimited;
-/** The counters of `RuntimeListener`, behind its other fields; in the order of `listenerCounters`, and the active sessions. */
+/** The counters of `RuntimeListener`, which follow its other fields: those of `listenerCounters`, and the active sessions. */
 const counterTags: readonly number[] = [6, 7, 9, 10].map((field) => field << 3);
 const activeTag = 8 << 3;
 const firstCounterTag = 6 << 3;
 const columns = listenerCounters.length;
-/** A table is copied out of a buffer that is larger by more than this. */
+/** A table is copied if its buffer is larger by more than this factor. */
 const viewFactor = 1.25;
 
-/** Links that were read, and found valid. */
+/** Valid links. */
 interface KnownLinks {
-  /** The fields of a `HeartbeatRequest` that are the list; in a buffer that holds hardly anything else. */
+  /** The fields of a `HeartbeatRequest` that hold the list, in a buffer with hardly anything else. */
   readonly bytes: Uint8Array;
   readonly entries: number;
 }
@@ -41,30 +40,29 @@ export const noTables: KnownTables = {
 };
 
 interface Cut {
-  /** The payload without what is known. */
+  /** The payload without the known tables. */
   readonly bytes: Uint8Array;
   readonly links: { readonly known: KnownLinks } | { readonly found: Uint8Array | undefined };
-  /** `found` is undefined where listeners are not in their usual form. */
+  /** `found` is undefined if the listeners are not in their usual form. */
   readonly listeners: { readonly known: ListenerTable } | { readonly found: SplitListeners | undefined };
 }
 
 interface SplitListeners {
-  /** As `ListenerShape` has them; only until others are split. */
+  /** The bytes of a `ListenerShape`; overwritten by the next split. */
   readonly wire: Uint8Array;
-  /** As `ListenerTable` has them. */
+  /** Those of a `ListenerTable`. */
   readonly values: readonly number[];
 }
 
 type Range = readonly [from: number, to: number];
 
-/** Nothing is known of it. */
 export const uncut = (bytes: Uint8Array): Cut => ({
   bytes,
   links: { found: undefined },
   listeners: { found: undefined },
 });
 
-/** Cuts what is known out of the bytes of an `AgentPayload`. @param tables of the heartbeat before */
+/** Cuts known tables out of the bytes of an `AgentPayload`. @param tables of the previous heartbeat */
 export function cutKnownTables(bytes: Uint8Array, tables: KnownTables): Cut {
   const reader = new BinaryReader(bytes);
   const ranges = rangesOf(reader);
@@ -78,7 +76,7 @@ export function cutKnownTables(bytes: Uint8Array, tables: KnownTables): Cut {
   return { bytes: without(bytes, ranges.content, cuts), links, listeners };
 }
 
-/** The table, if its shape is that of the heartbeat before or of any other node. */
+/** The table, if the previous heartbeat or any other node has its shape. */
 function knownTable({ wire, values }: SplitListeners, before: ListenerTable): ListenerTable | undefined {
   const id = shapeIdOf(wire);
   if (id === before.shape.id) return hasValues(before, values) ? before : { shape: before.shape, values };
@@ -86,17 +84,17 @@ function knownTable({ wire, values }: SplitListeners, before: ListenerTable): Li
   return shape && { shape, values };
 }
 
-/** Of as many listeners as there may be: a part of it is copied in one go. */
+/** For the largest allowed table; a part of it is copied at once. */
 const noCounters: readonly number[] = Array.from(
   { length: limits.agent.runtimeListeners * (columns + 1) },
   () => Number.NaN,
 );
-/** For one table at a time, unless it is larger. */
+/** Holds one table at a time; a larger one gets its own memory. */
 const room = new Uint8Array(64 * 1024);
 
 /**
- * Parts listeners from their counters. Reads no text and makes nothing for each: there would be hundreds for each heartbeat of a
- * busy node. @returns undefined for what no usual encoder makes
+ * Separates listeners from their counters, without reading texts or creating objects: a busy node has hundreds of listeners.
+ * @returns undefined for bytes that no usual encoder writes
  */
 function splitListeners(
   bytes: Uint8Array,
@@ -134,32 +132,32 @@ function splitListeners(
       length += shapeEnd - start;
     }
   } catch {
-    // The reader throws for what is not in order.
+    // The reader throws for malformed bytes.
     return undefined;
   }
   return { wire: wire.subarray(0, length), values };
 }
 
-/** As `reader.tag` reads it, without an array for each. */
+/** Like `reader.tag`, but without creating an array. */
 function readTag(reader: BinaryReader): number {
   const at = reader.pos;
   const tag = reader.uint32();
-  if (reader.pos - at > 4) throw new Error('a tag that no field of this protocol has');
+  if (reader.pos - at > 4) throw new Error('no field of this protocol has such a tag');
   return tag;
 }
 
-/** @returns false for what is no field of this protocol */
+/** Skips a field. @returns false for one that this protocol does not have */
 function pass(reader: BinaryReader, tag: number): boolean {
   const wireType: WireType = tag & 7;
   if (tag < 1 << 3) return false;
   if (wireType !== WireType.LengthDelimited) return passOver(reader, wireType);
-  // Without a view of what is skipped, as `reader.skip` makes.
+  // `reader.skip` would create a view.
   const length = reader.uint32();
   reader.pos += length;
   return reader.pos <= reader.len;
 }
 
-/** As `wholeNumber` gives it, without a bigint for each. @throws Error for more than 63 bits, which no agent has counted */
+/** Like `wholeNumber`, but without a bigint. @throws Error for more than 63 bits, which no agent counts */
 function readCounter(bytes: Uint8Array, reader: BinaryReader): number {
   let value = 0;
   for (let scale = 1; scale < 2 ** 63; scale *= 128) {
@@ -172,7 +170,7 @@ function readCounter(bytes: Uint8Array, reader: BinaryReader): number {
 }
 
 const longestHead = 6;
-/** A tag and the length of its content. @returns the offset behind them */
+/** Writes a tag and the length of its content. @returns the offset after them */
 function writeHead(into: Uint8Array, offset: number, tag: number, length: number): number {
   into[offset] = tag;
   let at = offset + 1;
@@ -185,12 +183,12 @@ function writeHead(into: Uint8Array, offset: number, tag: number, length: number
 interface Ranges {
   readonly links: Range;
   readonly listeners: Range;
-  /** How many listeners there are. */
+  /** Number of listeners. */
   readonly rows: number;
   readonly content: Range;
 }
 
-/** Where the tables of a heartbeat are; undefined for any other payload, and for one that no usual encoder makes. */
+/** The places of a heartbeat's tables; undefined for other payloads, and for bytes that no usual encoder writes. */
 function rangesOf(reader: BinaryReader): Ranges | undefined {
   let rows = 0;
   try {
@@ -217,7 +215,7 @@ function rangesOf(reader: BinaryReader): Ranges | undefined {
   }
 }
 
-/** A heartbeat with less in it; the same bytes where nothing is cut. */
+/** A heartbeat without some ranges; the same bytes if nothing is cut. */
 function without(bytes: Uint8Array, [from, to]: Range, cuts: readonly Range[]): Uint8Array {
   const left = cuts.reduce((sum, [start, end]) => sum - (end - start), to - from);
   if (left === to - from) return bytes;
@@ -232,7 +230,7 @@ function without(bytes: Uint8Array, [from, to]: Range, cuts: readonly Range[]): 
   return made.subarray(0, length);
 }
 
-/** The tables of a heartbeat that was read, with what was cut out of it. */
+/** The tables of a decoded heartbeat, including those that were cut out. */
 export function tablesOf({ linkMetrics, runtimeListeners }: HeartbeatRequest, { links, listeners }: Cut): KnownTables {
   return {
     links: 'known' in links ? links.known : { bytes: wireOf(links.found, linkMetrics), entries: linkMetrics.length },
@@ -245,7 +243,7 @@ const tableOf = (split: SplitListeners | undefined, listeners: readonly RuntimeL
     ? tableOfListeners(listeners)
     : { shape: shapeOfWire(split.wire, listeners), values: split.values };
 
-/** A view of the payload where that is hardly larger, else in a buffer of its own. */
+/** A view of the payload if that is hardly larger, or else a copy. */
 function wireOf(block: Uint8Array | undefined, linkMetrics: readonly LinkMetric[]): Uint8Array {
   if (block === undefined) return HeartbeatRequest.encode({ ...HeartbeatRequest.create(), linkMetrics }).finish();
   return block.length * viewFactor >= block.buffer.byteLength ? block : new Uint8Array(block);

@@ -14,7 +14,7 @@ const handshakeBurstMs = 250;
 const handshakesAtOnce = 32;
 
 interface HandshakePlace {
-  /** The handshake is over and has cost `cpuMs`. Only the first call counts. */
+  /** The handshake is over and has cost `cpuMs`. */
   leave(cpuMs: number): void;
 }
 
@@ -54,11 +54,8 @@ export function createHandshakeGate(options: HandshakeGateOptions): HandshakeGat
     async enter(waitMs) {
       const passed = await line.enter(waitMs);
       if (!passed) return undefined;
-      let left = false;
       return {
         leave(cpuMs) {
-          if (left) return;
-          left = true;
           handshaking -= 1;
           cpu.take(clock.monotonic(), cpuMs);
           // Deferred, so that sockets get a turn between two batches of handshakes.
