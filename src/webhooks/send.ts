@@ -34,11 +34,12 @@ export interface SenderDeps {
   readonly clock: Pick<Clock, 'now'>;
   /** For tests. */
   readonly lookup?: typeof lookUp | undefined;
+  readonly tryMs?: number;
 }
 
-export function createSender({ mayDial, clock, lookup = lookUp }: SenderDeps): Sender {
+export function createSender({ mayDial, clock, lookup = lookUp, tryMs = limits.webhooks.tryMs }: SenderDeps): Sender {
   // A look-up occupies a thread of the pool that the stores need as well.
-  const lookUps = createSemaphore({ places: tuning.lookUps, waitMs: limits.webhooks.tryMs });
+  const lookUps = createSemaphore({ places: tuning.lookUps, waitMs: tryMs });
 
   async function judgedAddresses(host: string): Promise<LookupAddress[]> {
     const leave = await lookUps.enter();
@@ -80,7 +81,7 @@ export function createSender({ mayDial, clock, lookup = lookUp }: SenderDeps): S
       const target = new URL(url);
       const literal = literalIn(target);
       if (literal !== undefined && !mayDial(literal)) return failed(null, `${literal} is ${notPublic}`);
-      const timeout = AbortSignal.timeout(limits.webhooks.tryMs);
+      const timeout = AbortSignal.timeout(tryMs);
       const ends = AbortSignal.any([signal, timeout]);
       try {
         const response = await unlessAborted(post(target, { headers, body }, ends), ends);
@@ -91,7 +92,7 @@ export function createSender({ mayDial, clock, lookup = lookUp }: SenderDeps): S
         const retryAfterMs = retryAfterOf(response.headers['retry-after'], clock.now());
         return { ...failed(status, sentenceOf(status)), retryAfterMs };
       } catch (error) {
-        if (timeout.aborted) return failed(null, `no answer within ${limits.webhooks.tryMs / 1000} s`);
+        if (timeout.aborted) return failed(null, `no answer within ${tryMs / 1000} s`);
         if (signal.aborted) return failed(null, 'the service shut down meanwhile');
         return failed(null, error instanceof Error ? reasonOf(error) : 'unknown');
       }

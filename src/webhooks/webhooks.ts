@@ -21,6 +21,7 @@ import type { Deliverer } from './deliverer.js';
 import { selectionOf, startDeliverer } from './deliverer.js';
 import { openDeliveries } from './deliveries.js';
 import { createDeliveryLeases } from './leases.js';
+import type { DeliveryLeases } from './leases.js';
 import { createMessages } from './messages.js';
 import type { Delivery, Webhooks } from './port.js';
 import { createProgress } from './progress.js';
@@ -70,6 +71,63 @@ export interface WebhookService extends Webhooks {
   close(): Promise<void>;
 }
 
+/** Starts and ends deliverers as leases come and go, until closed. @param onEnd called for a webhook no longer delivered here */
+function superviseDeliverers(
+  deps: WebhooksDeps,
+  leases: DeliveryLeases,
+  start: (id: string) => Deliverer,
+  onEnd: (id: string) => void,
+) {
+  const { all, logger } = deps;
+  const running = new Map<string, Deliverer>();
+  const ending = new AbortController();
+  let wake = new AbortController();
+
+  async function turn(): Promise<void> {
+    await leases.turn(all().map(({ id }) => id));
+    const over = [...running].filter(([id, deliverer]) => deliverer.done || !leases.holds(id));
+    for (const [id] of over) {
+      running.delete(id);
+      onEnd(id);
+    }
+    // Together, because other leases could expire meanwhile.
+    await Promise.all(over.map(([, deliverer]) => deliverer.close()));
+    for (const { id } of all()) if (leases.holds(id) && !running.has(id)) running.set(id, start(id));
+  }
+
+  async function lead(): Promise<void> {
+    while (!ending.signal.aborted) {
+      wake = new AbortController();
+      try {
+        if (deps.readOnly() === undefined) await turn();
+      } catch (error) {
+        logger.warn({ error: errorText(error) }, 'the leases of webhooks could not be updated');
+      }
+      await sleep(tuning.leaseEveryMs, AbortSignal.any([wake.signal, ending.signal]));
+    }
+  }
+  const leading = lead();
+
+  let seen = all();
+  const stopListening = deps.onChange(() => {
+    const now = all();
+    if (now.length === seen.length && now.every((webhook, index) => webhook === seen[index])) return;
+    seen = now;
+    for (const deliverer of running.values()) deliverer.look();
+    wake.abort();
+  });
+
+  return {
+    running: running as ReadonlyMap<string, Deliverer>,
+    async close(): Promise<void> {
+      ending.abort();
+      stopListening();
+      await leading;
+      await Promise.all([...running.values()].map((deliverer) => deliverer.close()));
+    },
+  };
+}
+
 /** Starts delivering. @throws ServiceError `unavailable` */
 export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService> {
   const { eventStore, readStore, feed, keyring, ids, clock, logger, instanceId, slot, all, webhook: find } = deps;
@@ -79,7 +137,6 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
   const leases = createDeliveryLeases({ leases: readStore.leases, instanceId, slot, clock });
   const sender = createSender({ mayDial, clock, lookup: deps.lookup });
   const messages = createMessages({ sender, keyring, clock, ids });
-  const deliverers = new Map<string, Deliverer>();
   const progress = createProgress({
     feed,
     cursors,
@@ -89,7 +146,6 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
     readStoreAway: deps.readStoreAway,
   });
   const ending = new AbortController();
-  let wake = new AbortController();
 
   const start = (id: string): Deliverer =>
     startDeliverer({
@@ -105,40 +161,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
       logger,
     });
 
-  /** Starts and ends deliverers as leases come and go. */
-  async function deliverHeld(): Promise<void> {
-    await leases.turn(all().map(({ id }) => id));
-    const over = [...deliverers].filter(([id, deliverer]) => deliverer.done || !leases.holds(id));
-    for (const [id] of over) {
-      deliverers.delete(id);
-      progress.forget(id);
-    }
-    // Together, because other leases could expire meanwhile.
-    await Promise.all(over.map(([, deliverer]) => deliverer.close()));
-    for (const { id } of all()) if (leases.holds(id) && !deliverers.has(id)) deliverers.set(id, start(id));
-  }
-
-  async function lead(): Promise<void> {
-    while (!ending.signal.aborted) {
-      wake = new AbortController();
-      try {
-        if (deps.readOnly() === undefined) await deliverHeld();
-      } catch (error) {
-        logger.warn({ error: errorText(error) }, 'the leases of webhooks could not be updated');
-      }
-      await sleep(tuning.leaseEveryMs, AbortSignal.any([wake.signal, ending.signal]));
-    }
-  }
-  const leading = lead();
-
-  let seen = all();
-  const stopListening = deps.onChange(() => {
-    const now = all();
-    if (now.length === seen.length && now.every((webhook, index) => webhook === seen[index])) return;
-    seen = now;
-    for (const deliverer of deliverers.values()) deliverer.look();
-    wake.abort();
-  });
+  const { running: deliverers, ...supervision } = superviseDeliverers(deps, leases, start, progress.forget);
 
   let lagSeconds = 0;
   async function measureLag(): Promise<void> {
@@ -203,9 +226,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
     lagSeconds: () => lagSeconds,
     async close() {
       ending.abort();
-      stopListening();
-      await Promise.all([leading, measuring.close()]);
-      await Promise.all([...deliverers.values()].map((deliverer) => deliverer.close()));
+      await Promise.all([supervision.close(), measuring.close()]);
       await leases.close().catch((error: unknown) => {
         logger.warn({ error: errorText(error) }, 'the leases of webhooks could not be released');
       });

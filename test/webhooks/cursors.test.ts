@@ -226,6 +226,7 @@ describe('a deliverer', () => {
     happens(1);
     const first = start();
     await eventually(facts).toContainEqual(['0', 'failing', 1]);
+    const since = first.checkpoint(webhooks[0]!)?.tries.failing_since;
     await first.close();
     clock.advance(3_000);
     const second = start();
@@ -235,6 +236,7 @@ describe('a deliverer', () => {
     second.look();
     await eventually(() => sent.at(-1)).toEqual({ item: '1', attempt: 2 });
     await eventually(facts).toContainEqual(['0', 'failing', 2]);
+    expect([typeof since, second.checkpoint(webhooks[0]!)?.tries.failing_since]).toEqual(['string', since]);
     answers = async () => ok;
     clock.advance(30_000);
     second.look();

@@ -1,8 +1,10 @@
-/** A try whose look-up never ends, and one that begins when all is over. Cites `docs/contract/automation.md#webhooks`. */
+/** Tries that get no answer: a look-up or a receiver that hangs, and a service that closes. Cites `docs/contract/automation.md#webhooks`. */
 import type { lookup } from 'node:dns';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.js';
+import { limits } from '../../src/kernel/limits.js';
 import { createSender } from '../../src/webhooks/send.js';
+import { startReceiver } from '../support/webhook-receiver.js';
 
 const message = { url: 'http://receiver.example/', headers: {}, body: '{}' };
 
@@ -19,4 +21,16 @@ test('a look-up that never ends is left when the try is called off, at its start
   expect(await first).toEqual(over);
   expect(await sender.send(message, ending.signal)).toEqual(over);
   sender.close();
+});
+
+test('a receiver that hangs has failed after the time of a try, which is ten seconds', async () => {
+  expect(limits.webhooks.tryMs).toBe(10_000);
+  const receiver = await startReceiver();
+  receiver.answer = () => undefined;
+  const sender = createSender({ mayDial: () => true, clock: systemClock, tryMs: 300 });
+  const answer = await sender.send({ ...message, url: receiver.url }, new AbortController().signal);
+  expect(answer).toEqual({ status: null, error: 'no answer within 0.3 s', retryAfterMs: null });
+  expect(receiver.received).toHaveLength(1);
+  sender.close();
+  await receiver.close();
 });

@@ -6,7 +6,7 @@
  */
 import { timestamp } from '../../kernel/clock.js';
 import type { Clock } from '../../kernel/clock.js';
-import type { ReadStore, StoredDocument } from '../../storage/read-store.js';
+import type { Collection, ReadStore, StoredDocument } from '../../storage/read-store.js';
 import type { Point, Points } from './points.js';
 import { add, hourMs, hoursKeptMs, hoursOf, joinHours, pack, slotMs, slotsKeptMs, unpack } from './points.js';
 
@@ -19,6 +19,7 @@ type HistoryFields = {
   readonly points: Uint8Array;
 };
 type Document = StoredDocument<HistoryFields>;
+type Documents = Pick<Collection<HistoryFields>, 'list'>;
 
 export type StepName = '5m' | '1h';
 interface Step {
@@ -101,30 +102,6 @@ export async function openHistoryDocuments(
     );
   }
 
-  /** Documents of a step whose stretch ended before a time, oldest first. The caller deletes each batch before the next. */
-  async function* before(step: Step, time: number): AsyncGenerator<readonly Document[]> {
-    const end = `${step.name}/${hourText(time - stretchMs(step))}`;
-    for (;;) {
-      const some = (await collection.list(`${step.name}/`, batch)).filter(({ id }) => id < end);
-      if (some.length === 0) return;
-      yield some;
-    }
-  }
-
-  /** The later documents of the same stretch and node, which other instances have written. */
-  async function restOfStretch(last: Document | undefined): Promise<readonly Document[]> {
-    if (last === undefined) return [];
-    const stretch = last.id.slice(0, last.id.lastIndexOf('/') + 1);
-    const rest: Document[] = [];
-    for (let after = last.id; ;) {
-      const some = await collection.list(after, batch);
-      const same = some.filter(({ id }) => id.startsWith(stretch));
-      rest.push(...same);
-      after = same.at(-1)?.id ?? after;
-      if (same.length < batch) return rest;
-    }
-  }
-
   /** Merges slots into hours. @param documents whole stretches, in the order of their ids */
   async function toHours(documents: readonly Document[]): Promise<void> {
     for (const [from, some] of groupedBy(documents, ({ fields }) => fields.from)) {
@@ -178,18 +155,42 @@ export async function openHistoryDocuments(
     async fold(signal?: AbortSignal): Promise<void> {
       if (!(await readStore.leases.acquire(foldLease.kind, { ...foldLease, holder: writer, data: null }))) return;
       const now = clock.now();
-      for await (const documents of before(slots, now - slotsKeptMs)) {
-        const whole = [...documents, ...(await restOfStretch(documents.at(-1)))];
+      for await (const documents of before(collection, slots, now - slotsKeptMs)) {
+        const whole = [...documents, ...(await restOfStretch(collection, documents.at(-1)))];
         await toHours(whole);
         await collection.remove(whole.map(({ id }) => id));
         if (signal?.aborted === true) return;
       }
-      for await (const documents of before(hours, now - hoursKeptMs)) {
+      for await (const documents of before(collection, hours, now - hoursKeptMs)) {
         await collection.remove(documents.map(({ id }) => id));
         if (signal?.aborted === true) return;
       }
     },
   };
+}
+
+/** Documents of a step whose stretch ended before a time, oldest first. The caller deletes each batch before the next. */
+async function* before(collection: Documents, step: Step, time: number): AsyncGenerator<readonly Document[]> {
+  const end = `${step.name}/${hourText(time - stretchMs(step))}`;
+  for (;;) {
+    const some = (await collection.list(`${step.name}/`, batch)).filter(({ id }) => id < end);
+    if (some.length === 0) return;
+    yield some;
+  }
+}
+
+/** The later documents of the same stretch and node, which other instances have written. */
+async function restOfStretch(collection: Documents, last: Document | undefined): Promise<readonly Document[]> {
+  if (last === undefined) return [];
+  const stretch = last.id.slice(0, last.id.lastIndexOf('/') + 1);
+  const rest: Document[] = [];
+  for (let after = last.id; ;) {
+    const some = await collection.list(after, batch);
+    const same = some.filter(({ id }) => id.startsWith(stretch));
+    rest.push(...same);
+    after = same.at(-1)?.id ?? after;
+    if (same.length < batch) return rest;
+  }
 }
 
 /** @param wanted the only resource to unpack; absent: all */
