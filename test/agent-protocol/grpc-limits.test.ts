@@ -2,10 +2,13 @@
 import { status } from '@grpc/grpc-js';
 import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
+import type { IncomingHttpHeaders } from 'node:http2';
 import { connect } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { AgentServiceService } from '../../src/gen/svc/control/v1/agent_service.js';
+import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
+import { framedMessage } from '../../src/transport/agent/grpc-messages.js';
 import { h2cPreface } from '../../src/transport/listener/sniff.js';
 import { startAgentFixture } from '../support/agent-fixture.js';
 import type { AgentFixture } from '../support/agent-fixture.js';
@@ -49,6 +52,25 @@ test('a connection may carry four streams at once', async () => {
   try {
     await once(session, 'remoteSettings');
     expect(session.remoteSettings.maxConcurrentStreams).toBe(4);
+  } finally {
+    session.destroy();
+  }
+});
+
+test('a stream that has its status is closed after a while, although its peer keeps its half open', async () => {
+  const session = connectHttp2(`http://${fixture.transport.address}`);
+  session.on('error', () => undefined);
+  try {
+    const headers = { 'content-type': 'application/grpc', te: 'trailers' };
+    const path = SecureAgentServiceService.control.path;
+    const call = session.request({ ':method': 'POST', ':path': path, ...headers }, { endStream: false });
+    call.on('error', () => undefined);
+    call.resume();
+    call.write(framedMessage(Buffer.from([0x0a, 0x7f])));
+    const [answer] = (await once(call, 'response')) as [IncomingHttpHeaders];
+    expect(answer['grpc-status']).toBe(String(status.INVALID_ARGUMENT));
+    expect(call.closed).toBe(false);
+    await eventually(() => call.closed).toBe(true);
   } finally {
     session.destroy();
   }

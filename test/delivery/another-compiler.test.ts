@@ -69,15 +69,6 @@ describe('a running instance, after the log is lowered to an earlier compiler ve
     expect(written).toEqual(['CompilerVersionLowered', 'NodeConfigRefreshed']);
   });
 
-  it('drains a request', async () => {
-    const delivery = await startNewer({ requestWaitMs: 50 });
-    const session = openSession(delivery, 'n1');
-    await session.ask();
-    await lower();
-    await becomes(delivery, 'newer_compiler');
-    expect(await session.ask()).toMatchObject({ kind: 'draining' });
-  });
-
   it('serves again once the version is raised again', async () => {
     const delivery = await startNewer();
     const session = openSession(delivery, 'n1');

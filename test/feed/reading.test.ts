@@ -3,6 +3,7 @@
  * another one. Cites `docs/contract/automation.md#event-feed`.
  */
 import { afterEach, expect, test } from 'vitest';
+import { createCursors } from '../../src/feed/cursor.js';
 import { createFeed } from '../../src/feed/feed.js';
 import type { FeedDeps } from '../../src/feed/feed.js';
 import { fleetNames } from '../../src/feed/names.js';
@@ -100,6 +101,18 @@ test('a cursor beyond the end, or at which another event stands, is refused afte
   for (const restored of [shorter, other]) {
     await expect(restored.resolve(newest!.cursor)).rejects.toMatchObject({ code: 'conflict' });
   }
+});
+
+test('a cursor inside a command is malformed: the feed gives none', async () => {
+  const one = { type: 'NodeConfigRefreshed', data: { node_id: 'n' } };
+  const side = await open([planned(streams.fleet, [one, one])]);
+  const feed = await feedOf(side);
+  const places: StoredEvent[] = [];
+  const all = { direction: 'forward', from: 0, maxCount: 10 } as const;
+  for await (const event of side.stores.eventStore.read(streams.fleet, all)) places.push(event);
+  const [first, last] = places.slice(-2).map((event) => createCursors('the same').of(event));
+  await expect(feed.resolve(first!)).rejects.toMatchObject({ code: 'invalid_request' });
+  expect((await feed.resolve(last!)).cursor).toBe(last);
 });
 
 test('where an expired fact stood, reading goes on behind it', async () => {
