@@ -79,7 +79,7 @@ export function createSessionRegistry() {
       const all = [...(byNode.get(nodeId) ?? [])].flatMap(({ pushed }) => (pushed === undefined ? [] : [pushed]));
       return all.sort((a, b) => b.generation - a.generation)[0];
     },
-    /** Since when no session of the node takes its offers, monotonic; undefined if one does, or there is none. */
+    /** Monotonic time since which every session of the node has an untaken offer; undefined if one has none, or without sessions. */
     unsentSince(nodeId: string): number | undefined {
       let latest: number | undefined;
       for (const { unsent } of byNode.get(nodeId) ?? []) {

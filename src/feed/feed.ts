@@ -113,7 +113,7 @@ export function createFeed(deps: FeedDeps): Feed {
     return window;
   }
 
-  /** Reads the log from a place on, in slices, at most up to the window. @throws ServiceError `unavailable` */
+  /** Reads the log after a place, in slices, at most up to the window. @throws ServiceError `unavailable` */
   async function readLog(place: FeedPlace, window: Window, options: FeedReadOptions): Promise<FeedBatch> {
     const leave = await reads.enter();
     if (leave === undefined) throw new ServiceError('unavailable', 'too many readers read the log at once');

@@ -109,7 +109,7 @@ export interface Feed {
   /** Like `resolve`, for a stored cursor whose log may have moved to a store with other positions. @throws as `resolve` */
   resolveMoved(cursor: string): Promise<FeedPlace>;
   /**
-   * Reads from a place on, from the window in memory or else from the log. The batch is bounded by items, bytes and events
+   * Reads after a place, from the window in memory or else from the log. The batch is bounded by items, bytes and events
    * (`limits.feed`), and may be empty before the end. Few callers read the log at a time; the others wait.
    * @throws ServiceError `unavailable` while a store is away or after a long wait; try again from the same place
    */

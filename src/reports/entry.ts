@@ -172,7 +172,7 @@ const summarizeLinks = (links: readonly LinkMetric[], last: CountedRows): LinkSu
   roundTrips: roundTrips(links),
 });
 
-/** For a node without a heartbeat: so long that no counter within its type is refused. */
+/** Without a heartbeat, the time in which a link can carry 2^53 bytes. */
 const uptimeMs = (beat: Beat | undefined): number => (beat === undefined ? 72_000_000 : beat.uptime * 1_000);
 
 /** The report, with its predecessor's bandwidth where no link can have carried so much. @param last of the same process */

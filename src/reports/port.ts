@@ -189,7 +189,7 @@ export interface Telemetry {
   alive(nodeId: string, presence: PresenceFacts, offlineAfterMs: number, heartbeat?: HeartbeatFacts): void;
   metrics(nodeId: string, report: MetricsFacts, process: ReportingProcess): void;
   sessionEnded(nodeId: string, sessionId: string): Promise<void>;
-  /** Calls back with each session whose node another session has taken over; noticed when its lease is renewed. */
+  /** Calls back when another session has taken over a session's node, which shows at the next renewal of its lease. */
   onLost(listener: (nodeId: string, sessionId: string) => void): () => void;
   /** Traffic of nodes, for `/metrics`. */
   trafficMetrics(): readonly Counter[];

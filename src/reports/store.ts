@@ -80,7 +80,7 @@ export interface ReportStore {
   adopt(nodeId: string, known: Entry): void;
   /** Writes a node's sign of life soon. @param changed what else of its entry */
   write(nodeId: string, changed: readonly Part[]): void;
-  /** The next documents that an instance wrote, from a place on, in order. @throws ServiceError `unavailable` */
+  /** The next documents that an instance wrote, in order, starting at a place. @throws ServiceError `unavailable` */
   writtenBy(instance: string, place: string): Promise<readonly StoredBeat[]>;
   /** @throws ServiceError `unavailable` */
   beatOf(nodeId: string): Promise<StoredBeat | undefined>;
@@ -151,7 +151,7 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
       documents.push({ id, fields: beatFields(entry, instanceId, place) });
     }
     await Promise.all(partsOf.map((part) => changed[part].length > 0 && collections[part].set(changed[part])));
-    // Last: a sign of life that is newer than its tables would be wrong.
+    // Last, because a sign of life must not be newer than its tables.
     await beats.set(documents);
   }
 

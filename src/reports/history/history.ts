@@ -24,8 +24,8 @@ export interface History {
   /** Adds to the points of a node; if the slot is already written, to the next one. @param at milliseconds since the epoch */
   count(nodeId: string, at: number, shares: Iterable<Share>): void;
   /**
-   * The points of a resource by the node that counted them, from a time on and some before, without the open slots of other
-   * instances. @throws ServiceError `unavailable`
+   * The points of a resource since a time, and some earlier ones, by the node that counted them, without the open slots of
+   * other instances. @throws ServiceError `unavailable`
    */
   read(resourceId: string, step: StepName, from: number): Promise<ReadonlyMap<string, Points>>;
   /** Writes finished slots, as the loop does. @throws ServiceError `unavailable` */
