@@ -43,7 +43,7 @@ const sent = (sentence: SentenceName, what: string, change: () => MessageChange)
   change,
 });
 
-const [stream, client] = ['control/stream', 'control/client'];
+const [stream, client, opening] = ['control/stream', 'control/client', 'control/opening'];
 const [session, loop, reconnect] = ['control/session', 'control/session-loop', 'control/reconnect'];
 const [splice, meters, listeners] = ['relays/splice', 'relays/meters', 'relays/listener-set'];
 const write = 'if (!to.write(chunk)) from.pause();';
@@ -55,18 +55,18 @@ export const mistakes: readonly Mistake[] = [
     source(
       'protocolVersion',
       'speaks another version',
-      client,
+      opening,
       'protocolVersion: limits.agent.protocolVersion',
       'protocolVersion: 2',
     ),
     source(
       'messageOne',
       'makes a prologue without its node',
-      client,
-      'controlPrologue(options.nodeId)',
+      opening,
+      'controlPrologue(nodeId)',
       "controlPrologue('')",
     ),
-    source('nonce', 'offers a short nonce', client, 'randomBytes(limits.agent.nonceBytes)', 'randomBytes(8)'),
+    source('nonce', 'offers a short nonce', opening, 'randomBytes(limits.agent.nonceBytes)', 'randomBytes(8)'),
     source(
       'oneConnection',
       'attaches its session on another connection',
@@ -431,7 +431,7 @@ export const mistakes: readonly Mistake[] = [
     source(
       'newMessageOne',
       'uses a nonce again',
-      client,
+      opening,
       'nonce: randomBytes(limits.agent.nonceBytes)',
       'nonce: Buffer.alloc(limits.agent.nonceBytes)',
     ),
@@ -528,8 +528,8 @@ export const mistakes: readonly Mistake[] = [
     source(
       'sessionId',
       'does not compare the session id with the handshake',
-      client,
-      '|| !answer.sessionId.equals(sessionId)',
+      opening,
+      '&& answer.sessionId.equals(sessionId)',
       '',
     ),
   ]),
