@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { eventually } from '../support/eventually.js';
 import { createMakerFor, lookingPaths, sessionPaths } from '../support/one-of-each.js';
 import type { Document } from '../support/openapi-document.js';
 import type { ListOf } from './support/resources.js';
@@ -21,6 +22,9 @@ it('the first start makes an admin, who signs in with the password of the settin
   const login = (json: object) => api.send('POST', '/api/auth/login', { json, token: null });
   expect((await login({ username: 'ADMIN', password: adminPassword })).status).toBe(200);
   refused(await login({ username: 'admin', password: 'a wrong password' }), 401);
+  // The audit finds them by a name in any case.
+  const signIns = '/api/audit?actor=Admin&action=session.sign_in';
+  await eventually(async () => (await api.ok<ListOf<object>>('GET', signIns)).total).toBeGreaterThan(1);
 });
 
 it('a GET waits two seconds for a position that does not come', async () => {
