@@ -1,4 +1,4 @@
-/** An aggregate for a gateway: the state of one stream, and how commands are decided and folded there. Two exist. */
+/** The two aggregates: how a gateway drafts the state of a stream, decides its commands and folds them. */
 import type { AccountCommand } from '../domain/accounts/user.js';
 import type { Accounts } from '../domain/accounts/accounts.js';
 import { applyAccounts, decideAccounts } from '../domain/accounts/accounts.js';
@@ -38,22 +38,20 @@ export interface DecidingState {
 export interface Aggregate<State extends DecidingState, Command> {
   readonly stream: string;
   draft(state: State): Draft<State>;
-  /** As `apply`, it yields between two pieces: a command may be about hundreds of resources, and touch all nodes. */
+  /** Yields between two pieces, as does `apply`: a command may be about hundreds of resources, and touch all nodes. */
   decide(state: State, command: Command): Generator<void, Decision<{ readonly type: string; readonly data: object }>>;
-  /** Folds a command. */
   apply(state: State, command: RecordedCommand): Generator<void, Applied>;
 }
 
 export interface Applied {
-  /** Ids of the nodes whose configuration the command changes, or that it deletes. */
+  /** Ids of the nodes that the command deletes or whose configuration it changes. */
   readonly touched: ReadonlySet<string>;
-  /** Why it must not be written after all. */
+  /** Why the fold shows that it must not be written. */
   readonly refusal: Refusal | undefined;
 }
 
 const touchesNone: Applied = { touched: new Set(), refusal: undefined };
 
-/** All that is decided on the fleet. */
 export type DecidedOnFleet = FleetCommand | Revert | RevertSeveral | ApplyDocument | ReleaseSet | RecordLogHeads;
 
 export const fleetAggregate: Aggregate<Fleet, DecidedOnFleet> = {
@@ -71,7 +69,7 @@ export const fleetAggregate: Aggregate<Fleet, DecidedOnFleet> = {
         return yield* decideApply(fleet, command);
       case 'Revert':
       case 'UpdateConnectivity': {
-        // It may look at all nodes, and so does what follows.
+        // It may look at all nodes, and so does its fold.
         const decision = command.type === 'Revert' ? decideRevert(fleet, command) : decideFleet(fleet, command);
         yield;
         return decision;

@@ -1,8 +1,7 @@
 /**
- * Records facts: what agents did, and sign-ins. No rule decides about them. The bytes of facts that one node can write
- * into the log in a minute are bounded: beyond that budget facts are held back, of each kind only the newest, which is
- * written when the budget allows. Then a fact joins the batch of its stream (`stream-batch.ts`, with their order and
- * retries). Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet` and
+ * Records facts about agents, and sign-ins, which no rule decides. Each node has a budget of bytes per minute in the log;
+ * beyond it, only the newest fact of each kind is held back and written when the budget allows. `stream-batch.ts` appends
+ * the facts. Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet` and
  * `docs/contract/agent-protocol.md#control`, "what one node can write into the log".
  */
 import type { SigninEvent } from '../domain/accounts/signin.js';
@@ -35,7 +34,7 @@ export interface FactRecorderOptions {
   readonly logger: Logger;
 }
 
-/** Retention of the streams that the log does not keep whole. */
+/** The retention of streams that the log does not keep whole. */
 export const retentions: readonly { readonly stream: string; readonly retention: Retention }[] = [
   ...agentStreams.map((stream) => ({ stream, retention: { maxAgeSeconds: limits.events.agentsMaxAgeSeconds } })),
   { stream: streams.signins, retention: { maxAgeSeconds: limits.events.signinsMaxAgeSeconds } },
@@ -43,7 +42,7 @@ export const retentions: readonly { readonly stream: string; readonly retention:
   { stream: streams.keyring, retention: { maxCount: 1 } },
 ];
 
-/** Sets them; cheap enough for every start. @throws ServiceError `unavailable` */
+/** Runs at every start. @throws ServiceError `unavailable` */
 export async function setRetentions(eventStore: EventStore): Promise<void> {
   for (const { stream, retention } of retentions) await eventStore.setRetention(stream, retention);
 }
@@ -64,7 +63,7 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
   const batches = new Map<string, StreamBatch>();
   let closed = false;
   const outcomes = new Map<FactOutcome, number>();
-  // Logged for as long as the store refuses: every fact of a sixteenth of the nodes may be affected.
+  // Sampled, because every fact of a sixteenth of the nodes may be refused.
   const refusals = createSampledLog({ write: (fields, message) => logger.error(fields, message), clock });
 
   const batchOf = (stream: string): StreamBatch => {
@@ -78,7 +77,7 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
       const bounds = stream === streams.signins ? signinBatch : agentBatch;
       batch = createStreamBatch(stream, { eventStore, logger, onRefused, ...bounds });
       batches.set(stream, batch);
-      // A session that ends late may bring the first facts of a stream; nobody waits for them any more.
+      // A session that ends late may bring the first fact of a stream after the close.
       if (closed) void batch.close();
     }
     return batch;
@@ -134,7 +133,7 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
 }
 
 export interface FactBudget {
-  /** Writes the fact now or later. Rejects as `write` does, or when too much is held back. */
+  /** Writes the fact now or later. Rejects if `write` does, or if too much is held back. */
   record(nodeId: string, event: ProposedEvent): Promise<FactOutcome>;
   /** Drops facts of a node that are held back. */
   drop(nodeId: string, obsolete: (event: ProposedEvent) => boolean): void;
@@ -159,9 +158,9 @@ interface Held {
 
 /** @internal exported for tests */
 export function createFactBudget({ clock, write }: FactBudgetDeps): FactBudget {
-  /** By node and not by session, so that a reconnect refills nothing. A bucket that is forgotten is full again. */
+  /** By node rather than session, so that a reconnect refills nothing. An evicted bucket is full again. */
   const buckets = createLru<TokenBucket>(tuning.factBudgets);
-  /** By node, then by type; the types in the order in which they were last reported. */
+  /** By node, then by type in the order of the last reports. */
   const held = new Map<string, Map<string, Held>>();
   let heldFacts = 0;
   let heldBytes = 0;
@@ -221,9 +220,9 @@ export function createFactBudget({ clock, write }: FactBudgetDeps): FactBudget {
   return {
     record(nodeId, event) {
       const bytes = eventBytes(event);
-      // No budget would ever allow it; it is refused there.
+      // No budget would ever allow it, and the batch refuses it.
       if (bytes > tuning.factBytes) return write(nodeId, event, bytes);
-      // All later facts wait behind one that is held back, because the log keeps their order.
+      // Later facts wait for one that is held back, because the log keeps their order.
       if (!held.has(nodeId) && take(nodeId, bytes)) return write(nodeId, event, bytes);
       return hold(nodeId, event, bytes);
     },

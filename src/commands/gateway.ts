@@ -1,12 +1,11 @@
 /**
- * Runs the commands of one stream, one after the other. Those that wait together form a group, which is decided
- * and appended at once (`group.ts`), and folded into the committed state as soon as the log has
- * it. When another instance has written first, the group is decided again. Knows nothing about the meaning of commands.
- * Implements
- * `docs/contract/domain.md#commands-and-events`.
+ * Runs the commands of one stream in order. Waiting commands form a group, which is decided and appended at once
+ * (`group.ts`), and folded into the committed state once the log has it. If another instance writes first, the group is
+ * decided again. Knows nothing about the meaning of commands. Implements `docs/contract/domain.md#commands-and-events`.
  *
- * An answer that writes nothing (a refusal, a no-change, a repeat) holds only if no other instance has written. If a
- * command in its group writes, the append's expected revision proves that; otherwise the end of the log is read first.
+ * An answer that writes nothing (a refusal, a no-change, a repeat) is valid only if no other instance has written. The
+ * append's expected revision proves that if another command of the group writes; otherwise the end of the log is read
+ * first.
  */
 import { readCommand } from '../domain/log/upcast.js';
 import { sleep, yieldToEventLoop } from '../kernel/background.js';
@@ -38,11 +37,11 @@ export interface GatewayOptions {
   readonly ids: Ids;
   readonly logger: Logger;
   readonly logChain: LogChain;
-  /** A reason why nothing may be written now (an unknown event, a wrong clock), or undefined. */
+  /** Why nothing may be written now (an unknown event, a wrong clock), or undefined. */
   readonly readOnly: () => string | undefined;
   /**
-   * Now, in milliseconds since the epoch, not ahead because this instance's clock is: judges the age of idempotency
-   * keys.
+   * The time for the age of idempotency keys, in milliseconds since the epoch; never ahead because of this instance's
+   * clock.
    */
   readonly sharedTime: () => number;
 }
@@ -62,7 +61,7 @@ export function createGateway<State extends DecidingState, Command>(
   /** Resolves when nobody works alone. */
   let alone = Promise.resolve();
 
-  /** Appends the events of a group. One without events stands like an empty append would: only at the end of the log. */
+  /** Appends the events of a group. A group without events is valid only at the end of the log, like an empty append. */
   async function append(expected: number, group: readonly Decided[]): Promise<GroupOutcome> {
     const events = group.flatMap((decided) => (decided.kind === 'write' ? decided.proposal.events : []));
     if (events.length > 0) {
@@ -73,8 +72,9 @@ export function createGateway<State extends DecidingState, Command>(
   }
 
   /**
-   * @param lost how many tries another writer has won. `late`: a caller's time ended before the decision, so he has been told
-   * that nothing was written. `unchanged`: a conflict after which the log shows nothing new.
+   * @param lost how many tries another writer has won
+   * @returns `late` if a caller timed out before the decision and was told that nothing was written; `unchanged` after a
+   * conflict without new events in the log
    */
   async function tryGroup(lost: number): Promise<'settled' | 'late' | 'lost' | 'unchanged'> {
     const waiting = callers.all().slice(0, limits.events.appendEvents);
@@ -103,7 +103,7 @@ export function createGateway<State extends DecidingState, Command>(
       case 'conflict':
         if (lost >= tuning.gatewayAttempts) return fail('the log moved on at every try; nothing was written');
         if (stop.signal.aborted) return fail('the service is shutting down; nothing was written');
-        // Nothing of the group is written: a caller whose time ends now may be told so.
+        // Nothing was written, which a caller who times out from now on may be told.
         callers.beginGroup(0);
         await committed.catchUp();
         return committed.state().revision.value > expected ? 'lost' : 'unchanged';
@@ -117,8 +117,8 @@ export function createGateway<State extends DecidingState, Command>(
   }
 
   /**
-   * Tries until the head of the queue is settled. A leader that is back from a pause refuses by events that it has accepted
-   * and that no read shows yet: that is no try, and ends with the time of the callers.
+   * Tries until the head of the queue is settled. An `unchanged` conflict does not count as a try: a leader after a pause
+   * refuses because of accepted events that no read shows yet. It ends with the time of the callers.
    */
   async function settleGroup(): Promise<void> {
     let lost = 0;
@@ -141,7 +141,7 @@ export function createGateway<State extends DecidingState, Command>(
       try {
         await settleGroup();
       } catch (error) {
-        // The log cannot be read, or holds an event that this release does not know: no caller is left without an answer.
+        // The log cannot be read, or holds an unknown event; every caller still gets an answer.
         callers.refuseAll(asServiceError(error));
       }
     }
@@ -159,7 +159,7 @@ export function createGateway<State extends DecidingState, Command>(
       throw new ServiceError('unavailable', 'too many commands are waiting; nothing was written');
     }
     const answered = callers.add(call);
-    // Behind this turn of the event loop, so that the callers of one turn share an append and its flush.
+    // After this turn of the event loop, so that its callers share an append and its flush.
     running ??= yieldToEventLoop().then(run);
     const answer = await answered;
     switch (answer.kind) {
@@ -182,7 +182,7 @@ export function createGateway<State extends DecidingState, Command>(
     const assembler = createCommandAssembler();
     const options = { direction: 'forward', from: revision, maxCount: Number.MAX_SAFE_INTEGER } as const;
     for await (const event of eventStore.read(stream, options)) {
-      // An instance is read-only at somebody else's event, so nothing of its own lies behind one.
+      // An instance is read-only at a foreign event, so none of its own events follow.
       if (isForeign(event)) return;
       yield* assembler.add([event]).map(readCommand);
     }
@@ -215,7 +215,7 @@ export function createGateway<State extends DecidingState, Command>(
   };
 }
 
-/** A command as it stands in the log, at the position of its group's last event. */
+/** A command at the position of its group's last event. */
 function at({ stream, events: [first, ...rest] }: RecordedCommand, position: number): RecordedCommand {
   return { stream, events: [{ ...first, position }, ...rest.map((event) => ({ ...event, position }))] };
 }

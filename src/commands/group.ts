@@ -1,10 +1,9 @@
 /**
- * What becomes of a group of waiting commands: decides them one after the other, on a draft over the committed state, each
- * on what those before it leave; then appends the group and finds out the outcome. The draft ends with the decision:
- * decided events are folded once the log holds them.
+ * Decides a group of waiting commands in order, on a draft over the committed state, and appends it. The draft ends with
+ * the decision; events are folded once the log holds them.
  *
- * If the store does not say the outcome, the log is searched for the group's event ids first, then the same append is
- * tried again: whichever try arrives first is written, and the store answers the others like it. Implements
+ * If the store does not report the outcome, the log is searched for the group's event ids, and then the same append is
+ * repeated: the first try to arrive is written, and the store answers the others alike. Implements
  * `docs/contract/domain.md#commands-and-events`.
  */
 import { acceptedKey } from '../domain/aggregate/idempotency.js';
@@ -49,8 +48,8 @@ export type Decided =
   | { readonly kind: 'answer'; readonly answer: Answer };
 
 /**
- * @returns decides calls in order, as many as one append may hold, at least one; one result per decided call. It yields
- * between two pieces, begins anew when the state has changed meanwhile, and leaves no trace when it is given up
+ * @returns decides calls in order, as many as one append may hold, at least one; one result per decided call. Yields
+ * between two pieces, and leaves no trace when it is abandoned
  */
 export function createDecideGroup<State extends DecidingState, Command>(
   { stream, draft, decide, apply }: Aggregate<State, Command>,
@@ -58,7 +57,7 @@ export function createDecideGroup<State extends DecidingState, Command>(
   { clock, ids, sharedTime, logChain }: DecideGroupOptions,
 ): (calls: Iterable<Call<State, Command>>) => Generator<void, readonly Decided[]> {
   let of: State | undefined;
-  /** The state behind the commands of the group, and behind the one that is being decided. */
+  /** The state after the group so far, and after the command that is being decided. */
   let group: Draft<State>;
   let one: Draft<State>;
 
@@ -125,7 +124,7 @@ export function createDecideGroup<State extends DecidingState, Command>(
   };
 }
 
-/** Touched nodes as metadata, which are a small part of a command whatever it touches. */
+/** Touched nodes as metadata, which stays small however many there are. */
 function named(touched: ReadonlySet<string>): EventMetadata['touched'] {
   if (touched.size === 0) return undefined;
   return touched.size > limits.events.touchedNodes ? 'all' : [...touched];
@@ -157,12 +156,12 @@ export function asServiceError(error: unknown): ServiceError {
 }
 
 export type GroupOutcome =
-  /** The events directly follow the expected revision. `position` is the last one's or a later one. */
+  /** The events follow the expected revision. `position` is that of the last one or a later one. */
   | { readonly kind: 'appended'; readonly position: number }
-  /** Other events stand there: nothing of the group is or will be written. */
+  /** Other events are in their place, so the group never will be written. */
   | { readonly kind: 'conflict' }
   | { readonly kind: 'unavailable'; readonly cause: string }
-  /** The group may be written, now or later. */
+  /** The group may have been written, or may still be. */
   | { readonly kind: 'unknown' };
 
 export interface AppendGroupOptions {
@@ -185,7 +184,7 @@ export async function appendGroup(
 ): Promise<GroupOutcome> {
   const { eventStore, clock, logger, signal } = options;
   const started = clock.monotonic();
-  // After an unknown answer, only "appended" settles the outcome of the earlier tries.
+  // After an unknown answer, only "appended" settles earlier tries.
   let uncertain = false;
   for (let tries = 1; ; tries += 1) {
     const outcome = await eventStore.append(stream, expected < 0 ? 'no_stream' : expected, events);
@@ -223,7 +222,7 @@ export async function appendGroup(
 
 type Written = Extract<GroupOutcome, { readonly kind: 'appended' | 'conflict' }> | { readonly kind: 'nothing' };
 
-/** The events that the log holds in place of the group. An append is atomic, so the first event tells for all. */
+/** Looks up what the log holds in place of the group. An append is atomic, so its first event is proof for all. */
 async function search(
   { eventStore, logger }: AppendGroupOptions,
   stream: string,

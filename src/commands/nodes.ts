@@ -1,4 +1,4 @@
-/** The handlers of nodes: they make and seal PSKs around the commands. The rules are in `domain/node`. */
+/** Handlers of nodes, which make and seal PSKs. The rules are in `domain/node`. */
 import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { Clock } from '../kernel/clock.js';
@@ -27,7 +27,7 @@ export interface NewPsk {
   readonly psk: { readonly fingerprint: string; readonly verifier: SealedValue };
 }
 
-/** A PSK for a node, and what the log holds of it. */
+/** A new PSK for a node, and the verifier for the log. */
 export function issuePsk(
   { keyring, servicePublic }: Pick<NodeHandlerOptions, 'keyring' | 'servicePublic'>,
   nodeId: string,

@@ -17,7 +17,7 @@ import type {
 export interface CommandContext {
   readonly actor: Actor;
   readonly requestId: string;
-  /** The API token by which the actor gives it. */
+  /** The API token of the actor. */
   readonly token?: TokenMark | undefined;
   readonly idempotency?: IdempotencyMark | undefined;
   /** The audit entry (command id) that the command reverts. */
@@ -46,11 +46,11 @@ export type CommandOutcome<R> =
       readonly position: number;
     };
 
-/** The committed state for deciding the commands of one stream: the log, as far as this instance has read it. */
+/** The committed state of one stream: the log as far as this instance has read it. */
 export interface Committed<State> {
-  /** Do not store it: another one may take its place when the log is read again. */
+  /** Do not store it: reading the log again may replace it. */
   state(): State;
-  /** Folds commands that have just been appended right behind the state; those that it holds already are skipped. */
+  /** Folds commands that were just appended; skips those that the state holds already. */
   apply(commands: readonly RecordedCommand[]): void | Promise<void>;
   /** Reads the log to its end. @throws ServiceError `unavailable`, BrokenChainError, UnknownEventError */
   catchUp(): Promise<void>;
@@ -59,19 +59,18 @@ export interface Committed<State> {
 /** Runs commands of one stream, one after the other, on a fold of its own. */
 export interface Gateway<State, Command> {
   /**
-   * Decides, appends, folds: a GET then shows the change. A command without events is an accepted no-change.
+   * Decides, appends and folds a command; a GET then shows the change. No events mean an accepted no-change.
    * @param select reads the result from the state right after the command's own events
    * @throws ServiceError the refusal, or `unavailable` when the log cannot be written or the outcome stays unknown
    */
   execute<R>(command: Command, context: CommandContext, select: (state: State) => R): Promise<CommandOutcome<R>>;
-  /**
-   * Reads the fold behind all commands before, at the end of the log.
-   * @throws ServiceError `unavailable`
-   */
+  /** Reads the fold after all earlier commands, at the end of the log. @throws ServiceError `unavailable` */
   read<R>(select: (state: State) => R): Promise<R>;
-  /** Runs `work`, which gives no commands, while those of this instance wait: only others change the fold. One at a time. */
+  /** Runs `work` while this instance's commands wait, one at a time. `work` must not give commands. */
   alone(work: () => Promise<void>): Promise<void>;
-  /** What the log holds from the revision of a command's first event on, in its current shape. @throws ServiceError `unavailable` */
+  /**
+   * The commands of the log from a command's first revision on, in their current shape. @throws ServiceError `unavailable`
+   */
   commandsFrom(revision: number): AsyncIterable<RecordedCommand>;
   close(): Promise<void>;
 }
@@ -79,13 +78,12 @@ export interface Gateway<State, Command> {
 /** Records facts in batches. */
 export interface FactRecorder {
   /**
-   * Resolves when the fact is recorded or dropped. One that its node's budget holds back may wait for minutes, also
-   * after the end of its session.
+   * Resolves when the fact is recorded or dropped. The node's budget may hold it back for minutes, even beyond its session.
    * @param requestId id of the agent's session
    * @throws ServiceError `unavailable` when too many facts wait, or the service ends before the log takes it
    */
   agent(nodeId: string, event: AgentEvent, requestId: string): Promise<FactOutcome>;
-  /** Drops the facts of a node that wait to be written, if what they tell no longer counts. */
+  /** Drops the waiting facts of a node that are obsolete. */
   drop(nodeId: string, obsolete: (metadata: EventMetadata) => boolean): void;
   /** Records in the background. */
   signin(event: SigninEvent, actor: Actor, requestId: string): void;

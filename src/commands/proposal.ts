@@ -1,4 +1,4 @@
-/** A decided command as events to append, with ids, metadata and size limits. */
+/** Makes the events to append of a decided command, with ids, metadata and size limits. */
 import { schemaVersions } from '../domain/log/upcast.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
@@ -19,7 +19,7 @@ export interface Proposal {
 
 type Decided = readonly { readonly type: string; readonly data: object }[];
 
-/** What the last event of a command carries for the whole of it. */
+/** Command-level metadata, stored on the last event. */
 export interface CommandMarks {
   readonly touched?: EventMetadata['touched'] | undefined;
   readonly link?: EventMetadata['link'] | undefined;
@@ -80,8 +80,7 @@ export function withMarks(events: readonly ProposedEvent[], { touched, link }: C
   const { id, type, data, metadata } = last;
   const { command, actor, request_id, occurred_at, schema_version, token } = metadata;
   const plain = metadata.revert_of === undefined && metadata.idempotency === undefined;
-  // Nearly every command has nothing else, and a literal is made many times faster than a copy with more fields. What is
-  // undefined is not stored.
+  // Nearly every command is plain, and a literal is many times faster than a copy. Undefined fields are not stored.
   const marks = plain
     ? { command, actor, request_id, occurred_at, schema_version, token, touched, link }
     : { ...metadata, touched, link };
@@ -89,7 +88,7 @@ export function withMarks(events: readonly ProposedEvent[], { touched, link }: C
   return events.length === 1 ? [marked] : [...events.slice(0, -1), marked];
 }
 
-/** The proposal as it will stand in the log behind `revision`. Its position is not known before the append. */
+/** The proposal as the log will hold it after `revision`. Its position is unknown before the append. */
 export function asRecorded(stream: string, proposal: Pick<Proposal, 'events'>, revision: number): RecordedCommand {
   const [first, ...rest] = proposal.events.map(({ id, type, data, metadata }, index): RecordedEvent => {
     return { id, type, data, metadata, stream, revision: revision + 1 + index, position: 0 };

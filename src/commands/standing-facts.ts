@@ -1,9 +1,8 @@
 /**
- * Writes the standing facts of nodes again before they expire, so that the log always gives what is shown. Each instance
- * does it for the nodes whose session it holds; for the others one instance does, under a lease. A write is conditional on
- * the stream: it cannot come behind a newer fact, and two instances never write the same. Which facts stand, and their
- * content, is in `src/domain/agents/facts.ts`.
- * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "what expires never changes what is shown".
+ * Writes the standing facts of nodes again before they expire. Each instance does so for the nodes whose session it holds;
+ * one instance, under a lease, does so for all others. Appends expect the stream's revision, so a write never follows a
+ * newer fact, and two instances never write the same. `src/domain/agents/facts.ts` makes the facts. Implements
+ * `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "what expires never changes what is shown".
  */
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 import { standingFacts } from '../domain/agents/facts.js';
@@ -44,16 +43,16 @@ export interface StandingFactsDeps {
     holds(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
   };
   nodeIds(): Iterable<string>;
-  /** The instance that holds the session of a node; undefined of one that is not online. */
+  /** The instance that holds the session of a node; undefined if it is offline. */
   holderOf(nodeId: string): string | undefined;
 }
 
 export interface StandingFacts {
-  /** Looks at every node once. @returns how many nodes it has written again @throws ServiceError `unavailable` */
+  /** Checks every node once. @returns how many nodes' facts it has written @throws ServiceError `unavailable` */
   turn(signal: AbortSignal): Promise<number>;
-  /** Nodes written again since the start. */
+  /** How many nodes' facts were written since the start. */
   written(): number;
-  /** Age of the oldest standing facts that the last turn has left, in seconds. */
+  /** The age of the oldest standing facts after the last turn, in seconds. */
   oldestSeconds(): number;
   close(): Promise<void>;
 }
@@ -63,8 +62,8 @@ const leaseName = 'standing_facts';
 const day = 24 * 3600 * 1000;
 
 /**
- * How long a node's standing facts have been there at `now`, in milliseconds; undefined for a node whose agent has never
- * connected. Facts of a clock that was ahead count as old: nobody knows their age.
+ * The age of a node's standing facts in milliseconds; undefined for a node whose agent has never connected. Facts from a
+ * clock that was ahead count as old, because their age is unknown.
  */
 function ageOf({ written_since }: NodeAgentFacts, now: number): number | undefined {
   if (written_since === undefined) return undefined;
@@ -113,14 +112,14 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
     return { taken, events };
   };
 
-  /** Writes the facts of nodes of one stream that are still due. */
+  /** Writes the facts that are still due, of nodes of one stream. */
   const writeStream = async (
     stream: string,
     nodeIds: readonly string[],
     isDue: (node: KnownNode) => boolean,
     signal: AbortSignal,
   ): Promise<void> => {
-    /** The stream's last revision, which an append has told, although the last event has expired. */
+    /** The stream's last revision according to an append, when its last event has expired. */
     let unreadable: ExpectedRevision = 'no_stream';
     let tries = 0;
     while (tries < tuning.standingFactsTries && !signal.aborted) {
@@ -147,7 +146,7 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
   return {
     async turn(signal) {
       const before = written;
-      // Held from turn to turn, so that one instance keeps looking after the nodes without a session.
+      // Held from turn to turn, so that the same instance serves the nodes without a session.
       const leads = await leases.acquire(leaseKind, {
         name: leaseName,
         holder: instanceId,

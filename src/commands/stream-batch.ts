@@ -1,9 +1,9 @@
 /**
- * Appends the facts of one stream in batches: a bounded queue, retried until the log has them. `facts.ts` says
- * what a node may write. Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "batched".
+ * Appends the facts of one stream in batches, from a bounded queue, until the log has them. `facts.ts` limits what a node
+ * may write. Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "batched".
  *
  * Appends expect any revision, so a retry after an unknown outcome may write a fact twice on a store that forgets ids.
- * That does no harm: every reader of facts treats a repeat as the same fact.
+ * Every reader of facts tolerates that.
  */
 import type { FactOutcome } from '../domain/agents/facts.js';
 import { sleep } from '../kernel/background.js';
@@ -21,7 +21,7 @@ export interface StreamBatchOptions {
   readonly logger: Logger;
   /** How long the first fact waits for others to join its batch, in milliseconds. */
   readonly gatherMs: number;
-  /** Facts that may wait, and their bytes. */
+  /** The most waiting facts, and their most bytes. */
   readonly maxFacts: number;
   readonly maxBytes: number;
   /** The log refuses a fact for good. */
@@ -35,9 +35,9 @@ export interface StreamBatch {
    * @throws ServiceError `unavailable` when the queue is full or closed
    */
   add(event: ProposedEvent, bytes?: number): Promise<FactOutcome>;
-  /** Drops the facts that have not been written yet; one whose append is on its way may still be written. */
+  /** Drops facts that have not been written yet; one whose append is under way may still be written. */
   drop(obsolete: (event: ProposedEvent) => boolean): void;
-  /** Tries once more to write what waits, then gives up. */
+  /** Tries once to write what waits, then gives up. */
   close(): Promise<void>;
 }
 
@@ -72,7 +72,7 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
     settle(waiting, 'refused');
   };
 
-  /** Appends one group. It only shrinks between its tries: a store recognises a repeat by its first events. */
+  /** Appends one group, which only shrinks between tries, because a store recognises a repeat by its first events. */
   const appendNext = async (): Promise<void> => {
     let group = oldest(queue);
     for (let tries = 0; ; tries += 1) {
@@ -91,7 +91,7 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
           if (tries + 1 < tuning.factRefusals) break;
           // One fact of several may be to blame.
           if (group.length > 1 && outcome.what === 'append') return appendOneByOne(group);
-          // If the stream takes nothing, everything behind the group would wait for nothing.
+          // If the stream takes nothing, later facts would wait in vain.
           for (const waiting of outcome.what === 'stream' ? queue : group) refuse(waiting, outcome.cause);
           return;
         case 'conflict':
@@ -116,12 +116,12 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
       const outcome = await eventStore.append(stream, 'any', [waiting.event]);
       if (outcome.kind === 'appended') settle(waiting, 'recorded');
       else if (outcome.kind === 'refused') refuse(waiting, outcome.cause);
-      // Anything else is tried again, with what is left of the group.
+      // Anything else is tried again with the rest of the group.
       else return;
     }
   };
 
-  /** Appends what waits now. Facts that come meanwhile wait for the next turn, or a steady stream would never share one. */
+  /** Appends what waits now. Later facts wait for the next turn, so that a steady stream shares batches. */
   const appendWaiting = async (): Promise<void> => {
     const newest = [...queue].at(-1);
     while (newest !== undefined && queue.has(newest)) await appendNext();

@@ -1,4 +1,4 @@
-/** The contexts of commands that no user gives. */
+/** Contexts of commands that no user gives. */
 import type { CommandContext } from './port.js';
 
 /** For a command of the service itself. @param reason becomes the request id */

@@ -1,14 +1,13 @@
 /**
- * The callers of a gateway, in the order in which their commands arrived. Each is answered once and in bounded time,
- * even if the outcome of an append stays unknown for longer. Neither decides nor appends: `gateway.ts` takes the
- * callers from the head of this queue.
+ * The queue of a gateway's callers, in order of arrival. Each is answered once and in bounded time, even if the outcome of an
+ * append stays unknown for longer. Neither decides nor appends.
  */
 import { ServiceError } from '../kernel/errors.js';
 import type { CommandContext, CommandOutcome } from './port.js';
 import { tuning } from './tuning.js';
 
 export interface Call<State, Command> {
-  /** undefined only reads the fold. */
+  /** undefined to only read the fold. */
   readonly command: Command | undefined;
   readonly context: CommandContext | undefined;
   /** Reads the result from the state right after the command's own events. */
@@ -32,9 +31,9 @@ export interface WaitingCallers<State, Command> {
   add(call: Call<State, Command>): Promise<Answer>;
   /** In order of arrival. */
   all(): readonly WaitingCaller<State, Command>[];
-  /** From now on the commands of the first `count` callers may be written. */
+  /** The commands of the first `count` callers may be written from now on. */
   beginGroup(count: number): void;
-  /** Removes the callers of the group: their commands are settled. */
+  /** Removes the callers of the group, whose commands are settled. */
   endGroup(): void;
   /** Removes and refuses all callers, in a group or not. */
   refuseAll(error: ServiceError): void;
@@ -45,7 +44,7 @@ export function createWaitingCallers<State, Command>(): WaitingCallers<State, Co
   /** How many callers at the head of the queue are in the group. */
   let inGroup = 0;
 
-  /** A command in the group goes on without its caller; one that still waits is taken out. */
+  /** A command in the group continues without its caller; one that still waits is removed. */
   function refuseLate(caller: WaitingCaller<State, Command>): void {
     const index = queue.indexOf(caller);
     const mayBeWritten = index < inGroup;
