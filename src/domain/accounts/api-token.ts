@@ -1,6 +1,6 @@
 /**
- * An API token: the sign-in of a program, made by a user and never more than its user. State, events and decisions; the log
- * and the fold hold the hash of the token's text alone. Implements `docs/contract/automation.md#api-tokens`.
+ * An API token: the sign-in of a program, with at most the rights of its user. State, events and decisions. The log and the
+ * fold hold only the hash of its text. Implements `docs/contract/automation.md#api-tokens`.
  */
 import { unreachable } from '../../kernel/errors.js';
 import type { RecordedEvent } from '../../kernel/event.js';
@@ -14,7 +14,6 @@ import type { Decision, IfMatch } from '../resource/refusal.js';
 import { refuse, versionMismatch } from '../resource/refusal.js';
 import type { Role, UserState } from './user.js';
 
-/** The fields of a token that its maker chooses, and its end. */
 interface ApiTokenDefinition {
   readonly name: string;
   /** At most the role of its user. */
@@ -27,7 +26,7 @@ interface ApiTokenDefinition {
 
 export interface ApiTokenState extends ResourceMeta, ApiTokenDefinition {
   readonly user_id: string;
-  /** The first characters of the token, to know it by. */
+  /** The first characters of the token, to recognise it by. */
   readonly prefix: string;
   /** SHA-256 of the token, hexadecimal. */
   readonly token_sha256: string;
@@ -55,13 +54,13 @@ export type ApiTokenCommand =
   | { readonly type: 'DeleteApiToken'; readonly id: string; readonly ifMatch: IfMatch };
 
 export interface ApiTokens {
-  /** Those that were not deleted, expired ones for a while. */
+  /** Tokens that were not deleted; expired ones for a while. */
   readonly byId: Table<ApiTokenState>;
   /** SHA-256 of the token → its id. */
   readonly hashes: Table<string>;
   /** User id → token ids. */
   readonly ofUser: Index;
-  /** The hashes of tokens that are gone, oldest first: to tell them from a guess. */
+  /** Hashes of deleted tokens, oldest first, to tell them from a guess. */
   readonly gone: Table<true>;
 }
 
@@ -135,7 +134,7 @@ export function applyApiToken(tokens: ApiTokens, event: ApiTokenEvent, { metadat
   }
 }
 
-/** Forgets a token but for its hash. */
+/** Forgets a token except for its hash. */
 export function endApiToken(tokens: ApiTokens, id: string): void {
   const token = tokens.byId.get(id);
   if (token === undefined) return;

@@ -1,11 +1,10 @@
 /**
- * The state of a node's agent: a fold of the facts of `svc-agents-*`. Presence and telemetry are not in the log.
- * Implements `docs/contract/rest.md#nodes`: `apply`, `duplicate_agent`, `version_conflict_at`.
+ * The state of a node's agent: a fold of the facts of `svc-agents-*`. Presence and telemetry are not in the log. Implements
+ * `docs/contract/rest.md#nodes`: `apply`, `duplicate_agent`, `version_conflict_at`.
  *
- * When both an apply and a reject are known, the later one in the log counts. But facts may arrive late: an instance
- * that was cut off from the log writes them when it reaches it again. So a session that is older than the recorded one
- * tells nothing, nor does what was reported before the recorded one was opened, and generations below the applied one
- * count as late. Times are of the clock that all instances share (`src/instance/store-clocks.ts`).
+ * The later of an apply and a reject in the log counts. But an instance that was cut off from the log writes its facts
+ * late, so older sessions, reports from before the recorded session, and generations below the applied one are ignored.
+ * Times are those of the clock that all instances share (`src/instance/store-clocks.ts`).
  */
 import { unreachable } from '../../kernel/errors.js';
 import type { AgentEvent, ApplyError } from './facts.js';
@@ -18,7 +17,7 @@ export interface NodeAgentFacts {
   readonly detected_addresses: readonly string[];
   readonly reported_multiplex: boolean | null;
   readonly reported_multiplex_port: number | null;
-  /** The session that told the fields above; none before the first. */
+  /** The session that reported the fields above; absent before the first. */
   readonly session?: {
     readonly id: string;
     readonly instance_id: string;
@@ -38,14 +37,14 @@ export interface NodeAgentFacts {
     readonly checksum: string;
     readonly at: string;
     readonly errors: readonly ApplyError[];
-    /** The apply above, of a lower generation, came after the last reject. */
+    /** Set when the apply above, of a lower generation, came after this reject. */
     readonly applied_since?: true;
   } | null;
   readonly duplicate_until: string | null;
   readonly version_conflict_at: string | null;
-  /** The version that was reported then; missing when there was no conflict. */
+  /** The version that was reported then; absent without a conflict. */
   readonly version_conflict?: string;
-  /** The log holds no fact of the fields above from before this time; missing before the first fact. */
+  /** The log holds no fact about the fields above from before this time; absent before the first fact. */
   readonly written_since?: string;
 }
 
@@ -63,10 +62,10 @@ export const neverConnected: NodeAgentFacts = {
 };
 
 /**
- * Whether what a process reported tells of what its node has applied, or is older than that. Compared by what the process
- * ran when it reported, not by time: a report that follows an apply on its session may be stored before the apply is.
+ * Whether a report reflects what its node has applied. Compared by generation, not by time: a report that follows an apply on
+ * its session may be stored before the apply.
  * Implements `docs/contract/domain.md#health-of-a-chain`, "a heartbeat counts for a listener only if".
- * @param runs the generation that the process ran when it reported; null when it had not told
+ * @param runs the generation that the process ran when it reported; null when unknown
  */
 export function tellsOfApplied(runs: number | null, facts: Pick<NodeAgentFacts, 'applied'> | undefined): boolean {
   const applied = facts?.applied ?? null;
@@ -75,7 +74,7 @@ export function tellsOfApplied(runs: number | null, facts: Pick<NodeAgentFacts, 
 
 /**
  * @param at when the event happened, RFC 3339
- * @param sessionId the session that told it, as the event's `request_id` has it
+ * @param sessionId the session that reported it: the event's `request_id`
  */
 export function evolveAgentFacts(
   facts: NodeAgentFacts,
@@ -85,7 +84,7 @@ export function evolveAgentFacts(
 ): NodeAgentFacts {
   const next = isOfSupersededSession(facts, event, at, sessionId) ? facts : evolve(facts, event, at);
   if (next === facts) return facts;
-  // All facts of a node are written again together, so none of them is older afterwards.
+  // A node's facts are written again together, so afterwards none is older.
   return { ...next, written_since: event.data.again_at ?? facts.written_since ?? at };
 }
 

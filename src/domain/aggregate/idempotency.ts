@@ -1,6 +1,6 @@
 /**
- * Idempotency keys of the last 24 hours, and some older ones, folded from event metadata, so that every instance
- * recognises a repeat, also after a restart. Implements `docs/contract/rest.md#consistency`, `Idempotency-Key`.
+ * Recent idempotency keys, folded from event metadata, so that every instance recognises a repeat, even after a restart.
+ * Implements `docs/contract/rest.md#consistency`, `Idempotency-Key`.
  */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
@@ -23,9 +23,9 @@ export interface IdempotencyTable {
 }
 
 const hourMs = 3_600_000;
-/** Twice the window, so that no clock that is a little wrong drops a key within it. */
+/** Twice the window, so that a clock that is slightly wrong drops no key within it. */
 const keptHours = (2 * limits.rest.idempotencyWindowMs) / hourMs;
-/** So many keys must be newer than a key by `keptHours` before it is dropped. */
+/** A key is dropped once this many keys are newer by `keptHours`. */
 const newerKeys = 1_000;
 
 export function createIdempotencyTable(): IdempotencyTable {
@@ -35,7 +35,7 @@ export function createIdempotencyTable(): IdempotencyTable {
 const hourOf = (at: number): number => Math.floor(at / hourMs);
 
 export function putKey(table: IdempotencyTable, keyHash: string, accepted: AcceptedKey): void {
-  // An expired key may be used again before its old hour is dropped: it must not be dropped with that hour.
+  // An expired key that is used again must not be dropped with its old hour.
   const earlier = table.keys.get(keyHash);
   if (earlier !== undefined) table.hours.remove(String(hourOf(earlier.at)), keyHash);
   table.keys.set(keyHash, accepted);
@@ -43,10 +43,8 @@ export function putKey(table: IdempotencyTable, keyHash: string, accepted: Accep
 }
 
 /**
- * Drops the hours that are out of the window. Each command has the time of one instance's clock, and a single clock
- * that is days ahead must not drop keys that are still good: an old key goes only when many commands say that it is
- * old, and the command that is folded now says so too, since the many may be of a clock that has been set back. So the
- * table holds the keys of two windows, and some more where commands are rare.
+ * Drops the hours outside the window. A clock that runs days ahead must not drop valid keys, so a key goes only when many
+ * commands make it old, and the present command too, since the many may come from a clock that was set back.
  * @param at when the folded command happened, in milliseconds since the epoch
  */
 function dropOld(table: IdempotencyTable, at: number): void {
@@ -68,7 +66,7 @@ function dropOld(table: IdempotencyTable, at: number): void {
   }
 }
 
-/** Remembers the key of a command's event, and drops the hours that are out of the window. */
+/** Remembers the key of a command's event, and drops old ones. */
 export function rememberKey(table: IdempotencyTable, event: RecordedEvent, resourceId: string): void {
   const mark = event.metadata.idempotency;
   if (mark === undefined) return;

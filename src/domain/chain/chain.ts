@@ -27,7 +27,7 @@ export interface Hop {
   /** As they were sent; `names.ts` resolves the default. */
   readonly server_names?: readonly string[];
   readonly credential_id?: string;
-  /** Of outer quic only. */
+  /** Only with outer quic. */
   readonly max_streams?: number;
   /** The host or IP that the previous hop dials instead of the node's address. */
   readonly dial_addr?: string;
@@ -77,7 +77,7 @@ export interface ChainDeployed {
     readonly chain_id: string;
     readonly chain_version: number;
     readonly definition: FieldChange<ChainDefinition | null>;
-    /** The nodes of the old and of the new definition; generation = 1 + revision + offset. */
+    /** The nodes of both definitions; generation = 1 + revision + offset. */
     readonly nodes: readonly { readonly node_id: string; readonly offset: number }[];
   };
 }
@@ -88,7 +88,7 @@ export interface DeployChain {
   readonly ifMatch: IfMatch;
 }
 
-/** Back to the definition that was deployed before; null for none. The current definition stays. */
+/** Deploys the former definition again, or null for none. The current definition stays. */
 export interface RollBackChain {
   readonly type: 'RollBackChain';
   readonly id: string;
@@ -102,7 +102,7 @@ export function deploymentId({ id, metadata: { command } }: Pick<RecordedEvent, 
 
 export const chainKey: ResourceKey<ChainState> = { type: 'l4_chain' };
 
-/** The field of a chain's state with what is deployed, which is no part of its definition. */
+/** The field of a chain's state with its deployed definition. */
 export const deployedField = 'deployed';
 
 export function definitionOf({ payload, hops, target }: ChainDefinition): ChainDefinition {
@@ -129,7 +129,7 @@ export function upstreamOf({ target }: ChainDefinition): string | undefined {
   return 'upstream_id' in target ? target.upstream_id : undefined;
 }
 
-/** The ids of the credentials of a definition, once per hop that has one. */
+/** The ids of a definition's credentials, once per hop that has one. */
 export function credentialsOf({ hops }: ChainDefinition): readonly string[] {
   return hops.map((hop) => hop.credential_id).filter((id) => id !== undefined);
 }

@@ -9,7 +9,7 @@ import { chainKey, definitionsOf } from './chain.js';
 import { effectiveNames } from './names.js';
 import { listenerTransport } from './transports.js';
 
-/** The keys by which the hop shares its listener: server names, its public key, or nothing. */
+/** How a hop shares its listener: by server names, by its public key, or not at all. */
 function familyOf(fleet: Pick<FleetView, 'get'>, hop: Hop): Pick<Claim, 'family' | 'values'> {
   if (hop.outer === 'fake_tcp') return { family: 'exclusive', values: [] };
   if (hop.security === 'noise') {

@@ -1,7 +1,6 @@
 /**
- * The conditions of a chain's definition on the resources that it refers to, checked when it is saved and when one of
- * them is edited. The rules of a definition by itself are in `definition.ts`. Implements
- * `docs/contract/domain.md#l4-chain`.
+ * The rules between a chain's definition and the resources that it refers to, checked when the chain is saved and when one of
+ * them is edited. `definition.ts` has the rules of a definition by itself. Implements `docs/contract/domain.md#l4-chain`.
  */
 import { unreachable } from '../../kernel/errors.js';
 import type { CredentialState } from '../credential/credential.js';
@@ -19,7 +18,7 @@ import { keyTypeOf } from './transports.js';
 
 type Resources = Pick<FleetView, 'get'>;
 
-/** The refusal of a definition that refers to what does not exist or does not fit. */
+/** The refusal of a definition with a reference to a resource that does not exist or does not fit. */
 export function referenceRefusal(fleet: FleetView, definition: ChainDefinition): Refusal | undefined {
   const unknown = unknownNode(fleet, definition.hops);
   if (unknown !== undefined) return unknown;
@@ -87,7 +86,7 @@ function targetProblem(fleet: Resources, definition: ChainDefinition): string | 
   return unfit && `expected an l4_upstream without ${unfit} for payload udp, "${upstream.name}" has ${unfit}`;
 }
 
-/** What keeps an upstream from being the end of a udp chain. */
+/** What keeps a udp chain from ending in an upstream. */
 function withoutDatagrams({ tls, reality }: UpstreamState): string | undefined {
   if (tls !== null) return 'tls';
   return reality?.outer === 'tcp' ? 'reality over tcp' : undefined;
@@ -116,14 +115,14 @@ function objectionToUpstream(chain: ChainState, edited: UpstreamState): string |
     : 'tls: expected null while the udp chain {} ends in this upstream';
 }
 
-// One sentence per problem, without names, so that it can list every chain that has the problem.
+// One sentence per problem, for all chains that have it.
 const objections: { readonly [K in NameProblem['kind']]: string } = {
   unknown: 'server_names: expected every name that a hop of {} uses',
   none: 'certificate_pem: expected a certificate with DNS names, which hops of {} take their server names from',
   no_exact: 'certificate_pem: expected a certificate with a DNS name without a wildcard, by which {} dials a hop',
 };
 
-/** The names of its hops must still be there, and a hop that is dialled needs an exact one. */
+/** The credential must keep the names of the chain's hops, and an exact one for a hop that is dialled. */
 function objectionToCredential(chain: ChainState, edited: CredentialState): string | undefined {
   const asEdited: Resources = { get: <S>() => edited as S };
   for (const { hops } of definitionsOf(chain)) {

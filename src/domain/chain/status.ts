@@ -3,10 +3,7 @@ import { jsonEqual } from '../../kernel/json.js';
 import type { ChainState, ChainStatus } from './chain.js';
 import { definitionOf } from './chain.js';
 
-/**
- * Remembers the answer for each state. Counts and filters ask about every chain again and again, comparing two
- * definitions takes most of the time, and a state never changes.
- */
+/** Cached by state, because counts and filters ask again and again, and comparing two definitions is expensive. */
 const known = new WeakMap<ChainState, ChainStatus>();
 
 /** `disabled` when not enabled, else `draft`, `deployed` or `modified`. */

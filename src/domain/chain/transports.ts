@@ -1,6 +1,6 @@
 /**
- * The transport table: which payload, outer and security a hop may have, and what goes with them. The rules of a
- * definition read it (`definition.ts`). Implements `docs/contract/domain.md#l4-chain`.
+ * The transport table: which payload, outer and security a hop may combine, and what follows from them.
+ * Implements `docs/contract/domain.md#l4-chain`.
  */
 import type { KeyType } from '../credential/credential.js';
 import type { IntendedRoute, ListenerKey } from '../listeners/intent.js';
@@ -10,9 +10,9 @@ export interface Transport {
   readonly payloads: readonly Payload[];
   readonly outer: Outer;
   readonly security: Security;
-  /** Server names that a hop may have: exact names and wildcards, exact names only, or none. */
+  /** The server names that a hop may have: exact names and wildcards, only exact names, or none. */
   readonly serverNames: 'patterns' | 'exact' | 'none';
-  /** The match kind of the hop's routes; a hop that has no server names at all is the default route. */
+  /** The match kind of the hop's routes; a hop without server names is the default route. */
   readonly matchKind: IntendedRoute['matchKind'];
 }
 
@@ -38,7 +38,7 @@ export function transportOf(
   );
 }
 
-/** Every combination that is allowed, for a sentence. */
+/** All allowed combinations, for a sentence. */
 export const allowedCombinations = transports
   .flatMap(({ payloads, outer, security }) =>
     payloads.map((payload) => `payload ${payload} with outer ${outer} and security ${security}`),
@@ -52,7 +52,7 @@ const keyTypes: { readonly [S in Security]: KeyType | null } = {
   noise: 'x25519',
 };
 
-/** The key type of the credential that a hop with this security needs; null when it must not have one. */
+/** The key type that a hop with this security needs; null when it must not have a credential. */
 export function keyTypeOf(security: Security): KeyType | null {
   return keyTypes[security];
 }

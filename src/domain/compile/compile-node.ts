@@ -1,6 +1,6 @@
 /**
- * Compiles the whole configuration of one node from the fleet, with placeholders for secrets. Each declaration says
- * what its resource adds. Implements `docs/contract/wire.md#configuration`, which also fixes the order of rules.
+ * Compiles the whole configuration of one node from the fleet, with placeholders for secrets. Each declaration compiles
+ * the part of its resource. Implements `docs/contract/wire.md#configuration`, which also fixes the order of rules.
  */
 import type { Fleet } from '../fleet/fleet.js';
 import { resourceOfType } from '../fleet/resources.js';
@@ -49,7 +49,7 @@ function byKey(a: ListenerPolicy, b: ListenerPolicy): number {
   );
 }
 
-/** One of several equal entries, by name. */
+/** Equal entries once, sorted by name. */
 function onceEach<T>(entries: readonly T[], nameOf: (entry: T) => string): readonly T[] {
   if (entries.length < 2) return entries;
   const byName = new Map(entries.map((entry) => [nameOf(entry), entry]));
@@ -61,8 +61,8 @@ const idOfCertificate = ({ credential_id }: TlsCertificate): string => credentia
 const byRuleId = (a: L3TunnelRule, b: L3TunnelRule): number => compareText(a.rule_id, b.rule_id);
 
 /**
- * The snapshot of a node. An unknown node has generation 0 and no rules. One edit may recompile every node of the fleet, so
- * this goes over the contributions once and makes no list that it does not return.
+ * The snapshot of a node; generation 0 and no rules for an unknown one. One edit may recompile every node of the fleet, so
+ * this walks the contributions once and makes no list that it does not return.
  */
 export function compileNode(fleet: Fleet, nodeId: string): NodeSnapshot {
   const clusters: UpstreamCluster[] = [];

@@ -8,12 +8,12 @@ import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import type { SealedSecret } from '../secret/sealed.js';
 
-/** The facts of a certificate, as credentials store and show them. `src/security/certificates.ts` reads them. */
+/** The details of a certificate that credentials store and show. `src/security/certificates.ts` reads them. */
 export interface CertificateDetails {
   /** `CN=a.example, O=Example`, in the certificate's order. */
   readonly subject: string;
   readonly issuer: string;
-  /** The DNS names, lower-cased, in the certificate's order; a self-signed one without any has its common name. */
+  /** The DNS names, lower-cased, in the certificate's order; the common name of a self-signed one without any. */
   readonly subject_alt_names: readonly string[];
   /** RFC 3339, UTC, milliseconds. */
   readonly not_before: string;
@@ -29,7 +29,7 @@ export interface CertificateDetails {
 export const keyTypes = ['x25519', 'tls_cert', 'reality'] as const;
 export type KeyType = (typeof keyTypes)[number];
 
-/** One shape for all types, because events hold field changes: null or empty where the type has none. */
+/** One shape for all types, because events hold field changes. Fields that a type does not have are null or empty. */
 export interface CredentialDefinition {
   readonly name: string;
   readonly key_type: KeyType;
@@ -45,11 +45,11 @@ export interface CredentialDefinition {
   readonly target_port: number | null;
   /** tls_cert: leaf first, then the chain. */
   readonly certificate_pem: string | null;
-  /** Read once, when it is saved. */
+  /** Read once, when saved. */
   readonly certificate: CertificateDetails | null;
 }
 
-/** The fields of each type, beside the name and the type. */
+/** The fields of each type besides name and type. */
 export const fieldsOfKeyType = {
   x25519: ['public_key', 'private_key'],
   tls_cert: ['private_key', 'certificate_pem', 'certificate'],
@@ -70,9 +70,8 @@ export const noFields: Omit<CredentialDefinition, 'name' | 'key_type'> = {
 };
 
 /**
- * While it lasts, diallers of a TLS hop trust the pin of the former key beside the new one. A key that is changed again
- * meanwhile begins a new overlap with the key before it: the one before that is no longer trusted, so that two changes
- * end the trust in a key that has leaked.
+ * While it lasts, diallers of a TLS hop trust the former key's pin too. Another change begins a new overlap with its own
+ * former key, so two changes end the trust in a leaked key.
  */
 export interface PinOverlap {
   /** The former pin. */
@@ -90,7 +89,7 @@ export interface CredentialOverlapEnded {
   readonly data: { readonly credential_id: string; readonly overlap: FieldChange<PinOverlap | null> };
 }
 
-/** Does nothing unless the overlap is still the one that ends then: another instance may have ended it. */
+/** Does nothing unless this very overlap still lasts: another instance may have ended it. */
 export interface EndCredentialOverlap {
   readonly type: 'EndCredentialOverlap';
   readonly id: string;
@@ -106,7 +105,7 @@ export function credentialAt(
   return id === undefined || id === null ? undefined : fleet.get(credentialKey, id);
 }
 
-/** The names for which the service has made a certificate; undefined for one that somebody else signed or named. */
+/** The names of a certificate that the service made; undefined for any other. */
 export function namesOfSelfSigned({
   self_signed,
   subject,

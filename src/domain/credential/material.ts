@@ -1,6 +1,6 @@
 /**
- * Material that rules take from credentials: keys as placeholders, names, pins. Each function returns undefined for a
- * credential that does not exist or has another type; commands keep live definitions from naming one. Implements
+ * What rules take from credentials: keys as placeholders, names, pins. Each function returns undefined for a credential
+ * that does not exist or has another type, which no live definition names. Implements
  * `docs/contract/wire.md#configuration`.
  */
 import { streams } from '../../kernel/event.js';
@@ -83,7 +83,7 @@ export function spkiPins(fleet: Credentials, id: string | undefined): readonly s
   return credential.overlap === null ? [spki_sha256] : [spki_sha256, credential.overlap.spki_sha256];
 }
 
-/** The names of a reality or tls_cert credential, from which a hop without names takes its own. */
+/** The names of a reality or tls_cert credential, which a hop without names takes over. */
 export function namesOfCredential(fleet: Credentials, id: string | undefined): readonly string[] {
   const credential = credentialAt(fleet, id);
   switch (credential?.key_type) {

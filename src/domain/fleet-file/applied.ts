@@ -1,5 +1,5 @@
 /**
- * What the commands of an apply did, read from their events: the steps, as a plan shows them, and the deployments.
+ * The steps of an apply as its plan shows them, and its deployments, read from its events.
  * Implements `docs/contract/automation.md#the-fleet-as-a-file`, apply.
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
@@ -12,12 +12,12 @@ import type { StepAction } from './compare.js';
 
 export interface AppliedStep {
   readonly action: StepAction;
-  /** Its name is null when the event gives none. */
+  /** `name` is null when the event has none. */
   readonly resource: { readonly type: string; readonly id: string; readonly name: string | null };
   readonly changes: readonly AuditChange[];
 }
 
-/** The steps of a command, in their order, each made when it is asked for. */
+/** The steps of a command in order, each made on demand. */
 export function stepsOf({ events }: RecordedCommand): readonly (() => AppliedStep)[] {
   return events.flatMap((event) => {
     const action = actionOf(event);
@@ -41,7 +41,7 @@ function actionOf(event: RecordedEvent): StepAction | undefined {
       if (paths.every((path) => path === 'managed_by')) return 'adopt';
       return paths.includes('name') ? 'rename' : 'update';
     }
-    // The apply itself, and the PSKs of new nodes.
+    // The apply itself, or the PSK of a new node.
     default:
       return undefined;
   }

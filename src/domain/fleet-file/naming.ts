@@ -1,6 +1,6 @@
 /**
- * Names in place of ids: where the fields of a resource refer to other resources, and both directions of the exchange.
- * Which fields these are is data, which the schemas of requests give (`transport/rest/fleet-file/sections.ts`).
+ * Exchanges ids for names, and names for ids, in the fields that refer to other resources. The schemas of requests say which
+ * fields those are (`transport/rest/fleet-file/sections.ts`).
  * Implements `docs/contract/automation.md#the-fleet-as-a-file`, the document.
  */
 import type { Json, JsonObject } from '../../kernel/json.js';
@@ -11,11 +11,11 @@ export interface ReferenceField {
   readonly idField: string;
   /** Its name in a document: `node`. */
   readonly nameField: string;
-  /** The type of what it refers to. */
+  /** The type that it refers to. */
   readonly type: string;
 }
 
-/** The fields of an object, or of each entry of a list, that refer to others, and the fields in which such objects are. */
+/** The referring fields of an object, or of each entry of a list, and the fields that hold such objects. */
 export interface ReferenceFields {
   readonly here: readonly ReferenceField[];
   readonly inside: ReadonlyMap<string, ReferenceFields>;
@@ -23,11 +23,11 @@ export interface ReferenceFields {
 
 export const noReferences: ReferenceFields = { here: [], inside: new Map() };
 
-/** What a field gets in place of its value; `at` is the path of the field in the given value. */
+/** The new value of a field. @param at the field's path in the given value */
 type Exchange = (value: Json, field: ReferenceField, at: readonly PropertyKey[]) => Json;
 
+/** How a field is called in the given value and in the result. */
 interface Renaming {
-  /** The name that a field has in the given value, and the one that it gets. */
   readonly from: 'idField' | 'nameField';
   readonly to: 'idField' | 'nameField';
 }
@@ -56,13 +56,13 @@ function exchanged(
   return result;
 }
 
-/** The value with names, and fields called as in documents. @param nameOf the name that stands for an id */
+/** The value with names, and fields called as in documents. */
 export function withNames(value: Json, fields: ReferenceFields, nameOf: (type: string, id: string) => string): Json {
   const exchange: Exchange = (id, { type }) => (typeof id === 'string' ? nameOf(type, id) : id);
   return exchanged(value, fields, { from: 'idField', to: 'nameField' }, exchange, []);
 }
 
-/** The value with ids, and fields called as in requests. @param idOf the id for what a document has there */
+/** The value with ids, and fields called as in requests. */
 export function withIds(value: Json, fields: ReferenceFields, idOf: Exchange): Json {
   return exchanged(value, fields, { from: 'nameField', to: 'idField' }, idOf, []);
 }
@@ -73,7 +73,7 @@ export function withOtherIds(value: Json, fields: ReferenceFields, idOf: (id: st
   return exchanged(value, fields, { from: 'idField', to: 'idField' }, exchange, []);
 }
 
-/** Paths of fields that a document may not have, because they are called otherwise there: `hops[0].node_id`. */
+/** Paths of the id fields, which documents call otherwise: `hops[0].node_id`. */
 export function* idFieldsIn(
   value: Json,
   fields: ReferenceFields,
@@ -91,7 +91,7 @@ export function* idFieldsIn(
   }
 }
 
-/** One change of a field, as the audit shows it, with names in place of ids. */
+/** A field change with names in place of ids. */
 export function changeWithNames<C extends { readonly path: string; readonly before: Json; readonly after: Json }>(
   change: C,
   fields: ReferenceFields,

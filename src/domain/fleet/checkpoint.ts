@@ -1,6 +1,6 @@
 /**
- * The fleet as bytes and back, so that a start does not replay the whole log. A checkpoint holds what events wrote;
- * indexes are derived again. Implements `docs/contract/domain.md#commands-and-events`, fold checkpoint.
+ * Encodes the fleet as a checkpoint, and restores it, so that a start need not replay the whole log. Indexes are derived
+ * again. Implements `docs/contract/domain.md#commands-and-events`, fold checkpoint.
  */
 import { canonicalJson } from '../../kernel/json.js';
 import type { AcceptedKey } from '../aggregate/idempotency.js';
@@ -14,7 +14,7 @@ import { emptyFleet } from './fleet.js';
 import type { AnyState, ResourceType } from './resources.js';
 import { resources, resourceTypes, singletons, singletonTypes } from './resources.js';
 
-/** Raise it when the fold's state or meaning changes: older checkpoints are then ignored and the log is replayed. */
+/** Raise it when the fold's state or meaning changes. Older checkpoints are then ignored and the log is replayed. */
 export const foldVersion = 10;
 
 interface Head {
@@ -29,7 +29,7 @@ interface Head {
 /** A row of a table. The first entry names the table: a resource's `singular`, `touched`, `key`, `revert` or `left`. */
 type Row = readonly [table: string, id: string, value: unknown];
 
-/** The fold's values at one moment, by reference. They are immutable, so the fold can continue meanwhile. */
+/** The fold's values at one moment. They are immutable, so the fold can continue meanwhile. */
 export interface FleetCapture {
   readonly revision: number;
   readonly position: number;
@@ -66,7 +66,7 @@ export function captureFleet(fleet: Fleet): FleetCapture {
 
 const linesPerSlice = 500;
 
-/** The bytes of a capture in slices of a few hundred rows. Equal fleets give equal bytes. */
+/** The bytes of a capture, in slices. Equal fleets give equal bytes. */
 export function* encodeFleet({ head, rows }: FleetCapture): Generator<Uint8Array> {
   const encoder = new TextEncoder();
   yield encoder.encode(`${canonicalJson(['head', head])}\n`);

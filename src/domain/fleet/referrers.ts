@@ -1,4 +1,4 @@
-/** The resources that refer to one, as answers list them. Implements `docs/contract/rest.md#credentials`, `in_use_by`. */
+/** The referrers of a resource, as answers list them. Implements `docs/contract/rest.md#credentials`, `in_use_by`. */
 import { splitOwner } from '../references/references.js';
 import type { FleetView } from '../resource/fleet-view.js';
 
@@ -9,10 +9,7 @@ export interface Referrer {
   readonly name: string;
 }
 
-/**
- * As `referrersOf`, the first by name, and how many there are. Sorts none of the others: an upstream may have thousands.
- * @param count how many of them at most
- */
+/** The first `count` of `referrersOf`, and their total. Does not sort the others, because an upstream may have thousands. */
 export function firstReferrers(
   fleet: FleetView,
   type: string,

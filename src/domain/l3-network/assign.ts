@@ -1,7 +1,7 @@
 /**
- * The parts of an L3 network that operators leave out (its number, the names of its interfaces, context ids), and the
- * comparison of its members' addresses and routes. The decision writes what it assigns into the event, so every instance
- * has the same. Implements `docs/contract/domain.md#l3-network`.
+ * Assigns what operators leave out of an L3 network (its number, interface names, context ids), and finds overlaps of its
+ * members' addresses and routes. Events hold what was assigned, so every instance has the same. Implements
+ * `docs/contract/domain.md#l3-network`.
  */
 import { limits } from '../../kernel/limits.js';
 import type { FleetView } from '../resource/fleet-view.js';
@@ -11,9 +11,8 @@ import type { Cidr } from '../../kernel/cidr.js';
 import { formatCidr, hostOf, isDefaultRoute, overlappingPair, parseCidr } from '../../kernel/cidr.js';
 
 /**
- * The number of the next network: one more than the revision of the event that creates it. A number is never given to a
- * second network, even after the first is deleted, so undoing a delete can restore it.
- * @returns undefined when no number is left
+ * The number of the next network: one more than the revision of its event. No number is used twice, even after a delete, so a
+ * revert can restore it. @returns undefined when no number is left
  */
 export function nextNetworkId(fleet: FleetView): number | undefined {
   const revision = fleet.revision.value + 1;
@@ -33,10 +32,9 @@ const sameTunnel = ({ listener_node_id, listen_addr, listen_port, connector_node
   `${listener_node_id}/${listen_addr}/${listen_port}/${connector_node_id}`;
 
 /**
- * Tunnels with a context id each: the given one; else the one that a tunnel of the same listener key and connector has; else
- * the lowest that neither this network nor another one on the same listener key uses.
- * @param network what the tunnels will belong to
- * @param before the tunnels that the network has
+ * Gives each tunnel a context id: the requested one, else that of a former tunnel with the same listener and connector,
+ * else the lowest that no network uses on the listener.
+ * @param network the owner of the tunnels @param before its former tunnels
  */
 export function identifiedTunnels(
   fleet: FleetView,
@@ -46,7 +44,7 @@ export function identifiedTunnels(
 ): readonly Tunnel[] {
   const used = new Set(requested.flatMap(({ context_id }) => context_id ?? []));
   const kept = keptIds(requested, before, used);
-  // The next id to try on each listener key; all before it are used.
+  // The next id to try on each listener; all lower ones are used.
   const searched = new Map<string, number>();
   return requested.map((tunnel, index) => {
     const context_id = tunnel.context_id ?? kept.get(index) ?? lowestFree(tunnel);
@@ -64,7 +62,7 @@ export function identifiedTunnels(
   }
 }
 
-/** The ids that tunnels keep, by index; adds them to `used`. */
+/** The ids that tunnels keep, by index. Adds them to `used`. */
 function keptIds(
   requested: readonly RequestedTunnel[],
   before: readonly Tunnel[],
@@ -88,7 +86,7 @@ function keptIds(
   return kept;
 }
 
-/** Whether a tunnel of another enabled network on the same listener key has a context id. */
+/** Whether another enabled network uses the context id on the same listener. */
 function takenByAnother(
   fleet: FleetView,
   network: Pick<NetworkState, 'id' | 'credential_id' | 'server_name'>,
@@ -124,8 +122,8 @@ function entriesOf(members: readonly Pick<Member, 'addresses' | 'routes'>[]): re
 const isDefault = ({ kind, cidr }: Entry): boolean => kind === 'routes' && isDefaultRoute(cidr);
 
 /**
- * The first two entries of different members that exclude each other, as a sentence that names both.
- * @param nodeName the name of a member's node, for the sentence
+ * The first overlap of two members, as a sentence that names both.
+ * @param nodeName finds the name of a member's node
  */
 export function overlapBetween(
   members: readonly Pick<Member, 'node_id' | 'addresses' | 'routes'>[],

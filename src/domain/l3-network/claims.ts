@@ -1,5 +1,5 @@
 /**
- * The claims of an L3 network: one for each tunnel, on the UDP listener of its listening end.
+ * The claims of an L3 network: one per tunnel, on the UDP listener of its listening end.
  * Implements `docs/contract/domain.md#listeners-and-collisions`.
  */
 import { plainIp } from '../../kernel/addresses.js';
@@ -10,7 +10,7 @@ import { networkKey } from './l3-network.js';
 
 type Claimant = Pick<NetworkState, 'id' | 'credential_id' | 'server_name'>;
 
-/** @param contextId null for the listener alone, before an id is known */
+/** @param contextId null to claim only the listener */
 export function claimOfTunnel(network: Claimant, tunnel: RequestedTunnel, contextId: number | null): Claim {
   return {
     owner: ownerOf(networkKey.type, network.id),
@@ -24,7 +24,7 @@ export function claimOfTunnel(network: Claimant, tunnel: RequestedTunnel, contex
   };
 }
 
-/** The claims of an enabled network, tunnel by tunnel; none for a disabled one. */
+/** The claims of an enabled network, in the order of its tunnels. */
 export function claimsOfNetwork(network: NetworkState): readonly Claim[] {
   if (!network.enabled) return [];
   return network.tunnels.map((tunnel) => claimOfTunnel(network, tunnel, tunnel.context_id));

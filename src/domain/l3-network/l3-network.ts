@@ -1,6 +1,6 @@
 /**
- * An L3 network: nodes joined by tunnels that carry IP packets. Definition and requests. Saved is live: there is no deploy.
- * Implements `docs/contract/domain.md#l3-network`.
+ * An L3 network: nodes joined by tunnels that carry IP packets. It is live once saved, without a deploy. Definition and
+ * requests. Implements `docs/contract/domain.md#l3-network`.
  */
 import type { ResourceKey } from '../resource/fleet-view.js';
 import type { IfMatch } from '../resource/refusal.js';
@@ -12,7 +12,7 @@ export interface RequestedMember {
   readonly node_id: string;
   /** `svc<network_id>` when absent. */
   readonly interface_name?: string;
-  /** Canonical CIDRs with the bits of the host: the addresses of the interface. */
+  /** The addresses of the interface: canonical CIDRs with host bits. */
   readonly addresses: readonly string[];
   /** Canonical CIDRs of networks behind the member. */
   readonly routes: readonly string[];
@@ -48,7 +48,7 @@ interface Settings {
   readonly server_name: string;
 }
 
-/** An operator's definition, without the number of the network, which is assigned once. */
+/** A network as operators send it, without its number. */
 export interface RequestedNetwork extends Settings {
   readonly members: readonly RequestedMember[];
   readonly tunnels: readonly RequestedTunnel[];
@@ -62,7 +62,7 @@ export interface NetworkDefinition extends Settings {
 
 export interface NetworkState extends ResourceMeta, NetworkDefinition {}
 
-/** The commands whose content an operator sends: numbers, names of interfaces and context ids are assigned. */
+/** The commands as operators send them, before numbers, interface names and context ids are assigned. */
 export type NetworkRequest =
   | ({ readonly type: 'CreateL3Network'; readonly id: string } & RequestedNetwork)
   | ({
@@ -74,8 +74,8 @@ export type NetworkRequest =
 export const networkKey: ResourceKey<NetworkState> = { type: 'l3_network' };
 
 /**
- * A list by node, computed once for each list: lists in a state are never changed. Without it, compiling every node of a large
- * network would read its lists once for each node.
+ * A list by node, computed once per list, so that compiling every node of a large network does not read its lists each
+ * time.
  */
 function byNode<T>(nodesOf: (entry: T) => readonly string[]): (list: readonly T[], nodeId: string) => readonly T[] {
   const known = new WeakMap<readonly T[], ReadonlyMap<string, readonly T[]>>();
@@ -97,12 +97,12 @@ function byNode<T>(nodesOf: (entry: T) => readonly string[]): (list: readonly T[
 const membersByNode = byNode<Member>(({ node_id }) => [node_id]);
 const tunnelsByNode = byNode<Tunnel>((tunnel) => [tunnel.listener_node_id, tunnel.connector_node_id]);
 
-/** The member that a node is. */
+/** The member on a node. */
 export function memberOn({ members }: Pick<NetworkDefinition, 'members'>, nodeId: string): Member | undefined {
   return membersByNode(members, nodeId)[0];
 }
 
-/** The tunnels with an end on a node, in their order. */
+/** The tunnels with an end on a node, in order. */
 export function tunnelsOn({ tunnels }: Pick<NetworkDefinition, 'tunnels'>, nodeId: string): readonly Tunnel[] {
   return tunnelsByNode(tunnels, nodeId);
 }

@@ -1,6 +1,7 @@
 /**
- * The rules that an enabled L3 network adds to the snapshots of the nodes at the ends of its tunnels: one for each end,
- * and the upper bound of their size. Implements `docs/contract/domain.md#l3-network`, `#scale-the-model-is-built-for` and `docs/contract/wire.md#configuration`.
+ * The rules that an enabled L3 network adds to the snapshots of nodes, one for each end of a tunnel, and an upper bound of
+ * their size. Implements `docs/contract/domain.md#l3-network`, `#scale-the-model-is-built-for` and
+ * `docs/contract/wire.md#configuration`.
  */
 import { formatHostPort } from '../../kernel/host-port.js';
 import { jsonEqual } from '../../kernel/json.js';
@@ -14,7 +15,7 @@ import type { L3TunnelRule, NodeRules, TunConfig } from '../snapshot/snapshot.js
 import { memberOn, nodesOfTunnels, tunnelsOn } from './l3-network.js';
 import type { Member, NetworkState, Tunnel } from './l3-network.js';
 
-/** The `host:port` that the connector of a tunnel dials; `""` while no address of its listener is known. */
+/** The `host:port` that the connector of a tunnel dials; `""` while the listener's address is unknown. */
 export function peerEndpoint(fleet: FleetView, { listener_node_id, listen_port }: Tunnel): string {
   return dialEndpoint(fleet, { node_id: listener_node_id, listen_port });
 }
@@ -47,7 +48,7 @@ function listenerRule(fleet: FleetView, network: NetworkState, tunnel: Tunnel): 
   ];
 }
 
-/** No rule while the listener cannot be dialled: with a rule without a peer, the agent would reject the whole snapshot. */
+/** No rule while the listener cannot be dialled, because the agent would reject a snapshot with a rule without a peer. */
 function connectorRule(fleet: FleetView, network: NetworkState, tunnel: Tunnel): readonly L3TunnelRule[] {
   const common = commonPart(network, tunnel, tunnel.connector_node_id, tunnel.listener_node_id);
   const outbound = realityOutbound(fleet, network.credential_id, network.server_name);
@@ -71,7 +72,7 @@ type CommonPart = Omit<
   'rule_id' | 'role' | 'local_endpoint' | 'peer_endpoint' | 'reality_inbound' | 'reality_outbound'
 >;
 
-/** The parts that both roles share; undefined when an end is no member, which no command leads to. */
+/** The fields that both roles share. No command leads to an end that is not a member. */
 function commonPart(network: NetworkState, tunnel: Tunnel, ownNode: string, otherNode: string): CommonPart | undefined {
   const [own, other] = [memberOn(network, ownNode), memberOn(network, otherNode)];
   if (own === undefined || other === undefined) return undefined;
@@ -103,8 +104,8 @@ function familyOf(addresses: readonly string[]): TunConfig['address_family'] {
 }
 
 /**
- * Ids of the nodes whose rules differ between two states of a network, undefined for one that does not exist. Rules are
- * compared, and not fields, so that an edit touches only the nodes that it changes.
+ * Ids of the nodes whose rules differ between two states of a network; undefined stands for no network. Compares rules rather
+ * than fields, so that an edit touches only the nodes that it changes.
  */
 export function nodesWithOtherRules(
   fleet: FleetView,
@@ -120,14 +121,14 @@ export function nodesWithOtherRules(
   return [...ends].filter((nodeId) => !jsonEqual(rulesOf(before, nodeId), rulesOf(after, nodeId)));
 }
 
-/** An upper bound of a network's part of a snapshot, in bytes; never less than what is sent. */
+/** An upper bound of a network's part of a snapshot, in bytes. */
 export function networkBound(fleet: FleetView, network: NetworkState, nodeId: string): number {
   const own = memberOn(network, nodeId);
   if (!network.enabled || own === undefined) return 0;
   const credential = credentialAt(fleet, network.credential_id);
   const eachRule =
     ruleBytes +
-    // In the rule and in its origin.
+    // In the rule and its origin.
     2 * textBound(network.name) +
     textBound(network.server_name) +
     textBound(credential?.target_host ?? '') +
@@ -137,7 +138,7 @@ export function networkBound(fleet: FleetView, network: NetworkState, nodeId: st
   let sum = 0;
   for (const { listener_node_id, connector_node_id } of tunnelsOn(network, nodeId)) {
     const other = memberOn(network, listener_node_id === nodeId ? connector_node_id : listener_node_id);
-    // The routes of the other side are in `routes` and in `allowed_sources`.
+    // The other side's routes are both in `routes` and in `allowed_sources`.
     sum += eachRule + listBound(other?.addresses) + 2 * listBound(other?.routes);
   }
   return sum;

@@ -1,7 +1,7 @@
 /**
- * A listener policy: in which order a node tries the match kinds on one of its listeners. It belongs to its node: it is
- * deleted and restored with it, and is named by its key. State, events, commands.
- * Implements `docs/contract/rest.md#port-management`.
+ * A listener policy: the order in which a node tries the match kinds on one of its listeners. It is deleted and restored
+ * with its node, and its listener identifies it. State, events, commands. Implements
+ * `docs/contract/rest.md#port-management`.
  */
 import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
 import type { IfMatch } from '../resource/refusal.js';
@@ -15,7 +15,7 @@ export const policyTransports = ['tcp', 'udp'] as const;
 export const priorityLabels = ['reality', 'tls', 'noise', 'raw'] as const;
 export type PriorityLabel = (typeof priorityLabels)[number];
 
-/** A policy without its node, as the delete of the node and snapshots carry it. */
+/** A policy without its node, as snapshots and the delete of the node carry it. */
 export interface PolicyOfNode {
   readonly transport: (typeof policyTransports)[number];
   /** An IP literal in canonical form. */
@@ -26,7 +26,7 @@ export interface PolicyOfNode {
   readonly managed_by?: string | null | undefined;
 }
 
-/** The policies in the event that takes back a node's delete. */
+/** The policies in the event that restores a node. */
 export interface PoliciesOfNode {
   readonly node_id: string;
   readonly policies: readonly PolicyOfNode[];
@@ -70,7 +70,7 @@ export function nodeOfPolicy(id: string): string {
   return id.slice(0, id.indexOf('/'));
 }
 
-/** The order without repeated labels; missing ones follow in the default order. */
+/** The order without repeated labels, and with missing ones appended in the default order. */
 export function wholeOrder(labels: readonly PriorityLabel[]): readonly PriorityLabel[] {
   return [...new Set([...labels, ...priorityLabels])];
 }

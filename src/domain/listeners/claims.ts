@@ -1,7 +1,6 @@
 /**
- * Claims on the listeners of nodes, and the index of all claims, which finds a collision in constant time however many
- * routes share a port. Each declaration says what its resource claims. Implements
- * `docs/contract/domain.md#listeners-and-collisions`.
+ * Claims on the listeners of nodes, and their index, which finds a collision in constant time however many routes share a
+ * port. Each declaration makes the claims of its resource. Implements `docs/contract/domain.md#listeners-and-collisions`.
  */
 import type { Index, Values } from '../aggregate/containers.js';
 import { createIndex } from '../aggregate/containers.js';
@@ -9,12 +8,12 @@ import type { Owner } from '../references/references.js';
 import type { ListenerKey } from './intent.js';
 
 /**
- * The purpose of a claim. `sharing` in `collisions.ts` says which families may live on one listener key:
+ * The purpose of a claim. `excluding` in `collisions.ts` says which families cannot share a listener:
  * - `raw`: the fallback without a name
- * - `http`: legacy routes, told apart by host and path prefix; together they are the fallback
- * - `names`: REALITY, TLS and SNI pre-read on tcp, QUIC REALITY on udp, told apart by server name
- * - `local_key`: Noise, told apart by the listener's public key
- * - `l3`: tunnels, told apart by context id
+ * - `http`: legacy routes, matched by host and path prefix; together they are the fallback
+ * - `names`: REALITY, TLS and SNI pre-read on tcp, QUIC REALITY on udp, matched by server name
+ * - `local_key`: Noise, matched by the listener's public key
+ * - `l3`: tunnels, matched by context id
  * - `exclusive`: shares with nothing
  */
 export const claimFamilies = ['raw', 'http', 'names', 'local_key', 'l3', 'exclusive'] as const;
@@ -27,13 +26,13 @@ export interface Claim {
   readonly addr: string;
   readonly port: number;
   readonly family: ClaimFamily;
-  /** The key that distinguishes the claims of the family; no two owners on one listener key may have the same. */
+  /** What the family matches by; no two owners on one listener may have the same value. */
   readonly values: readonly string[];
-  /** For `l3` claims only: the credential that all tunnels on one listener key share, and the name that no other route there may have. */
+  /** Only of `l3`: the credential that all tunnels on the listener share, and the name that no other route there may have. */
   readonly tunnel?: { readonly credentialId: string; readonly serverName: string };
 }
 
-/** The listeners on a node that claims are for. */
+/** The listeners of a node among claims. */
 export function listenersOf(claims: readonly Claim[], nodeId: string): readonly ListenerKey[] {
   return claims
     .filter((claim) => claim.nodeId === nodeId)
@@ -42,7 +41,6 @@ export function listenersOf(claims: readonly Claim[], nodeId: string): readonly 
 
 type PortOfNode = Pick<Claim, 'nodeId' | 'transport' | 'port'>;
 
-/** The key by which claims are found. */
 export interface ClaimEntries {
   readonly addresses: Index;
   readonly byFamily: Index;
@@ -57,13 +55,13 @@ export function createClaimEntries(): ClaimEntries {
 export interface ClaimIndex {
   add(claim: Claim): void;
   remove(claim: Claim): void;
-  /** The addresses with a claim on the node, transport and port. */
+  /** The claimed addresses of a node, transport and port. */
   addresses(nodeId: string, transport: string, port: number): Values;
   owners(port: PortOfNode, addr: string, family: ClaimFamily): Values;
   ownersOfValue(claim: Claim, family: ClaimFamily, value: string): Values;
-  /** The owners of tunnels on the claim's listener key that use a server name. */
+  /** The owners of tunnels on the claim's listener that use a server name. */
   tunnelsNamed(claim: Claim, serverName: string): Values;
-  /** The credentials of the tunnels on the claim's listener key. */
+  /** The credentials of the tunnels on the claim's listener. */
   tunnelCredentials(claim: Claim): Values;
   tunnelsWithCredential(claim: Claim, credentialId: string): Values;
 }

@@ -8,7 +8,6 @@ import { overlaps, claimFamilies } from './claims.js';
 import type { Values } from '../aggregate/containers.js';
 import type { Claim, ClaimFamily, ClaimIndex } from './claims.js';
 
-/** The input of a collision check. */
 export interface ListenerView extends NameView {
   readonly claims: ClaimIndex;
   /** The TCP port that multiplexing holds on `::` of a node; null for none. */
@@ -26,7 +25,7 @@ function firstOtherThan(owner: Owner, owners: Values): Owner | undefined {
   return undefined;
 }
 
-/** Which pairs of families cannot live on one listener key, whatever tells their claims apart. */
+/** The families that cannot share a listener, whatever they match by. */
 const excluding: { readonly [F in ClaimFamily]: readonly ClaimFamily[] } = {
   raw: ['raw', 'http', 'exclusive'],
   http: ['raw', 'exclusive'],
@@ -36,7 +35,7 @@ const excluding: { readonly [F in ClaimFamily]: readonly ClaimFamily[] } = {
   exclusive: claimFamilies,
 };
 
-/** The first other owner on the same listener key that the claim cannot share it with. */
+/** The first other owner with which the claim cannot share its listener. */
 function onSameKey({ claims }: ListenerView, claim: Claim): Owner | undefined {
   for (const family of excluding[claim.family]) {
     const other = firstOtherThan(claim.owner, claims.owners(claim, claim.addr, family));
@@ -51,7 +50,7 @@ function onSameKey({ claims }: ListenerView, claim: Claim): Owner | undefined {
   return claim.tunnel === undefined ? undefined : besideTunnel(claims, claim, claim.tunnel);
 }
 
-/** Tunnels on one listener key share one credential, and no QUIC route there has their server name. */
+/** Tunnels on one listener share one credential, and no QUIC route there has their server name. */
 function besideTunnel(
   claims: ClaimIndex,
   claim: Claim,
@@ -86,7 +85,7 @@ export function collisionOf(view: ListenerView, claim: Claim): Collision | undef
   return undefined;
 }
 
-/** The first owner of a TCP listener on a port of a node, which a multiplex port there would collide with. */
+/** The first TCP listener on a port of a node, with which a multiplex port would collide. */
 export function tcpListenerOn(
   { claims }: ListenerView,
   nodeId: string,

@@ -1,18 +1,15 @@
-/**
- * Ports of a node that no listener claims, for people who choose one. Whether a listener may share a port that is claimed
- * is in `collisions.ts`. Implements `docs/contract/console.md#pages`, chains.
- */
+/** Offers ports of a node that no listener claims. Implements `docs/contract/console.md#pages`, chains. */
 import type { ListenerView } from './collisions.js';
 
-/** How many are offered. */
+/** How many ports are offered. */
 const offered = 8;
-/** Offered first: those that clients expect. */
+/** The ports that clients expect come first. */
 const usual = [443, 8443, 80, 8080];
-/** The others begin here, below those that systems give to clients. */
+/** All others are below the ephemeral ports. */
 const firstOther = 10_000;
 const lastOther = 32_767;
 
-/** The usual ports first, then by number; none where more than 22,000 are taken. */
+/** The usual ports first, then others by number. */
 export function freePorts(view: ListenerView, nodeId: string, transport: 'tcp' | 'udp'): readonly number[] {
   const multiplexed = transport === 'tcp' ? view.multiplexPortOf(nodeId) : null;
   const isFree = (port: number): boolean =>

@@ -1,8 +1,4 @@
-/**
- * The listeners and routes that a resource intends on a node, as types. The port table is made of them.
- * Implements `docs/contract/rest.md#port-management`.
- */
-
+/** The listeners and routes that resources intend on a node. Implements `docs/contract/rest.md#port-management`. */
 export const routeSources = ['l4_chain', 'l4_upstream', 'l3_network'] as const;
 export const matchKinds = ['reality', 'sni', 'local_key', 'l3_context', 'default'] as const;
 
@@ -17,7 +13,7 @@ export interface IntendedRoute {
   readonly deployed: boolean;
 }
 
-/** Names a listener of a node. */
+/** Identifies a listener of a node. */
 export interface ListenerKey {
   readonly transport: 'tcp' | 'udp';
   readonly listenAddr: string;

@@ -1,6 +1,6 @@
 /**
- * Rules that the hops of chains and of routes share: each is on another node that exists, and the hop before dials it.
- * Each of them says what its hops listen for. Implements `docs/contract/domain.md#l4-chain`.
+ * The rules that hops of chains and of routes share: each is on a node of its own, which exists and which the previous hop
+ * can dial. Implements `docs/contract/domain.md#l4-chain`.
  */
 import { formatHostPort } from '../../kernel/host-port.js';
 import type { FleetView } from '../resource/fleet-view.js';
@@ -10,7 +10,7 @@ import { dialAddress, nodeKey } from './node.js';
 interface AnyHop {
   readonly node_id: string;
   readonly listen_port: number;
-  /** The host or IP that the hop before dials instead of the node's address. */
+  /** The host or IP that the previous hop dials instead of the node's address. */
   readonly dial_addr?: string;
 }
 
@@ -36,23 +36,20 @@ export function unknownNode(fleet: FleetView, hops: readonly Pick<AnyHop, 'node_
   return undefined;
 }
 
-/** The hop that the one on a node leads to; undefined behind the last one, and for a node that none is on. */
+/** The hop after the one on a node; undefined after the last one, and for a node without a hop. */
 export function hopAfter<H extends Pick<AnyHop, 'node_id'>>(hops: readonly H[], nodeId: string): H | undefined {
   const index = hops.findIndex((hop) => hop.node_id === nodeId);
   return index === -1 ? undefined : hops[index + 1];
 }
 
-/** The `host:port` that the hop before this one dials; `""` while no address is known. */
+/** The `host:port` that the previous hop dials; `""` while no address is known. */
 export function dialEndpoint(fleet: Pick<FleetView, 'get'>, hop: AnyHop): string {
   const node = fleet.get(nodeKey, hop.node_id);
   const host = hop.dial_addr ?? (node === undefined ? null : dialAddress(node));
   return host === null ? '' : formatHostPort({ host, port: hop.listen_port });
 }
 
-/**
- * The refusal of hops that the hop before could not dial.
- * @param remedy what gives the node an address, besides a report of its agent
- */
+/** The refusal of hops that the previous hop cannot dial. @param remedy what a user may set to give the node an address */
 export function undialable(fleet: FleetView, hops: readonly AnyHop[], remedy: string): Refusal | undefined {
   for (const [index, hop] of hops.entries()) {
     const node = fleet.get(nodeKey, hop.node_id);

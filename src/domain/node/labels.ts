@@ -1,4 +1,4 @@
-/** Changes of labels. Each label is a field of its own in an event, `labels.<key>`, with null for a missing label. */
+/** Label changes: each label is a field of its own in an event, `labels.<key>`, with null for a missing label. */
 import type { Changes } from '../resource/change.js';
 import type { Labels } from './node.js';
 

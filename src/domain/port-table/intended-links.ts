@@ -1,6 +1,6 @@
 /**
- * The links from one node to others, and of one node with others, that resources intend, current and deployed. Agents measure them; that is in REST's
- * `link-measurements.ts`. Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
+ * The links between nodes that resources intend, by current and deployed definitions. REST adds what agents measure
+ * (`link-measurements.ts`). Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
  */
 import type { Fleet } from '../fleet/fleet.js';
 import type { AnyState } from '../fleet/resources.js';
@@ -14,11 +14,11 @@ export interface IntendedLink {
   readonly toNodeId: string;
   readonly kind: RuleOrigin['resource_type'];
   readonly resourceId: string;
-  /** The endpoints that are dialled, as rules name them; none while no address is known. */
+  /** The dialled endpoints, as rules name them; none while no address is known. */
   readonly endpoints: readonly string[];
 }
 
-/** The links from a node, one for each node that it leads to and each resource, by node, kind and resource. */
+/** The links from a node, one per target node and resource, sorted by node, kind and resource. */
 export function intendedLinks(fleet: Fleet, nodeId: string): readonly IntendedLink[] {
   return sorted([...fleet.referrersOf('node', nodeId)].flatMap((owner) => linksFrom(fleet, owner, nodeId)));
 }

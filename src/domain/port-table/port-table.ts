@@ -1,7 +1,7 @@
 /**
- * The listeners of one node: the ones that current definitions intend, with routes on one listener merged; their table
- * with policies; and the ones that the node has once it has applied its newest snapshot. REST adds what agents report.
- * Implements `docs/contract/domain.md#l4-chain`, listener intent, and `docs/contract/rest.md#port-management`.
+ * The listeners of one node: the ones that current definitions intend, with merged routes and with policies, and the ones
+ * that the node runs after applying its newest snapshot. REST adds what agents report. Implements
+ * `docs/contract/domain.md#l4-chain`, listener intent, and `docs/contract/rest.md#port-management`.
  */
 import { plainIp } from '../../kernel/addresses.js';
 import type { Fleet } from '../fleet/fleet.js';
@@ -14,7 +14,8 @@ import type { PriorityLabel } from '../listener-policy/policy.js';
 import { contributorsOf } from '../compile/compile-node.js';
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
-/** A route with the chain, route or network that intends it. */
+
+/** A route with the resource that intends it. */
 export interface PortRoute extends IntendedRoute {
   readonly resourceType: string;
   readonly resourceId: string;
@@ -30,8 +31,8 @@ export function byListener(a: ListenerKey, b: ListenerKey): number {
 }
 
 /**
- * A listener's key as one string. Reports of agents may name any transport. Joined, because it is kept for each listener of a
- * fleet: a template would keep its parts in memory too.
+ * A listener's key as one string. Agents may report any transport. Made by `join`, because keys of a whole fleet are kept,
+ * and a template would keep its parts in memory too.
  */
 export function listenerKey({
   transport,
@@ -41,13 +42,13 @@ export function listenerKey({
   return [transport, listenPort, plainIp(listenAddr)].join('/');
 }
 
-/** What `listenerKey` named. */
+/** The listener of a key. */
 export function listenerOfKey(key: string): ListenerKey {
   const [transport, port, listenAddr = ''] = key.split('/');
   return { transport: transport === 'udp' ? 'udp' : 'tcp', listenAddr, listenPort: Number(port) };
 }
 
-/** The listeners of one node, by transport, port and address; routes by source, match kind and value. @internal exported for tests */
+/** Sorted by transport, port and address; routes by source, match kind and value. @internal exported for tests */
 export function intendedListeners(fleet: Fleet, nodeId: string): readonly IntendedListener<PortRoute>[] {
   const listeners = new Map<string, { readonly listener: IntendedListener; readonly routes: PortRoute[] }>();
   for (const owner of fleet.referrersOf('node', nodeId)) {
@@ -76,7 +77,7 @@ export interface PortRow extends IntendedListener<PortRoute> {
   readonly policySaved: boolean;
 }
 
-/** The rows of a node, by transport, port and address; none for an unknown node. */
+/** The rows of a node, sorted by transport, port and address. */
 export function portRows(fleet: Fleet, nodeId: string): readonly PortRow[] {
   const rows = new Map(
     intendedListeners(fleet, nodeId).map((listener): [string, PortRow] => [
@@ -92,7 +93,7 @@ export function portRows(fleet: Fleet, nodeId: string): readonly PortRow[] {
   return [...rows.values()].sort(byListener);
 }
 
-/** Each as `listenerKey` names it, once however many resources share it; none for an unknown node. */
+/** The keys of the listeners that a node runs after applying its newest snapshot. */
 export function liveListeners(fleet: Fleet, nodeId: string): ReadonlySet<string> {
   const keys = new Set<string>();
   for (const { compiled, state } of contributorsOf(fleet, nodeId)) {

@@ -1,9 +1,6 @@
-/**
- * Owner keys, which name any resource in indexes, and the way that sentences name it. Each declaration says which
- * resources its own refers to.
- */
+/** Owner keys, which identify any resource in indexes, and the names of owners in sentences. */
 
-/** `<resource type>/<id>`: the resource that a reference, a claim or a rule belongs to. */
+/** `<resource type>/<id>` of the resource that a reference, a claim or a rule belongs to. */
 export type Owner = string;
 
 export function ownerOf(type: string, id: string): Owner {
@@ -15,12 +12,9 @@ interface OwnerParts {
   readonly id: string;
 }
 
-/**
- * Owners already split into their parts. One edit splits the owners of every node again and again, and a slice is a new
- * string that each look-up has to hash and to compare.
- */
+/** Cached, because one edit splits the owners of every node again, and each look-up would hash and compare a new slice. */
 const splitBefore = new Map<Owner, OwnerParts>();
-/** More than a fleet has; all are forgotten at once, because it matters only to speed. */
+/** More than a fleet has. Beyond it, the cache is cleared. */
 const splitsRemembered = 100_000;
 
 export function splitOwner(owner: Owner): OwnerParts {
@@ -33,7 +27,7 @@ export function splitOwner(owner: Owner): OwnerParts {
   return parts;
 }
 
-/** The text as a string of its own: a slice would keep the whole and be compared through it. */
+/** Copies a slice, which would otherwise keep the whole string alive. */
 function ownText(slice: string): string {
   const [text = slice] = Object.keys({ [slice]: true });
   return text;
@@ -45,7 +39,7 @@ export interface NameView {
   nameOf(type: string, id: string): string | undefined;
 }
 
-/** The owner of a node's multiplex port: the part of the connectivity settings about that node. */
+/** The owner of a node's multiplex port, which the connectivity settings hold. */
 export function multiplexOwner(nodeId: string): Owner {
   return ownerOf('connectivity', nodeId);
 }

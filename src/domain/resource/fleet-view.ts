@@ -1,6 +1,6 @@
 /**
- * The questions that the rules of one resource may ask of the whole fleet. Resources import this view, never the fleet,
- * which imports them: imports go one way. `fleet/fleet.ts` implements it.
+ * What the rules of one resource may ask of the whole fleet. Resources import this view and never the fleet, which imports
+ * them. `fleet/fleet.ts` implements it.
  */
 import type { Values } from '../aggregate/containers.js';
 import type { ListenerView } from '../listeners/collisions.js';
@@ -8,21 +8,21 @@ import type { Owner } from '../references/references.js';
 import type { ResourceMeta } from './meta.js';
 import type { Refusal } from './refusal.js';
 
-/** Names a resource type, and carries the type of its state. */
+/** A resource type with the type of its state. */
 export interface ResourceKey<S> {
   readonly type: string;
   /** Carries a type only; never set. */
   readonly state?: S;
 }
 
-/** Names a singleton, and carries the type of its value. */
+/** A singleton with the type of its value. */
 export interface SingletonKey<S> {
   readonly singleton: string;
   /** Carries a type only; never set. */
   readonly state?: S;
 }
 
-/** A live resource that dials a node at the node's own address, and the node that it dials from. */
+/** A live resource that dials a node at its own address, and the node that it dials from. */
 interface Dialler {
   readonly owner: Owner;
   readonly diallerId: string;
@@ -39,21 +39,17 @@ export interface FleetView extends ListenerView {
   idOfName(type: string, name: string): string | undefined;
   /** The resources that refer to one, in their current or deployed definition, enabled or not. */
   referrersOf(type: string, id: string): Values;
-  /**
-   * The refusal of an edit that a referrer objects to, or that would make the listeners of a referrer collide with others;
-   * undefined when there is no reason against it.
-   */
+  /** The refusal of an edit that a referrer objects to, or that would make a referrer's listeners collide. */
   objectionTo(type: string, edited: ResourceMeta): Refusal | undefined;
-  /** Ids of the nodes whose snapshot holds something of a resource, because a live resource refers to it. */
+  /** Ids of the nodes whose snapshot uses a resource through a live referrer. */
   nodesUsing(type: string, id: string): ReadonlySet<string>;
   /**
-   * Ids of the nodes whose rules an edit changes, through live resources that refer to the edited one, directly or by
-   * way of a resource without rules.
+   * Ids of the nodes whose rules an edit changes through live referrers, direct ones or those of a referrer without rules.
    */
   nodesChangedBy(type: string, edited: ResourceMeta): ReadonlySet<string>;
   /** The resources that may have rules on a node. */
   contributorsTo(nodeId: string): readonly { readonly type: string; readonly id: string }[];
-  /** The live resources that dial a node at the node's own address. */
+  /** The live resources that dial a node at its own address. */
   diallersOf(nodeId: string): readonly Dialler[];
   /** The revision of the last event of the last command that touched a node. */
   touchedAt(nodeId: string): number | undefined;

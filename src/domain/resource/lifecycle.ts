@@ -26,10 +26,10 @@ export interface Former {
 }
 
 /**
- * `UpstreamCreated`, `UpstreamUpdated`, `UpstreamDeleted` and `UpstreamRestored` for the noun `Upstream`. Only the revert of
- * a delete restores.
+ * `UpstreamCreated`, `UpstreamUpdated`, `UpstreamDeleted` and `UpstreamRestored` for the noun `Upstream`. Only the revert
+ * of a delete restores.
  * @typeParam Id the field of the data that holds the resource's id
- * @typeParam Definition what operators describe; a delete carries it too, so that it can be undone
+ * @typeParam Definition what operators describe; a delete carries it too, for its revert
  * @typeParam AlsoDeleted what a delete removes besides the definition
  */
 export type LifecycleEvent<Noun extends string, Id extends string, Definition, AlsoDeleted = unknown> =
@@ -49,7 +49,7 @@ export type PartialUpdate<Definition, Fixed extends keyof Definition = never> = 
   readonly [K in Exclude<keyof Definition, Fixed>]?: Definition[K] | undefined;
 };
 
-/** The command that takes back a delete, with everything that it took along. */
+/** The command that reverts a delete, with everything that it removed. */
 export type RestoreCommand<Noun extends string, Definition, AlsoDeleted = unknown> = {
   readonly type: `Restore${Noun}`;
   readonly id: string;
@@ -74,7 +74,7 @@ export type LifecycleCommand<
   | { readonly type: `Delete${Noun}`; readonly id: string; readonly ifMatch: IfMatch }
   | RestoreCommand<Noun, Definition, AlsoDeleted>;
 
-/** A list with every field of a definition. One without some of them is not of this type, but of the missing ones. */
+/** A list with every field of a definition; if some are missing, the type of a list of those. */
 export type CompleteFields<Definition, F extends readonly (keyof Definition)[]> = [
   Exclude<keyof Definition, F[number]>,
 ] extends [never]
@@ -82,7 +82,7 @@ export type CompleteFields<Definition, F extends readonly (keyof Definition)[]> 
   : readonly Exclude<keyof Definition, F[number]>[];
 
 /**
- * Every field of a definition, in the order that events list them in. A list without one of them does not compile.
+ * Every field of a definition, in the order of events. An incomplete list does not compile.
  * Usage: `fieldsOf<UpstreamDefinition>()(['name', 'endpoint', …])`.
  */
 export const fieldsOf =

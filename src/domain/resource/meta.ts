@@ -1,7 +1,6 @@
 /**
- * The fields that every resource has besides its definition, and the key of its name: names are unique per resource type,
- * compared case-insensitively after NFC. Implements `docs/contract/rest.md#consistency` and
- * `docs/contract/rest.md#envelope`, the bounds.
+ * The fields that every resource has besides its definition, and the key of its name.
+ * Implements `docs/contract/rest.md#consistency` and `docs/contract/rest.md#envelope`, the bounds.
  */
 export interface ResourceMeta {
   readonly id: string;
@@ -10,11 +9,11 @@ export interface ResourceMeta {
   /** RFC 3339, UTC, milliseconds. */
   readonly created_at: string;
   readonly updated_at: string;
-  /** The set of the fleet file that owns it; absent or null for none. Its events carry it only when there is one. */
+  /** The set of the fleet file that owns it; absent or null for none. */
   readonly managed_by?: string | null | undefined;
 }
 
-/** The field that every definition has beside its own. */
+/** The field that every definition has besides its own. */
 export type Owned = Pick<ResourceMeta, 'managed_by'>;
 
 /** The meta of a resource after its first event. */
@@ -22,7 +21,7 @@ export function firstVersion(id: string, at: string): ResourceMeta {
   return { id, version: 1, created_at: at, updated_at: at };
 }
 
-/** The meta of a resource that comes back after its delete. */
+/** The meta of a restored resource. */
 export function restoredVersion(
   id: string,
   { created_at, version }: { readonly created_at: string; readonly version: number },
@@ -36,9 +35,9 @@ export function nextVersion<S extends ResourceMeta>(state: S, at: string): S {
   return { ...state, version: state.version + 1, updated_at: at };
 }
 
-/** Equal for two names that are one: they are compared case-insensitively after NFC. */
+/** The same for equal names, which are compared case-insensitively after NFC. */
 export function nameKey(name: string): string {
-  // Nearly every name is in ASCII, where normalizing changes nothing and costs most.
+  // Nearly every name is ASCII, where normalizing changes nothing but costs most.
   return (ascii.test(name) ? name : name.normalize('NFC')).toLowerCase();
 }
 

@@ -1,4 +1,7 @@
-/** Which names people can tell apart and read: of resources, sets, labels. Implements `docs/contract/domain.md#names`. */
+/**
+ * Checks that people can read and distinguish the names of resources, sets and labels. Implements
+ * `docs/contract/domain.md#names`.
+ */
 
 const faults: readonly (readonly [RegExp, string])[] = [
   [/\p{Cc}|\p{Zl}|\p{Zp}/u, 'expected no control characters and no line breaks'],
@@ -8,13 +11,13 @@ const faults: readonly (readonly [RegExp, string])[] = [
 ];
 const visible = /(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}\p{P}\p{S}]/u;
 
-/** What is wrong with a name, as what was expected; undefined of a good one. An empty text is none. */
+/** What was expected of a bad name; undefined for a good one. */
 export function faultOfName(name: string): string | undefined {
   const fault = faults.find(([pattern]) => pattern.test(name))?.[1];
   return fault ?? (visible.test(name) ? undefined : 'expected at least one visible character');
 }
 
-/** As `faultOfName`, of a set: its name stands in paths. */
+/** Like `faultOfName`, for a set, whose name is part of paths. */
 export function faultOfSetName(name: string): string | undefined {
   return name === '.' || name === '..' ? 'expected a name other than "." and ".."' : faultOfName(name);
 }

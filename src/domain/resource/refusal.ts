@@ -1,6 +1,6 @@
 /**
- * Why a command is refused: a code, and a sentence that names the field or the other resource; first of all an `If-Match`
- * that does not match. Implements `docs/contract/rest.md#errors` and `docs/contract/rest.md#consistency`.
+ * Refusals of commands: a code, and a sentence that names the field or the other resource. The check of `If-Match`, which
+ * comes first. Implements `docs/contract/rest.md#errors` and `docs/contract/rest.md#consistency`.
  */
 import type { Result } from '../../kernel/result.js';
 import { err } from '../../kernel/result.js';
@@ -21,7 +21,7 @@ export function refuse(code: RefusalCode, message: string): { readonly ok: false
 /** Undefined when the header was not sent, `*` for any existing version, else the versions that match. */
 export type IfMatch = undefined | '*' | readonly number[];
 
-/** The refusal when the version does not match. Version 0 is a resource that was never saved. */
+/** The refusal when the version does not match. Version 0 stands for a resource that was never saved. */
 export function versionMismatch(version: number, ifMatch: IfMatch): Refusal | undefined {
   if (ifMatch === undefined) return undefined;
   if (ifMatch === '*') {

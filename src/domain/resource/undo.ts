@@ -1,8 +1,7 @@
 /**
- * How a revert undoes one event: the ordinary command that reverses it, and the fields that must still be as the event
- * left them. Each declaration says it for its events; the lifecycle that all resources share is here. The revert of an
- * entry is
- * `revert/decide.ts`. Implements `docs/contract/domain.md#audit-and-revert`.
+ * How a revert undoes one event: the ordinary command that reverses it, and the fields that must still have the event's
+ * values. Declarations say this for their events; the lifecycle of all resources is here. `revert/decide.ts` reverts
+ * entries. Implements `docs/contract/domain.md#audit-and-revert`.
  */
 import type { Json } from '../../kernel/json.js';
 import type { Changes } from './change.js';
@@ -11,15 +10,15 @@ import type { AnyCommand, AnyEvent, Former } from './lifecycle.js';
 import type { ResourceMeta } from './meta.js';
 
 export type Undo =
-  /** The event brought the resource into being: it is deleted, unless there is later work on it. */
+  /** The event created the resource, which is deleted unless there is later work on it. */
   | { readonly kind: 'delete'; readonly command: AnyCommand }
-  /** The event deleted the resource: it comes back under the same id. */
+  /** The event deleted the resource, which is restored under the same id. */
   | { readonly kind: 'restore'; command(former: Former): AnyCommand }
-  /** The event changed fields: each gets its earlier value, if it still has the one that the event set. */
+  /** The event changed fields. Each gets its earlier value, if it still has the event's. */
   | {
       readonly kind: 'change';
       readonly changes: Changes;
-      /** Reads a field as it is now; undefined when the resource is gone. */
+      /** Reads a field's present value; undefined when the resource is gone. */
       now(fleet: FleetView): ((field: string) => Json) | undefined;
       /** Called only while the resource exists. */
       command(fleet: FleetView): AnyCommand;
@@ -39,11 +38,7 @@ interface LifecycleUndo {
   deleted(event: AnyEvent): Undo;
 }
 
-/**
- * @param type `l4_upstream`, by which the fleet finds the resource
- * @param noun `Upstream` of `UpstreamCreated` and `DeleteUpstream`
- * @param singular `upstream` of `upstream_id`
- */
+/** @param type `l4_upstream` @param noun `Upstream` in `DeleteUpstream` @param singular `upstream` in `upstream_id` */
 export function lifecycleUndo(type: string, noun: string, singular: string): LifecycleUndo {
   const idField = `${singular}_id`;
   const idOf = ({ data }: { readonly data: object }): string => String(Reflect.get(data, idField));

@@ -1,7 +1,6 @@
 /**
- * The history of an entry's resource, which the decision of its revert needs: the fold holds values, not who set them.
- * Made from the entries about the resource; it holds until the resource changes again. Refusals name its entries.
- * Implements `docs/contract/domain.md#audit-and-revert`.
+ * The history of an entry's resource, which a revert needs because the fold holds values but not who set them. It is made
+ * from the audit, and valid until the resource changes again. Implements `docs/contract/domain.md#audit-and-revert`.
  */
 import type { Actor, RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { fleetEvent, eventDeclaration, resourceOf } from '../fleet/resources.js';
@@ -27,23 +26,23 @@ export interface EntryAbout {
 export interface History {
   /** The resource's version when the entries were read; undefined when it did not exist. */
   readonly version: number | undefined;
-  /** Entries about the resource behind the reverted one, newest first. */
+  /** Later entries about the resource, newest first. */
   readonly later: readonly EntryAbout[];
-  /** By field: the id of the entry that gave it the value that it has now. Values of the fields that no longer have the entry's. */
+  /** The id of the entry that set the present value of each field that has changed since. */
   readonly changedBy: ReadonlyMap<string, string>;
-  /** The entry that deleted the resource, if it is gone and nothing brings it back. */
+  /** The entry that deleted the resource, if it is gone. */
   readonly deletedBy?: EntryAbout | undefined;
-  /** The state from which a restored resource continues. Only for the revert of a delete. */
+  /** Where a restored resource continues. Only for the revert of a delete. */
   readonly former?: Former;
 }
 
-/** How an event is undone; undefined when it leaves nothing to undo. */
+/** How to undo an event; undefined when it leaves nothing to undo. */
 export function undoOf(recorded: RecordedEvent): Undo | undefined {
   const event = fleetEvent(recorded);
   return eventDeclaration(event).undo?.(event);
 }
 
-/** Whether a command changed a field of its resource, or made or deleted the resource as a whole. */
+/** Whether a command changed a field of its resource, or created or deleted the resource. */
 export function changes(command: RecordedCommand, field: string): boolean {
   return command.events.some((event) => {
     const undo = undoOf(event);
@@ -61,7 +60,7 @@ export function deletesPolicy({ events }: RecordedCommand, id: string): boolean 
   return events.some((recorded) => recorded.type === 'NodeDeleted' && takesPolicyAlong(recorded, id));
 }
 
-/** Whether a command deleted or brought back a node together with a policy. @param id of the policy */
+/** Whether a command deleted or restored a node together with a policy. @param id of the policy */
 export function movesPolicy({ events }: RecordedCommand, id: string): boolean {
   return events.some((recorded) => takesPolicyAlong(recorded, id));
 }
@@ -73,7 +72,7 @@ function takesPolicyAlong(recorded: RecordedEvent, id: string): boolean {
   return policies.some((policy) => policyId({ ...policy, node_id }) === id);
 }
 
-/** Whether a command deleted or brought back a node with an override of the connectivity settings. */
+/** Whether a command deleted or restored a node with an override of the connectivity settings. */
 export function movesOverride({ events }: RecordedCommand): boolean {
   return events.some((recorded) => {
     const event = fleetEvent(recorded);
@@ -85,16 +84,13 @@ export const verbOf = (action: string): string => action.slice(action.indexOf('.
 
 const work: ReadonlySet<string> = new Set(['create', 'update', 'deploy', 'apply']);
 
-/** The events of a command about one resource, when it may be about several; undefined when there are none. */
+/** The part of a command about one resource; undefined when there is none. */
 export function commandAbout({ stream, events }: RecordedCommand, id: string): RecordedCommand | undefined {
   const [first, ...rest] = events.filter((event) => resourceOf(event).id === id);
   return first === undefined ? undefined : { stream, events: [first, ...rest] };
 }
 
-/**
- * The later work that the undo of a create would destroy, oldest first. Nobody loses work with reports of agents.
- * @param reverted says whether an entry stands reverted
- */
+/** The later work of users that the undo of a create would destroy, oldest first. Agent reports never block a revert. */
 export function laterWork({ later }: History, reverted: (entryId: string) => boolean): readonly EntryAbout[] {
   return later
     .filter(({ id, action, actor }) => actor === 'user' && work.has(verbOf(action)) && !reverted(id))
@@ -103,17 +99,17 @@ export function laterWork({ later }: History, reverted: (entryId: string) => boo
 
 const listed = 10;
 const fieldsListed = 50;
-/** Of one value. */
+/** The most characters of a value. */
 const shownChars = 200;
 
-/** Entries with their actions; after the first ten only their number. */
+/** Entries with their actions, the first ten by id and the rest as a number. */
 export function entries(all: readonly EntryAbout[]): string {
   const named = all.slice(0, listed).map(({ action, id }) => `${action} by the entry ${id}`);
   const more = all.length > listed ? [`${all.length - listed} more`] : [];
   return [...named, ...more].join(', ');
 }
 
-/** The resource of an entry is no longer there. */
+/** A sentence about a resource that no longer exists. */
 export function gone({ type, id }: { readonly type: string; readonly id: string }, { deletedBy }: History): string {
   return `the ${type} ${id} is gone${deletedBy === undefined ? '' : `: ${entries([deletedBy])}`}`;
 }
@@ -124,7 +120,7 @@ export interface FieldConflict {
   readonly wanted: Json;
 }
 
-/** Fields that no longer have the value that the entry set. */
+/** A sentence about fields that no longer have the entry's value. */
 export function fieldConflicts(conflicts: readonly FieldConflict[], { changedBy }: History): string {
   const sentences = conflicts.slice(0, fieldsListed).map(({ field, now, wanted }) => {
     const by = changedBy.get(field);

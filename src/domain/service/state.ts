@@ -1,5 +1,5 @@
 /**
- * The fold of `svc-service`: the identity, the key that signs tokens, the newest keyring, and where the log chain stands.
+ * The fold of `svc-service`: identity, signing key of tokens, newest keyring, and head of the log chain.
  * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  */
 import { unreachable } from '../../kernel/errors.js';
@@ -33,7 +33,7 @@ export const emptyService: ServiceState = {
   keyring: undefined,
 };
 
-/** Applies a command, which `log/upcast.ts` has read. @param logChain behind it */
+/** Applies a command, which `log/upcast.ts` has read. @param logChain the head after it */
 export function applyService(state: ServiceState, command: RecordedCommand, logChain: ChainHead): ServiceState {
   const { revision, position } = lastEvent(command);
   const next = { ...state, revision, position, logChain };

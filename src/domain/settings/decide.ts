@@ -50,7 +50,7 @@ function overrideChanges(settings: SettingsState, command: UpdateConnectivity): 
 
 const asJson = (override: MultiplexOverride | undefined): Json => (override === undefined ? null : { ...override });
 
-/** Why a node cannot come back with the override that it had. No listener is on it yet, so no port collides. */
+/** Why a node cannot be restored with its override. No port can collide, because the node has no listener yet. */
 export function overrideRefusal(
   fleet: FleetView,
   nodeId: string,

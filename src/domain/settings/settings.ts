@@ -1,7 +1,7 @@
 /**
- * The connectivity settings, one value per installation: multiplexing of nodes, and the intervals for agents. Values, event
- * and command, and the rules that the values keep by themselves, by which REST checks bodies too.
- * Implements `docs/contract/rest.md#connectivity-settings` and `docs/contract/configuration.md#configuration`.
+ * The connectivity settings of an installation: multiplexing of nodes, and intervals for agents. Values, event, command,
+ * and the rules of the values, by which REST checks bodies too. Implements `docs/contract/rest.md#connectivity-settings`
+ * and `docs/contract/configuration.md#configuration`.
  */
 import type { Changes } from '../resource/change.js';
 import type { FleetView, SingletonKey } from '../resource/fleet-view.js';
@@ -80,7 +80,7 @@ export function offlineAfterSeconds(
   return settings.offline_after_secs ?? 3 * settings.heartbeat_interval_secs;
 }
 
-/** The effective multiplex of a node: its override, else the global one; the port is null while multiplex is off. */
+/** The multiplex of a node: its override, else the global one. The port is null while multiplex is off. */
 export function effectiveMultiplex(
   settings: Pick<SettingsState, 'multiplex' | 'multiplex_port' | 'nodes'>,
   nodeId: string,

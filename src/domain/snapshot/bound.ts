@@ -1,6 +1,6 @@
-/** Upper bounds of encoded sizes, from lengths alone: cheap enough for every rule of a touched node. */
+/** Upper bounds of encoded sizes from lengths alone, cheap enough for every rule of a touched node. */
 
-/** For one rule and its cluster without their names and lists: ids, addresses, ports, profiles and field tags. */
+/** One rule and its cluster without names and lists: ids, addresses, ports, profiles and field tags. */
 export const ruleBytes = 2048;
 
 /** UTF-8 needs at most three bytes per unit of a string's length. */

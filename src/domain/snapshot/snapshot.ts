@@ -4,7 +4,6 @@
  */
 import type { SealedSecret } from '../secret/sealed.js';
 
-/** Stands for a secret, which delivery opens. */
 export interface SecretPlaceholder {
   readonly secret: SealedSecret;
   // The associated data that the secret was sealed with.
@@ -171,14 +170,14 @@ export interface NodeSnapshot {
   readonly node: { readonly multiplex: boolean; readonly multiplex_port: number };
 }
 
-/** The additions of one resource to the snapshot of a node; a list that it leaves out gets none. */
+/** What one resource adds to the snapshot of a node. */
 export interface NodeRules {
   readonly tcp?: readonly TcpProxyRule[];
   readonly http?: readonly HttpProxyRule[];
   readonly quic?: readonly QuicRule[];
   readonly udp?: readonly UdpRule[];
   readonly l3?: readonly L3TunnelRule[];
-  /** Several resources may add the same one: it is in the snapshot once. */
+  /** The snapshot has an equal cluster or certificate of several resources only once. */
   readonly clusters?: readonly UpstreamCluster[];
   readonly certificates?: readonly TlsCertificate[];
   readonly policies?: readonly ListenerPolicy[];

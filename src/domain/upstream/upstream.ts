@@ -1,6 +1,6 @@
 /**
- * An L4 upstream: an endpoint outside the fleet that chains can end in. It adds nothing to snapshots itself: the chains that
- * end in it compile it. Implements `docs/contract/rest.md#l4-upstreams`.
+ * An L4 upstream: an endpoint outside the fleet that chains can end in. The chains that end in it compile it into snapshots.
+ * Implements `docs/contract/rest.md#l4-upstreams`.
  */
 import type { WithoutFields } from '../resource/define-resource.js';
 import { defineResource } from '../resource/define-resource.js';
@@ -13,7 +13,7 @@ export interface UpstreamTls {
   readonly spki_pins_sha256: readonly string[];
 }
 
-/** The upstream is somebody's REALITY server, which the last hop dials. */
+/** A REALITY server, which the last hop dials. */
 export interface UpstreamReality {
   /** `quic` carries a udp chain by DATAGRAM, and a tcp chain by streams. */
   readonly outer: 'tcp' | 'quic';
@@ -55,7 +55,7 @@ export const l4Upstream = defineResource<UpstreamDefinition, WithoutFields, 'nam
   indexed: null,
   compiled: null,
   objectionTo: null,
-  // An edit is wherever a chain has been compiled with it. Nothing uses a new one yet, and one in use cannot be deleted.
+  // Only an edit touches nodes: nothing uses a new upstream yet, and one in use cannot be deleted.
   touches: (fleet, before, after) =>
     before === undefined || after === undefined ? [] : fleet.nodesUsing(upstreamKey.type, after.id),
 });

@@ -1,14 +1,13 @@
 /**
- * A webhook: which items of the event feed are sent to which URL. It puts nothing into any node's configuration. How far it
- * has delivered is not here: the log holds facts of it (`cursors.ts`), and `src/webhooks/` delivers.
- * Implements `docs/contract/automation.md#webhooks`.
+ * A webhook: which items of the event feed are sent to which URL. It adds nothing to snapshots. `cursors.ts` records its
+ * progress, and `src/webhooks/` delivers. Implements `docs/contract/automation.md#webhooks`.
  */
 import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
 import type { IfMatch } from '../resource/refusal.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import type { SealedSecret } from '../secret/sealed.js';
 
-/** The types of items that can be sent: those that are in the log. */
+/** The types of items that can be sent, all of which are in the log. */
 export const webhookTypes = ['command', 'sign_in', 'session', 'apply'] as const;
 export type WebhookType = (typeof webhookTypes)[number];
 
@@ -25,7 +24,7 @@ export interface WebhookDefinition {
   readonly enabled: boolean;
   /** The 32 bytes that sign. */
   readonly secret: SealedSecret | null;
-  /** The one before, which signs too until then; null without one. */
+  /** Signs too until `former_secret_until`; null for none. */
   readonly former_secret: SealedSecret | null;
   /** RFC 3339. */
   readonly former_secret_until: string | null;
@@ -33,13 +32,13 @@ export interface WebhookDefinition {
 
 /** The part of a webhook's state besides its definition. */
 export interface WebhookRun {
-  /** Where delivery begins: behind this cursor of the feed, `start`, or null for behind the event that said so. */
+  /** Where delivery begins: after this cursor of the feed, `start`, or null for after the event that set it. */
   readonly cursor: string | null;
-  /** The revision of the event that said so: a place that was reached for an earlier one no longer counts. */
+  /** The revision of the event that set the cursor. Progress for an earlier one no longer counts. */
   readonly since: number;
-  /** When that was, RFC 3339. */
+  /** The time of that event, RFC 3339. */
   readonly since_at: string;
-  /** The revision of the newest event that makes it try at once, with the schedule begun anew. */
+  /** The revision of the newest event that restarts the schedule with a try at once. */
   readonly tries_since: number;
   /** Why it was stopped; null while it is not. */
   readonly stopped: string | null;
@@ -51,7 +50,7 @@ export interface WebhookStopped {
   readonly type: 'WebhookStopped';
   readonly data: {
     readonly webhook_id: string;
-    /** Behind the last item that was delivered. */
+    /** The position after the last delivered item. */
     readonly cursor: string | null;
     readonly reason: string;
   };
@@ -61,13 +60,13 @@ export interface WebhookResumed {
   readonly type: 'WebhookResumed';
   readonly data: {
     readonly webhook_id: string;
-    /** Where it goes on: a cursor or `start`; null for where it was. */
+    /** Where to continue: a cursor or `start`; null for where it was. */
     readonly after: string | null;
     readonly was_stopped: boolean;
   };
 }
 
-/** Does nothing unless the webhook still is as it was when the last try failed. */
+/** Does nothing if the webhook has changed since the last try failed. */
 export interface StopWebhook {
   readonly type: 'StopWebhook';
   readonly id: string;
@@ -81,7 +80,7 @@ export interface ResumeWebhook {
   readonly id: string;
   readonly ifMatch: IfMatch;
   readonly after: string | null;
-  /** Whether the last try failed, which only who delivers knows. */
+  /** Whether the last try failed, which only the deliverer knows. */
   readonly failing: boolean;
 }
 
@@ -91,7 +90,7 @@ export function webhookAt(fleet: Pick<FleetView, 'get'>, id: string): WebhookSta
   return fleet.get(webhookKey, id);
 }
 
-/** As much of a URL as may be shown, since the rest is often a secret: `https://hooks.example:8443`. */
+/** The part of a URL that may be shown, since the rest is often a secret: `https://hooks.example:8443`. */
 export function schemeAndHost(url: string): string {
   const { protocol, host } = new URL(url);
   return `${protocol}//${host}`;
