@@ -13,7 +13,7 @@ import type { ProposedEvent } from '../src/kernel/event.js';
 import { streams } from '../src/kernel/event.js';
 import { uuidFromName } from '../src/kernel/ids.js';
 import { limits } from '../src/kernel/limits.js';
-import { withoutPause } from '../src/kernel/pieces.js';
+import { runSync } from '../src/kernel/pieces.js';
 import type { LogChain } from '../src/security/log-chain/log-chain.js';
 import type { EventStore } from '../src/storage/event-store.js';
 
@@ -218,7 +218,7 @@ async function writeLog(
 
   for (const command of commands) {
     if (fleet.revision.value + 1 >= events) break;
-    const decision = withoutPause(decide(fleet, command));
+    const decision = runSync(decide(fleet, command));
     if (!decision.ok) throw new Error(`${command.type} was refused: ${decision.error.message}`);
     if (decision.value.length === 0) continue;
     const proposal = propose(decision.value, context, systemClock, ids, (proposed) => {

@@ -1,12 +1,13 @@
 /**
- * The handlers of credentials. Before a command is decided, its key and certificate are generated or read, it is checked
- * that they belong together and are valid now, and the private key is sealed. The rules are in `src/domain/credential`.
- * Implements `docs/contract/rest.md#credentials`.
+ * Handlers of credentials. Before a command is decided, they generate or read its key and certificate, check that these
+ * belong together and are valid now, and seal the private key. The rules are in `src/domain/credential`. Implements
+ * `docs/contract/rest.md#credentials`.
  */
 import type { CredentialState, CredentialDefinition } from '../domain/credential/credential.js';
-import { credentialKey, noFields } from '../domain/credential/credential.js';
+import { credentialKey, fieldsOfKeyType, noFields } from '../domain/credential/credential.js';
 import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
+import { pick } from '../domain/resource/lifecycle.js';
 import type { Clock } from '../kernel/clock.js';
 import { streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
@@ -35,14 +36,6 @@ export interface CredentialHandlerOptions {
 export function createCredentialHandlers(options: CredentialHandlerOptions): CommandHandlers['credentials'] {
   const { gateway, keyring, clock, ids } = options;
   const { remove } = lifecycleHandlers('credential', gateway, ids);
-
-  function seal(id: string, { privateKey }: KeyMaterial): SealedValue | null {
-    if (privateKey === undefined) return null;
-    const sealed = keyring.seal(privateKey, { stream: streams.fleet, resourceId: id, field: 'private_key' });
-    privateKey.fill(0);
-    return sealed;
-  }
-
   const run = (id: string, command: FleetCommand, context: CommandContext): Promise<CommandOutcome<CredentialState>> =>
     gateway.execute(command, context, (fleet) => present(fleet.get(credentialKey, id)));
 
@@ -54,43 +47,39 @@ export function createCredentialHandlers(options: CredentialHandlerOptions): Com
       const wanted: CredentialChanges = given;
       const asked = key_type === 'x25519' ? { private_key: wanted.private_key ?? null } : wanted;
       const material = await keyMaterial(asked, clock.now());
-      const sealed = seal(id, material);
-      const definition = {
-        ...noFields,
-        name,
-        key_type,
-        ...realityFields(wanted),
-        ...material.fields,
-        private_key: sealed,
-      };
-      return run(id, { type: 'CreateCredential', id, ...definition }, context);
+      const definition = { ...noFields, name, key_type, ...realityFields(wanted), ...material.fields };
+      const private_key = sealPrivateKey(keyring, id, material);
+      return run(id, { type: 'CreateCredential', id, ...definition, private_key }, context);
     },
     async update(context, id, ifMatch, changes) {
       const material = await keyMaterial(changes, clock.now());
-      const sealed = seal(id, material);
-      const definition = {
-        ...realityFields(changes),
-        ...material.fields,
-        ...(sealed === null ? {} : { private_key: sealed }),
-      };
-      return run(id, { type: 'UpdateCredential', id, ifMatch, name: changes.name, ...definition }, context);
+      const definition = { name: changes.name, ...realityFields(changes), ...material.fields };
+      const private_key = sealPrivateKey(keyring, id, material) ?? undefined;
+      return run(id, { type: 'UpdateCredential', id, ifMatch, ...definition, private_key }, context);
     },
   };
 }
 
-/** The fields that need no work before a command is decided, without absent ones. */
-export function realityFields(changes: CredentialChanges) {
-  const { x25519_credential_id, server_names, short_ids, target_host, target_port } = changes;
-  return {
-    ...(x25519_credential_id === undefined ? {} : { x25519_credential_id }),
-    ...(server_names === undefined ? {} : { server_names }),
-    ...(short_ids === undefined ? {} : { short_ids }),
-    ...(target_host === undefined ? {} : { target_host }),
-    ...(target_port === undefined ? {} : { target_port }),
-  };
+/** Seals the private key of a credential and wipes it. */
+export function sealPrivateKey(
+  keyring: Pick<Keyring, 'seal'>,
+  resourceId: string,
+  { privateKey }: KeyMaterial,
+): SealedValue | null {
+  if (privateKey === undefined) return null;
+  const sealed = keyring.seal(privateKey, { stream: streams.fleet, resourceId, field: 'private_key' });
+  privateKey.fill(0);
+  return sealed;
 }
 
-/** Fields of the definition, and the private key to seal into it. */
+type RealityFields = Pick<CredentialDefinition, (typeof fieldsOfKeyType.reality)[number]>;
+
+/** The fields of a REALITY identity that a request gives. */
+export function realityFields(changes: CredentialChanges): Partial<RealityFields> {
+  return pick(changes, fieldsOfKeyType.reality) as Partial<RealityFields>;
+}
+
+/** Fields of a definition, and the private key to seal into it. */
 export interface KeyMaterial {
   readonly fields: Partial<Pick<CredentialDefinition, 'public_key' | 'certificate_pem' | 'certificate'>>;
   /** 32 bytes, or PEM. The caller wipes it. */
@@ -102,7 +91,7 @@ type Given = Pick<CredentialChanges, 'private_key' | 'certificate_pem' | 'privat
 const day = 24 * 3600 * 1000;
 
 /**
- * The keys and certificates that a request gives or asks for; nothing when it says nothing of them.
+ * The keys and certificates that a request gives or asks for, if any.
  * @param now milliseconds since the epoch
  * @throws ServiceError `invalid_request` that names the field
  */
@@ -160,7 +149,7 @@ function fieldsOf({ pem, leaf }: CertificateChain): KeyMaterial['fields'] {
   return { certificate_pem: pem, certificate: leaf };
 }
 
-/** Why a chain cannot be used now. A certificate that was just issued may be ahead of this clock. */
+/** Why a chain cannot be used now. A new certificate may be slightly ahead of this clock. */
 function invalidity({ leaf, endsAt }: CertificateChain, now: number): string | undefined {
   if (Date.parse(endsAt) <= now) {
     return `expected certificates that have not expired, one did at ${endsAt} (it is ${timestamp(now)})`;

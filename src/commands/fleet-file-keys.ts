@@ -1,7 +1,7 @@
 /**
- * The keys and certificates of a document of the fleet, made, read and sealed before anything is decided. What a document
- * leaves out is kept where there is something to keep, and generated where it can be. Implements
- * `docs/contract/automation.md#the-fleet-as-a-file`, "Kept as they are when absent".
+ * Makes, reads and seals the keys and certificates of a document before anything is decided. What the document leaves out is
+ * kept if it exists, and generated otherwise where possible.
+ * Implements `docs/contract/automation.md#the-fleet-as-a-file`, "Kept as they are when absent".
  */
 import type { CredentialState } from '../domain/credential/credential.js';
 import { credentialKey, namesOfSelfSigned, noFields } from '../domain/credential/credential.js';
@@ -12,7 +12,7 @@ import type { Fleet } from '../domain/fleet/fleet.js';
 import { createTurns } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { JsonObject } from '../kernel/json.js';
-import { jsonEqual } from '../kernel/json.js';
+import { fromJson, jsonEqual } from '../kernel/json.js';
 import { readCertificateChain } from '../security/certificates.js';
 import type { SealedValue } from '../security/sealing.js';
 import type { KeyMaterial } from './credentials.js';
@@ -21,20 +21,19 @@ import type { CredentialChanges } from './handlers-port.js';
 import { tuning } from './tuning.js';
 
 export interface WithKeys {
-  /** The fields of its credentials are those of the domain. */
+  /** Its credentials have the fields of the domain. */
   readonly document: FleetDocument;
-  /** Of its names first, then of its keys. */
   readonly mistakes: readonly DocumentMistake[];
-  /** Ids of credentials whose key or certificate the service has made now. */
+  /** Ids of credentials whose key or certificate the service has just made. */
   readonly generated: ReadonlySet<string>;
 }
 
 export interface KeyOptions {
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** For a plan: a secret that is not there counts as given. */
+  /** For a plan: a missing secret counts as given. */
   readonly presume: boolean;
-  /** The PSK of a node that is created; null for none. */
+  /** The PSK of a new node; null for none. */
   psk(id: string): object | null;
   /** Seals the private key of a credential and wipes it. */
   seal(id: string, material: KeyMaterial): SealedValue | null;
@@ -55,7 +54,7 @@ export async function withKeys(
     await turn();
     if (wanted.type === nodeKey.type) {
       const psk = names.isNew(wanted) ? options.psk(wanted.id) : null;
-      resources.push({ ...wanted, fields: { ...wanted.fields, psk } as unknown as JsonObject, edited: wanted.fields });
+      resources.push({ ...wanted, fields: { ...wanted.fields, psk } as JsonObject, edited: wanted.fields });
       continue;
     }
     if (wanted.type !== credentialKey.type) {
@@ -64,7 +63,7 @@ export async function withKeys(
     }
     const id = names.idOf(wanted.id);
     const before = names.isNew(wanted) ? undefined : fleet.get(credentialKey, id);
-    const given = wanted.fields as unknown as CredentialChanges & Pick<CredentialState, 'key_type'>;
+    const given = fromJson<Given>(wanted.fields);
     try {
       const asked = askedFor(given, before, options.presume);
       const read = await keyMaterial(asked, options.now);
@@ -75,8 +74,8 @@ export async function withKeys(
       const private_key = options.seal(id, material);
       const secret = private_key === null ? {} : { private_key };
       const edited = { ...realityFields(given), ...material.fields, ...secret };
-      const fields = { ...noFields, ...edited, key_type: given.key_type } as unknown as JsonObject;
-      resources.push({ ...wanted, fields, edited: edited as unknown as JsonObject, keepsKey: keepsKey(given) });
+      const fields = { ...noFields, ...edited, key_type: given.key_type } as JsonObject;
+      resources.push({ ...wanted, fields, edited: edited as JsonObject, keepsKey: keepsKey(given) });
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== 'invalid_request') throw error;
       mistakes.push({ at: wanted.at, message: error.message });
@@ -85,8 +84,11 @@ export async function withKeys(
   return { document: { ...document, resources }, mistakes, generated };
 }
 
-/** Whether nothing is said of the key or the certificate of a credential that has one. */
-function keepsKey({ key_type, private_key, certificate_pem, self_signed }: Parameters<typeof askedFor>[0]): boolean {
+/** A credential in the fields of requests. */
+type Given = CredentialChanges & Pick<CredentialState, 'key_type'>;
+
+/** Whether the document leaves the key or the certificate of a credential alone. */
+function keepsKey({ key_type, private_key, certificate_pem, self_signed }: Given): boolean {
   if (key_type === 'reality') return false;
   return typeof private_key !== 'string' && certificate_pem === undefined && self_signed === undefined;
 }
@@ -96,12 +98,8 @@ const isOtherKey = ({ fields }: KeyMaterial, before: CredentialState | undefined
 
 type Asked = Parameters<typeof keyMaterial>[0];
 
-/** What of keys and certificates has to be made or read; nothing for what is kept. */
-function askedFor(
-  given: CredentialChanges & Pick<CredentialState, 'key_type'>,
-  before: CredentialState | undefined,
-  presume: boolean,
-): Asked {
+/** The keys and certificates to make or read, without those that are kept. */
+function askedFor(given: Given, before: CredentialState | undefined, presume: boolean): Asked {
   const { key_type, private_key, certificate_pem, private_key_pem, self_signed } = given;
   switch (key_type) {
     case 'x25519':
@@ -113,20 +111,15 @@ function askedFor(
       const kept = before?.certificate ?? undefined;
       if (self_signed !== undefined) {
         const { common_name, subject_alt_names = [] } = self_signed;
-        const wanted = {
-          common_name,
-          subject_alt_names: subject_alt_names.length === 0 ? [common_name] : subject_alt_names,
-        };
-        const same =
-          kept !== undefined &&
-          jsonEqual(namesOfSelfSigned(kept) as unknown as JsonObject, wanted as unknown as JsonObject);
+        const names = subject_alt_names.length === 0 ? [common_name] : subject_alt_names;
+        const same = jsonEqual(kept && namesOfSelfSigned(kept), { common_name, subject_alt_names: names });
         return same ? {} : { self_signed };
       }
       if (certificate_pem === undefined) return {};
       if (private_key_pem === undefined && certificate_pem === before?.certificate_pem) return {};
       const chain = readCertificateChain(certificate_pem);
       const sameKey = chain.ok && chain.value.leaf.spki_sha256 === kept?.spki_sha256;
-      // One that has ended since it was saved is no mistake of the document.
+      // A kept certificate may have ended since it was saved.
       if (sameKey && private_key_pem === undefined && chain.value.pem === before?.certificate_pem) return {};
       if (private_key_pem === undefined && !sameKey && !presume) {
         throw new ServiceError('invalid_request', 'private_key_pem: required, expected the PEM key of certificate_pem');

@@ -1,10 +1,6 @@
-/**
- * A document worked out on the fleet, and the plan that answers show of it. Pure, and in pieces: a large document takes a
- * while. Implements `docs/contract/automation.md#the-fleet-as-a-file`, plan.
- */
+/** Plans a document on the fleet. Pure. Implements `docs/contract/automation.md#the-fleet-as-a-file`, plan. */
 import { createHash } from 'node:crypto';
 import { carriedBytes } from '../domain/fleet-file/base.js';
-import { begun } from '../domain/fleet-file/apply.js';
 import type { Step } from '../domain/fleet-file/carry-out.js';
 import { carryOut, changedNodes } from '../domain/fleet-file/carry-out.js';
 import type { Comparison } from '../domain/fleet-file/compare.js';
@@ -14,23 +10,25 @@ import { changeWithNames, noReferences } from '../domain/fleet-file/naming.js';
 import { partsOf } from '../domain/fleet-file/parts.js';
 import { baseOf } from '../domain/fleet-set/declaration.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
+import { draftAfter } from '../domain/fleet/hypothetical.js';
 import type { AuditChange } from '../domain/resource/audit-change.js';
 import type { ResourceMeta } from '../domain/resource/meta.js';
 import { canonicalJson } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
+import { forEach } from '../kernel/pieces.js';
 import type { FilePlan, FileRequest, PlannedStep } from './handlers-port.js';
 
-/** What a document would do to the fleet at one revision. */
-export interface Worked {
+/** A document, and what it would do to the fleet at one revision. */
+export interface Planned {
   readonly document: FleetDocument;
-  readonly said: Comparison['said'];
+  readonly scope: Comparison['scope'];
   readonly versions: Comparison['versions'];
   /** The steps of each command. */
   readonly parts: readonly (readonly Step[])[];
   readonly plan: FilePlan;
 }
 
-/** What an apply of a document with these mistakes would be. */
+/** The plan of a document with mistakes. */
 export const mistaken = (mistakes: readonly DocumentMistake[]): FilePlan => ({
   mistakes,
   steps: [],
@@ -40,83 +38,79 @@ export const mistaken = (mistakes: readonly DocumentMistake[]): FilePlan => ({
   etag: '',
 });
 
-/** Bytes of a command besides the events of its steps and what its first event says: the nodes that it touches, its link. */
+/** Bytes that a command needs besides its events: the touched nodes, the link. */
 const marksBytes = 24 * 1024;
 
-/** So many steps are shown at a time. */
-const perPiece = 100;
+const stepsPerPiece = 100;
 
 /**
  * Yields between two pieces. The fleet must not change before the end.
- * @param document with its keys @param generated ids of the credentials whose key the service has made now
+ * @param request its document has its keys @param generated ids of the credentials whose key the service has just made
  */
-export function* workedOut(
+export function* planDocument(
   fleet: Fleet,
   { document, flags, digest }: FileRequest,
   generated: ReadonlySet<string>,
-): Generator<void, Worked> {
+): Generator<void, Planned> {
   const comparison = yield* compareWithFleet(fleet, document, flags);
   const first = { apply_id: '', name: document.set, document_sha256: digest, part: 1, parts: 1 };
-  const outcome = yield* carryOut(begun(fleet, { type: 'FleetApplied', data: first }), comparison.wishes);
-  const { said, versions } = comparison;
+  const outcome = yield* carryOut(draftAfter(fleet, [{ type: 'FleetApplied', data: first }]), comparison.changes);
+  const { scope, versions } = comparison;
   const base = baseOf(fleet.singletons.fleet.value, document.set);
-  // Its revert says the same of the base, and what each of two bases left.
-  const saidBytes = Buffer.byteLength(JSON.stringify([said, base ?? null])) + 2 * carriedBytes;
-  const roomBytes = limits.events.commandBytes - marksBytes - saidBytes;
+  // The revert carries the base too, and what each of two bases left.
+  const scopeBytes = Buffer.byteLength(JSON.stringify([scope, base ?? null])) + 2 * carriedBytes;
+  const roomBytes = limits.events.commandBytes - marksBytes - scopeBytes;
   const split = yield* partsOf(fleet, outcome.steps, roomBytes);
   const nodes = yield* changedNodes(fleet, outcome);
-  // Of the same document as before, without a step, nothing is written.
+  // The same document without a step writes nothing.
   const onlyMovesBase = split.parts.length === 0 && document.set !== null && base?.document_sha256 !== digest;
   const parts = onlyMovesBase ? [[]] : split.parts;
-  // What is refused as a whole is refused in parts too.
-  const outcomes = outcome.obstacles.length > 0 ? outcome.obstacles : split.obstacles;
-  const obstacles = [...new Set([...comparison.obstacles, ...outcomes])];
+  // The obstacles of the whole are met again in its parts.
+  const refusals = outcome.obstacles.length > 0 ? outcome.obstacles : split.obstacles;
+  const obstacles = [...new Set([...comparison.obstacles, ...refusals])];
   const names = namesIn(document);
   const nameOf = (type: string, id: string): string => names.get(id) ?? fleet.nameOf(type, id) ?? id;
   const steps: PlannedStep[] = [];
   const etag = createHash('sha256');
   etag.update(canonicalJson({ digest, flags, obstacles }));
-  for (const [index, step] of parts.flat().entries()) {
-    if (index > 0 && index % perPiece === 0) yield;
+  yield* forEach(parts.flat(), stepsPerPiece, (step) => {
     const planned = plannedStep(fleet, step, document, generated, nameOf);
     steps.push(planned);
-    const { type, id } = step.wish.resource;
-    // What is created follows from the document, but for numbers that are assigned when it is.
+    const { type, id } = step.change.resource;
+    // A create follows from the document, except for the numbers that it will be assigned.
     const bound = planned.action === 'create' ? { ...planned, changes: [] } : planned;
     etag.update(canonicalJson([bound, versionOf(fleet, type, id)]));
-  }
-  for (const [index, { type, name }] of document.references.entries()) {
-    if (index > 0 && index % (10 * perPiece) === 0) yield;
+  });
+  yield* forEach(document.references, 10 * stepsPerPiece, ({ type, name }) => {
     const id = fleet.idOfName(type, name);
     etag.update(canonicalJson(id === undefined ? [] : [id, versionOf(fleet, type, id)]));
-  }
+  });
   const mistakes = [...comparison.mistakes, ...outcome.mistakes];
   const plan = { mistakes, steps, nodes, obstacles, commands: parts.length, etag: etag.digest('base64url') };
-  return { document, said, versions, parts, plan };
+  return { document, scope, versions, parts, plan };
 }
 
 const versionOf = (fleet: Fleet, type: string, id: string): number =>
   fleet.get<ResourceMeta>({ type }, id)?.version ?? 0;
 
-/** The names of a document's own resources, by the ids that stand for them. */
+/** The names of a document's own resources, by stand-in id. */
 export const namesIn = ({ resources }: FleetDocument): ReadonlyMap<string, string> =>
   new Map(resources.map(({ id, name }) => [id, name]));
 
-/** What the service makes is not told before it is made. */
+/** A plan hides these where the service will generate them. */
 const madeFields: ReadonlySet<string> = new Set(['public_key', 'certificate', 'certificate_pem']);
 
-const isThere = (fleet: Fleet, { type, id }: Step['wish']['resource']): boolean =>
+const isThere = (fleet: Fleet, { type, id }: Step['change']['resource']): boolean =>
   type === 'connectivity' || fleet.has(type, id);
 
 function plannedStep(
   fleet: Fleet,
-  { wish, changes }: Step,
+  { change: { action, resource }, fields: changed }: Step,
   document: FleetDocument,
   generated: ReadonlySet<string>,
   nameOf: (type: string, id: string) => string,
 ): PlannedStep {
-  const { action, resource } = wish;
-  const shown = changes.map((change): AuditChange =>
+  const shown = changed.map((change): AuditChange =>
     generated.has(resource.id) && madeFields.has(change.path) ? { ...change, after: 'generated' } : change,
   );
   const fields = document.referenceFields.get(resource.type) ?? noReferences;

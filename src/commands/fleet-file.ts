@@ -1,22 +1,23 @@
 /**
- * The handlers of the fleet as a file: what a document would change, found on the committed fleet without holding up
- * anything else, and the commands that change it. The rules are in `src/domain/fleet-file`; what became of an apply, and
- * its revert, in `fleet-applies.ts`. Implements `docs/contract/automation.md#the-fleet-as-a-file`.
+ * Handlers of the fleet as a file: plan and apply of a document. Plans are made on the committed fleet in pieces, so they
+ * hold up nothing else. The rules are in `src/domain/fleet-file`; applies that were carried out are in `fleet-applies.ts`.
+ * Implements `docs/contract/automation.md#the-fleet-as-a-file`.
  */
 import type { ApplyDocument } from '../domain/fleet-file/apply.js';
 import { changedMeanwhile } from '../domain/fleet-file/apply.js';
 import { resolveNames } from '../domain/fleet-file/resolve.js';
 import type { FleetApplied } from '../domain/fleet-set/declaration.js';
 import { ownerOf } from '../domain/references/references.js';
+import { pick } from '../domain/resource/lifecycle.js';
 import type { RecordedCommand } from '../kernel/event.js';
-import { streams } from '../kernel/event.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { Keyring } from '../security/keyring.js';
 import type { AppliesOptions } from './fleet-applies.js';
-import { createAppliesHandlers } from './fleet-applies.js';
+import { createAppliesHandlers, withoutKey, written } from './fleet-applies.js';
+import { sealPrivateKey } from './credentials.js';
 import { withKeys } from './fleet-file-keys.js';
-import type { Worked } from './fleet-file-plan.js';
-import { mistaken, namesIn, workedOut } from './fleet-file-plan.js';
+import type { Planned } from './fleet-file-plan.js';
+import { mistaken, namesIn, planDocument } from './fleet-file-plan.js';
 import type { ApplyRequest, CommandHandlers, FileApplied, FileRequest } from './handlers-port.js';
 import { inPiecesAlone } from './in-pieces.js';
 import { issuePsk } from './nodes.js';
@@ -33,9 +34,9 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
   const { gateway, keyring, clock } = options;
   const applies = createAppliesHandlers(options);
 
-  /** @param psks where PSKs of new nodes are kept, when they are to be issued */
-  async function worked(request: FileRequest, presume: boolean, psks?: Map<string, string>): Promise<Worked> {
-    // Behind all commands before, at the end of the log.
+  /** @param psks receives the PSKs of new nodes; undefined to issue none */
+  async function planned(request: FileRequest, presume: boolean, psks?: Map<string, string>): Promise<Planned> {
+    // Waits for earlier commands, up to the end of the log.
     await gateway.read(() => undefined);
     const names = await inPiecesAlone(options, (fleet) => resolveNames(fleet, request.document));
     const { document, mistakes, generated } = await withKeys(options.fleet(), request.document, names, {
@@ -47,25 +48,20 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
         psks.set(id, controlPsk);
         return psk;
       },
-      seal(id, { privateKey }) {
-        if (privateKey === undefined) return null;
-        const sealed = keyring.seal(privateKey, { stream: streams.fleet, resourceId: id, field: 'private_key' });
-        privateKey.fill(0);
-        return sealed;
-      },
+      seal: (id, material) => sealPrivateKey(keyring, id, material),
     });
-    if (mistakes.length > 0) return { document, said: {}, versions: [], parts: [], plan: mistaken(mistakes) };
-    return inPiecesAlone(options, (fleet) => workedOut(fleet, { ...request, document }, generated));
+    if (mistakes.length > 0) return { document, scope: {}, versions: [], parts: [], plan: mistaken(mistakes) };
+    return inPiecesAlone(options, (fleet) => planDocument(fleet, { ...request, document }, generated));
   }
 
   return {
     ...applies,
-    plan: async (request) => (await worked(request, true)).plan,
+    plan: async (request) => (await planned(request, true)).plan,
     async apply(context, request, ifMatch) {
       for (let attempt = 1; ; attempt += 1) {
         const psks = request.issuePsks ? new Map<string, string>() : undefined;
-        const work = await worked(request, false, psks);
-        const { mistakes, etag, obstacles } = work.plan;
+        const plan = await planned(request, false, psks);
+        const { mistakes, etag, obstacles } = plan.plan;
         if (mistakes.length > 0) return { kind: 'mistakes', mistakes };
         const known = await applies.repeated(context, request);
         if (known !== undefined) return known;
@@ -74,7 +70,7 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
         }
         if (obstacles.length > 0) throw new ServiceError('conflict', obstacles.slice(0, 50).join('; '));
         try {
-          return await carriedOut(context, request, work, psks ?? new Map());
+          return await carryOut(options, context, request, plan, psks ?? new Map());
         } catch (error) {
           const moved = error instanceof ServiceError && error.code === 'precondition_failed';
           if (!moved || ifMatch !== undefined || attempt >= tuning.fileAttempts) throw error;
@@ -82,65 +78,61 @@ export function createFleetFileHandlers(options: FleetFileOptions): CommandHandl
       }
     },
   };
+}
 
-  /** Writes the commands one after the other. What stands when a later one is refused stands. */
-  async function carriedOut(
-    context: CommandContext,
-    { digest, document }: ApplyRequest,
-    { said, versions, parts }: Worked,
-    psks: ReadonlyMap<string, string>,
-  ): Promise<FileApplied> {
-    const applyId = options.ids.next();
-    const commands: RecordedCommand[] = [];
-    let position = options.fleet().position.value;
-    const done = (incomplete: Extract<FileApplied, { kind: 'done' }>['incomplete']): FileApplied => {
-      const names = namesIn(document);
-      const issued = new Set(commands.flatMap(({ events }) => events.map(({ data }) => data['node_id'])));
-      const controlPsks = [...psks]
-        .filter(([id]) => issued.has(id))
-        .map(([id, controlPsk]) => ({ node: names.get(id) ?? id, controlPsk }));
-      return { kind: 'done', applyId, set: document.set, commands, controlPsks, incomplete, position };
+/** Writes the commands one after the other. If a later one is refused, the earlier ones stay. */
+async function carryOut(
+  { gateway, fleet, ids }: FleetFileOptions,
+  context: CommandContext,
+  { digest, document }: ApplyRequest,
+  { scope, versions, parts }: Planned,
+  psks: ReadonlyMap<string, string>,
+): Promise<FileApplied> {
+  const applyId = ids.next();
+  const commands: RecordedCommand[] = [];
+  let position = fleet().position.value;
+  const done = (incomplete: Extract<FileApplied, { kind: 'done' }>['incomplete']): FileApplied => {
+    const names = namesIn(document);
+    const issued = new Set(commands.flatMap(({ events }) => events.map(({ data }) => data['node_id'])));
+    const controlPsks = [...psks]
+      .filter(([id]) => issued.has(id))
+      .map(([id, controlPsk]) => ({ node: names.get(id) ?? id, controlPsk }));
+    return { kind: 'done', applyId, set: document.set, commands, controlPsks, incomplete, position };
+  };
+  const compared = new Map(versions.map((one) => [ownerOf(one[0], one[1]), [one]]));
+  /** The resources that earlier commands of this apply changed. */
+  const changed = new Set<string>();
+  for (const [index, steps] of parts.entries()) {
+    const first = index === 0;
+    const changes = steps.map(({ change }) => change);
+    const owners = new Set(changes.map(({ resource: { type, id } }) => ownerOf(type, id)));
+    const unchanged = [...owners].filter((owner) => !changed.has(owner));
+    const begin: Partial<FleetApplied['data']> = commands[0]?.events[0].data ?? {};
+    const applied: FleetApplied['data'] = {
+      apply_id: applyId,
+      name: document.set,
+      document_sha256: digest,
+      part: index + 1,
+      parts: parts.length,
+      ...(first ? scope : {}),
+      ...pick(begin, ['former', 'left']),
     };
-    const seen = new Map(versions.map((one) => [ownerOf(one[0], one[1]), [one]]));
-    /** What the commands before have changed themselves. */
-    const changed = new Set<string>();
-    for (const [index, steps] of parts.entries()) {
-      const first = index === 0;
-      const wishes = steps.map(({ wish }) => wish);
-      const mine = new Set(wishes.map(({ resource: { type, id } }) => ownerOf(type, id)));
-      const unseen = [...mine].filter((owner) => !changed.has(owner));
-      const { former, left } = (commands[0]?.events[0].data ?? {}) as unknown as Partial<FleetApplied['data']>;
-      const applied: FleetApplied['data'] = {
-        apply_id: applyId,
-        name: document.set,
-        document_sha256: digest,
-        part: index + 1,
-        parts: parts.length,
-        ...(first ? said : {}),
-        ...(former === undefined ? {} : { former }),
-        ...(left === undefined ? {} : { left }),
-      };
-      const command: ApplyDocument = {
-        type: 'ApplyDocument',
-        applied,
-        wishes,
-        // Nothing that somebody edits between two commands is overwritten.
-        versions: first ? versions : unseen.flatMap((owner) => seen.get(owner) ?? []),
-      };
-      for (const owner of mine) changed.add(owner);
-      // A key stands for the whole apply, so its first command carries it.
-      const given = first ? context : { ...context, idempotency: undefined };
-      try {
-        const result = await gateway.execute(command, given, () => undefined);
-        if (result.kind !== 'done') throw new ServiceError('conflict', 'the same apply is under way; try again');
-        const [begun, ...rest] = result.events;
-        if (begun !== undefined) commands.push({ stream: streams.fleet, events: [begun, ...rest] });
-        ({ position } = result);
-      } catch (error) {
-        if (first || !(error instanceof ServiceError)) throw error;
-        return done({ error: `${error.code}: ${error.message}`, commandsLeft: parts.length - index });
-      }
+    const command: ApplyDocument = {
+      type: 'ApplyDocument',
+      applied,
+      changes,
+      // So that nothing is overwritten that somebody edits between two commands.
+      versions: first ? versions : unchanged.flatMap((owner) => compared.get(owner) ?? []),
+    };
+    for (const owner of owners) changed.add(owner);
+    try {
+      const outcome = await gateway.execute(command, first ? context : withoutKey(context), () => undefined);
+      commands.push(...written(outcome, 'apply'));
+      ({ position } = outcome);
+    } catch (error) {
+      if (first || !(error instanceof ServiceError)) throw error;
+      return done({ error: `${error.code}: ${error.message}`, commandsLeft: parts.length - index });
     }
-    return done(null);
   }
+  return done(null);
 }

@@ -1,8 +1,7 @@
 /**
- * Port: what REST calls to change something or to sign somebody in. Types only: the handlers are in `resources.ts`,
- * `nodes.ts`, `credentials.ts` and `src/accounts`. Bodies arrive validated and canonical. Checks that need other
- * resources (references, names, collisions) or the stored one (a PUT) are made behind this port. Implements
- * `docs/contract/rest.md#envelope`.
+ * Port: what REST calls to change something or to sign somebody in. Types only. Bodies arrive validated and canonical;
+ * checks that need other resources (references, names, collisions) or the stored one (a PUT) are made behind this port.
+ * Implements `docs/contract/rest.md#envelope`.
  */
 import type { ChainState } from '../domain/chain/chain.js';
 import type { ApiTokenState } from '../domain/accounts/api-token.js';
@@ -16,6 +15,7 @@ import type { RevertSeveral } from '../domain/fleet-file/revert.js';
 import type { AuditChange } from '../domain/resource/audit-change.js';
 import type { PolicyKey, PolicyState } from '../domain/listener-policy/policy.js';
 import type { AgentCommand, AgentCommandName, NodeState } from '../domain/node/node.js';
+import type { ResourceMeta } from '../domain/resource/meta.js';
 import type { IfMatch } from '../domain/resource/refusal.js';
 import type { PreviewedChange } from '../domain/revert/decide.js';
 import type { WebhookDefinition, WebhookState } from '../domain/webhook/webhook.js';
@@ -24,27 +24,23 @@ import type { RecordedCommand, TokenMark } from '../kernel/event.js';
 import type { CommandContext, CommandOutcome } from './port.js';
 
 /** An account as answers show it: without password, personal data in clear. */
-export interface UserView {
-  readonly id: string;
+export interface UserView extends Omit<ResourceMeta, 'managed_by'> {
   readonly username: string;
   readonly display_name: string | null;
   readonly email: string | null;
   readonly role: Role;
-  readonly created_at: string;
-  readonly updated_at: string;
-  readonly version: number;
 }
 
-/** The user that a token authenticates, with what the token may do. */
+/** The user that a token authenticates, with the rights of the token. */
 export interface Caller {
   readonly userId: string;
   readonly username: string;
   readonly role: Role;
   /** The claim `jti`, which a sign-out ends; of an API token, its id. */
   readonly tokenId: string;
-  /** The API token that a program brought; null for people. */
+  /** The API token of a program; null for people. */
   readonly apiToken: TokenMark | null;
-  /** Whether the token authenticates nobody any more: it has expired, or was ended. */
+  /** Whether the token has expired or was ended. */
   ended(): boolean;
 }
 
@@ -94,23 +90,23 @@ interface TlsFields {
 
 type Given<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
-/** A credential as a create describes it, with its keys in clear. */
+/** A credential in a create, with its keys in clear. */
 export type NewCredential = { readonly name: string } & (
   | {
       readonly key_type: 'x25519';
-      /** Base64url of 32 bytes; without one, a key is generated. */
+      /** Base64url of 32 bytes; generated if absent. */
       readonly private_key?: string | null | undefined;
     }
   | ({ readonly key_type: 'reality' } & RealityFields)
   | ({ readonly key_type: 'tls_cert' } & Given<TlsFields>)
 );
 
-/** The fields of an update, of one type at most; a private key of null is generated. */
+/** The fields of an update, all of one type. A private key of null is generated. */
 export type CredentialChanges = Given<
   { readonly name: string; readonly private_key: string | null } & RealityFields & TlsFields
 >;
 
-/** A webhook as a create describes it; its secret is made. */
+/** A webhook in a create; its secret is generated. */
 export type NewWebhook = Omit<WebhookDefinition, 'secret' | 'former_secret' | 'former_secret_until'>;
 export type WebhookChanges = Given<NewWebhook & { readonly rotate_secret: boolean }>;
 
@@ -118,7 +114,7 @@ export type CreateNodeFields = Omit<CreateFields<'node'>, 'psk'> & { readonly is
 
 export interface DeployResult {
   readonly chain: ChainState;
-  /** The nodes of the old and of the new definition, each with its generation since the deploy. */
+  /** The nodes of both definitions with their new generations. */
   readonly nodes: readonly { readonly node_id: string; readonly generation: number }[];
 }
 
@@ -146,7 +142,7 @@ export interface CreateUserFields extends UpdateMeFields {
   readonly role: Role;
 }
 
-/** A page of users, of whom `name` is the user name, or of API tokens. */
+/** A page of users, whose `name` is the user name, or of API tokens. */
 export interface AccountListQuery {
   /** 1-based. */
   readonly page: number;
@@ -192,17 +188,16 @@ export interface RevertHandlers {
   preview(entry: RecordedCommand): Promise<readonly PreviewedChange[]>;
 }
 
-/** Those of the fleet. */
 export interface FleetRevertHandlers extends RevertHandlers {
-  /** What the decision of a revert needs to know of each resource of an entry that is about several. */
+  /** The history of each resource of an entry about several, which the decision of its revert needs. */
   historiesOf(entry: RecordedCommand): Promise<RevertSeveral['histories']>;
 }
 
-/** A document of the fleet that has been read, and what its sender allows. */
+/** A document of the fleet and what its sender allows. */
 export interface FileRequest {
   readonly document: FleetDocument;
   readonly flags: FileFlags;
-  /** Of the document's text. */
+  /** SHA-256 of the document's text. */
   readonly digest: string;
 }
 
@@ -210,9 +205,8 @@ export interface ApplyRequest extends FileRequest {
   readonly issuePsks: boolean;
 }
 
-/** What came of an apply. */
+/** The outcome of an apply; with mistakes, nothing was written. */
 export type FileApplied =
-  /** Nothing was written because of these. */
   | { readonly kind: 'mistakes'; readonly mistakes: readonly DocumentMistake[] }
   | {
       readonly kind: 'done';
@@ -226,31 +220,31 @@ export type FileApplied =
       readonly position: number;
     };
 
-/** What came of the revert of an apply. */
+/** The outcome of the revert of an apply. */
 export interface FleetReverted {
-  /** In the order in which they were written; only tried, when nothing was to be written. */
+  /** In the order in which they were written, or in which a dry run would write them. */
   readonly commands: readonly RecordedCommand[];
-  /** Those of the apply that cannot be taken back. */
+  /** The commands of the apply that were not reverted. */
   readonly notReverted: readonly RecordedCommand[];
   readonly position: number;
 }
 
 export interface PlannedStep {
   readonly action: StepAction;
-  /** `id` is null for what does not exist yet. */
+  /** `id` is null before it exists. */
   readonly resource: { readonly type: string; readonly name: string; readonly id: string | null };
   /** With names in place of ids, secrets masked. */
   readonly changes: readonly AuditChange[];
 }
 
 export interface FilePlan {
-  /** Of the document; there are no steps when there are any. */
+  /** The mistakes of the document; with any, there are no steps. */
   readonly mistakes: readonly DocumentMistake[];
   readonly steps: readonly PlannedStep[];
   readonly nodes: readonly ChangedNode[];
   /** Why an apply would be refused. */
   readonly obstacles: readonly string[];
-  /** How many commands an apply would be. */
+  /** How many commands an apply would write. */
   readonly commands: number;
   readonly etag: string;
 }
@@ -306,7 +300,7 @@ export interface CommandHandlers {
     /** Writes nothing. @throws ServiceError `unavailable` */
     plan(request: FileRequest): Promise<FilePlan>;
     /**
-     * @param ifMatch etags of plans, one of which it must still be; `*` for any
+     * @param ifMatch etags of plans, one of which must still be valid; `*` for any
      * @throws ServiceError `precondition_failed`, `conflict` with every obstacle, `unavailable`
      */
     apply(
@@ -314,14 +308,14 @@ export interface CommandHandlers {
       request: ApplyRequest,
       ifMatch: '*' | readonly string[] | undefined,
     ): Promise<FileApplied>;
-    /** An apply as it went; undefined when there is none. @throws ServiceError `unavailable` */
-    went(applyId: string): Promise<Extract<FileApplied, { readonly kind: 'done' }> | undefined>;
+    /** The outcome of an apply; undefined when there is none with the id. @throws ServiceError `unavailable` */
+    find(applyId: string): Promise<Extract<FileApplied, { readonly kind: 'done' }> | undefined>;
     /**
-     * Takes back the commands of an apply, newest first, but rotations.
-     * @throws ServiceError `not_found`, `conflict` with all that is in the way, `unavailable`
+     * Reverts the commands of an apply, newest first, except rotations.
+     * @throws ServiceError `not_found`, `conflict` with every obstacle, `unavailable`
      */
     revert(ctx: CommandContext, applyId: string, dryRun: boolean): Promise<FleetReverted>;
-    /** Lets go of the resources of a set. @throws ServiceError `not_found`, `unavailable` */
+    /** Releases the resources of a set. @throws ServiceError `not_found`, `unavailable` */
     release(ctx: CommandContext, set: string): Promise<Omit<FleetReverted, 'notReverted'>>;
   };
   /** Keyed by the subject of the entry. */
@@ -333,7 +327,7 @@ export interface CommandHandlers {
      */
     login(username: string, password: string, address: string, requestId: string): Promise<Login>;
     /**
-     * Checks an access token (signature, expiry, token version, that it was not signed out) or an API token.
+     * Checks an access token (signature, expiry, token version, sign-out) or an API token.
      * @param address the caller's IP in canonical form
      * @returns undefined for a token that authenticates nobody
      * @throws ServiceError `rate_limited` for an unknown API token, when there were too many from the address
@@ -354,7 +348,7 @@ export interface CommandHandlers {
       address: string,
       fields: ChangePasswordFields,
     ): Promise<Done<NewToken>>;
-    /** Ends the caller's token, on every instance that answers in time. */
+    /** Ends the caller's token on every instance that answers in time. */
     signOut(ctx: CommandContext, caller: Caller): Answer<void>;
     /** Ends every token of the user. @throws ServiceError `rate_limited` with `retryAfterSeconds` */
     resetPassword(ctx: CommandContext, id: string, ifMatch: IfMatch, password: string): Promise<Done<UserView>>;
@@ -362,7 +356,7 @@ export interface CommandHandlers {
     user(id: string): Promise<UserView | undefined>;
     /** @throws ServiceError `rate_limited` with `retryAfterSeconds` */
     createUser(ctx: CommandContext, fields: CreateUserFields): Answer<UserView>;
-    /** A caller sees and deletes the own ones, an admin everybody's; any other is `not_found`. */
+    /** A caller sees and deletes only own tokens, an admin all; any other is `not_found`. */
     readonly apiTokens: {
       list(
         caller: Caller,
@@ -375,7 +369,7 @@ export interface CommandHandlers {
         caller: Caller,
         fields: NewApiTokenFields,
       ): Answer<{ readonly apiToken: ApiTokenView; readonly token: string }>;
-      /** Every live instance refuses the token when it returns, if it answers in time. */
+      /** Once it returns, every live instance that answers in time refuses the token. */
       remove(ctx: CommandContext, caller: Caller, id: string, ifMatch: IfMatch): Answer<void>;
     };
   };

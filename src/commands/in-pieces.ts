@@ -1,8 +1,8 @@
-/** Long work on committed state, in pieces between which everything else goes on. */
+/** Runs long work on committed state in pieces, between which everything else continues. */
 import type { Cell } from '../domain/aggregate/containers.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { yieldToEventLoop } from '../kernel/background.js';
-import { withoutPause } from '../kernel/pieces.js';
+import { runSync } from '../kernel/pieces.js';
 import type { Gateway } from './port.js';
 import { tuning } from './tuning.js';
 
@@ -10,19 +10,16 @@ interface Committed {
   readonly revision: Cell<number>;
 }
 
-/**
- * The result of pieces that saw one state, which stayed the same meanwhile: they begin anew when it changes, and at last run
- * without a pause.
- */
+/** The result of pieces that all saw the same state. They start again when it changes, and finally run without a pause. */
 export async function inPieces<S extends Committed, R>(
   committed: () => S,
   pieces: (state: S) => Generator<void, R>,
 ): Promise<R> {
   const found = await tried(committed, pieces);
-  return found === undefined ? withoutPause(pieces(committed())) : found.value;
+  return found === undefined ? runSync(pieces(committed())) : found.value;
 }
 
-/** The same on the fleet; before they run without a pause, this instance's commands wait for them. */
+/** Like `inPieces`, on the fleet. Before they run without a pause, they try while this instance's commands wait. */
 export async function inPiecesAlone<R>(
   { fleet, gateway }: { readonly fleet: () => Fleet; readonly gateway: Pick<Gateway<Fleet, never>, 'alone'> },
   pieces: (fleet: Fleet) => Generator<void, R>,
@@ -34,8 +31,8 @@ export async function inPiecesAlone<R>(
       while (found === undefined && performance.now() < until) found = await onOneState(fleet, pieces, until);
     });
   }
-  // Other instances go on writing.
-  return found === undefined ? withoutPause(pieces(fleet())) : found.value;
+  // Other instances keep writing.
+  return found === undefined ? runSync(pieces(fleet())) : found.value;
 }
 
 async function tried<S extends Committed, R>(
@@ -63,7 +60,7 @@ async function onOneState<S extends Committed, R>(
     if (step.done === true) return { value: step.value };
     await yieldToEventLoop();
     if (committed() === state && state.revision.value === revision && performance.now() <= until) continue;
-    // What they hold open ends.
+    // Lets the generator release what it holds.
     running.return(undefined as never);
     return undefined;
   }

@@ -1,7 +1,6 @@
 /**
- * The handlers that only run a command on the gateway: create, update and delete of every resource, derived from the
- * declarations, the deploy of a chain, listener policies and the settings. Those that make keys are in `nodes.ts` and
- * `credentials.ts`.
+ * Handlers that only run a command on the gateway: create, update and delete of every resource, the deploy of a chain,
+ * listener policies and the settings. `nodes.ts` and `credentials.ts` have those that make keys.
  */
 import { chainKey } from '../domain/chain/chain.js';
 import type { FleetCommand, FleetEvent, ResourceType, StateOf } from '../domain/fleet/resources.js';
@@ -21,7 +20,6 @@ export function present<T>(value: T | undefined): T {
   return value;
 }
 
-/** Handlers of one resource. */
 export function lifecycleHandlers<T extends ResourceType>(
   type: T,
   gateway: FleetGateway,
@@ -31,7 +29,7 @@ export function lifecycleHandlers<T extends ResourceType>(
   const state = (id: string) => (fleet: Fleet) => present(fleet.get<StateOf<T>>({ type }, id));
   // The compiler checks the fields by `T`, but cannot see that noun and fields together are a command.
   const command = (verb: string, fields: object): FleetCommand =>
-    ({ type: `${verb}${noun}`, ...fields }) as unknown as FleetCommand;
+    ({ type: `${verb}${noun}`, ...fields }) as FleetCommand;
   return {
     create(context, fields) {
       const id = ids.next();
@@ -43,7 +41,7 @@ export function lifecycleHandlers<T extends ResourceType>(
   };
 }
 
-/** Handlers of every resource but those that store secrets and what belongs to a node. */
+/** Handlers of every resource except nodes, policies, and those that store secrets. */
 export function createResourceHandlers(gateway: FleetGateway, ids: Ids): CommandHandlers['resources'] {
   const handlers = plainTypes
     .filter((type) => type !== 'credential' && type !== 'webhook')

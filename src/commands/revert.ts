@@ -1,13 +1,13 @@
 /**
- * The handlers of reverts of the fleet: they read what the audit knows of the entry's resource, then run the revert as one
- * command, and once more if the resource changed in between. The rules are in `src/domain/revert`.
- * Implements `docs/contract/domain.md#audit-and-revert`.
+ * Handlers of reverts of fleet entries. They read the history of the entry's resource from the audit, then run the revert
+ * as one command, and start again if the resource changed in between. The rules are in `src/domain/revert`. Implements
+ * `docs/contract/domain.md#audit-and-revert`.
  */
 import type { FleetCommand, FleetEvent } from '../domain/fleet/resources.js';
 import { fleetEvent, resourceOf } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { RevertSeveral } from '../domain/fleet-file/revert.js';
-import { isAboutSeveral, previewReverts, subjectsOf } from '../domain/fleet-file/revert.js';
+import { historiesHold, isAboutSeveral, previewReverts, subjectsOf } from '../domain/fleet-file/revert.js';
 import { fleetSetType } from '../domain/fleet-set/declaration.js';
 import type { Owner } from '../domain/references/references.js';
 import { ownerOf } from '../domain/references/references.js';
@@ -33,11 +33,11 @@ import { inPieces } from './in-pieces.js';
 import type { Gateway, ProjectionWait } from './port.js';
 import { tuning } from './tuning.js';
 
-/** A revert's queries on the audit's read model, which must hold the whole log. */
+/** Queries of reverts on the audit's read model. */
 export interface AuditTrail {
   /** The command of an entry in its current shape; undefined when there is none, or the log no longer holds it. */
   command(entryId: string): Promise<RecordedCommand | undefined>;
-  /** The entries about a resource behind a log position, newest first. */
+  /** The entries about a resource after a log position, newest first. */
   about(type: string, id: string, behind: number): AsyncIterable<EntryAbout>;
 }
 
@@ -49,8 +49,8 @@ export interface RevertHandlerOptions {
   readonly audit: AuditTrail;
 }
 
-/** What is now of the subject of an entry: its version, and the fields that no longer have the entry's values. */
-interface Seen {
+/** The present version of an entry's resource, and the fields that no longer have the entry's values. */
+interface Subject {
   readonly entry: RecordedCommand;
   readonly version: number | undefined;
   readonly fields: readonly string[];
@@ -62,7 +62,7 @@ export async function auditHolds(projections: ProjectionWait, stream: string, re
   throw new ServiceError('unavailable', 'the audit of this instance is behind the log; nothing was written');
 }
 
-/** The node whose delete and return take a field along, and whether a command did that; undefined when no node does. */
+/** The node that a field is deleted and restored with, and whether a command did that; undefined for other fields. */
 function nodeThatMoves(
   type: string,
   id: string,
@@ -73,7 +73,7 @@ function nodeThatMoves(
   return overridden === undefined ? undefined : { id: overridden, moves: movesOverride };
 }
 
-/** Entries that change nothing which a revert would take back or overwrite. */
+/** The verbs of entries that no revert undoes or overwrites. */
 const harmless: ReadonlySet<string> = new Set(['psk', 'refresh', 'command']);
 
 /** Whether an entry is about several resources: an apply, its revert, the release of a set. */
@@ -82,7 +82,7 @@ const isOfSeveral = (action: string): boolean => action.startsWith(`${fleetSetTy
 export function createRevertHandlers(options: RevertHandlerOptions): FleetRevertHandlers {
   const { gateway, projections, audit } = options;
 
-  /** What entries about several resources did to each: the histories of all resources of an entry ask for the same ones. */
+  /** Entries about several resources by resource, because the histories of all their resources need the same entries. */
   const ofSeveral = createLru<ReadonlyMap<Owner, RecordedCommand>>(tuning.entriesRemembered);
 
   /** What an entry did to one resource. */
@@ -101,29 +101,26 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
     return subjects.get(ownerOf(type, id));
   }
 
-  /** What is now of the subjects of entries, once the audit holds it. */
-  async function seenOf(entries: readonly RecordedCommand[]): Promise<readonly Seen[]> {
-    const { seen, revision } = await gateway.read((fleet) => ({
-      seen: entries.map((entry) => ({
-        entry,
-        version: versionOfSubject(fleet, entry),
-        fields: fieldsInTheWay(fleet, entry),
-      })),
+  /** The subjects of entries, once the audit holds their changes. */
+  async function subjectsNow(entries: readonly RecordedCommand[]): Promise<readonly Subject[]> {
+    const { subjects, revision } = await gateway.read((fleet) => ({
+      subjects: entries.map((entry) => {
+        return { entry, version: versionOfSubject(fleet, entry), fields: fieldsInTheWay(fleet, entry) };
+      }),
       revision: fleet.revision.value,
     }));
     await auditHolds(projections, streams.fleet, revision);
-    return seen;
+    return subjects;
   }
 
-  /** @param position of the entry, which may be about other resources too */
-  async function historyOf({ entry, ...seen }: Seen, position: number): Promise<History> {
+  /** @param position of the whole entry, which may be about other resources too */
+  async function historyOf({ entry, version, fields }: Subject, position: number): Promise<History> {
     const { type, id } = resourceOf(entry.events[0]);
     const later: EntryAbout[] = [];
     for await (const one of audit.about(type, id, position)) if (!harmless.has(verbOf(one.action))) later.push(one);
-    const changedBy = await changersOf({ type, id, fields: seen.fields }, later, position);
-    const history = { version: seen.version, later, changedBy };
+    const history = { version, later, changedBy: await changersOf({ type, id, fields }, later, position) };
     if (deletes(entry)) return { ...history, former: await formerOf(type, id) };
-    return seen.version === undefined ? { ...history, deletedBy: await deleterOf(type, id, position) } : history;
+    return version === undefined ? { ...history, deletedBy: await deleterOf(type, id, position) } : history;
   }
 
   /** The newest entry that changed each field. */
@@ -140,7 +137,7 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
         if (!found.has(field) && command !== undefined && changes(command, field)) found.set(field, one);
       }
     }
-    // The delete of a node takes its override and its policies along, and its revert brings back what the delete took.
+    // A node's override and policies are deleted and restored with the node.
     for (const field of fields) {
       const node = nodeThatMoves(type, id, field);
       if (node === undefined) continue;
@@ -158,7 +155,7 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
     return (await newest(nodeKey.type, nodeOfPolicy(id), own?.position ?? behind, withNode)) ?? own;
   }
 
-  /** The newest delete, or revert, whose command fits. */
+  /** The newest delete, revert or apply whose command fits. */
   async function newest(
     type: string,
     id: string,
@@ -173,7 +170,7 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
     return undefined;
   }
 
-  /** Counts the events of a resource and finds its beginning. */
+  /** The version and the creation time of a deleted resource. */
   async function formerOf(type: string, id: string): Promise<Former> {
     let version = 0;
     let created_at = '';
@@ -189,9 +186,9 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
     const subjects = subjectsOf(entry);
     const { position } = lastEvent(entry);
     const owners = subjects.keys();
-    for (const seen of await seenOf([...subjects.values()])) {
+    for (const subject of await subjectsNow([...subjects.values()])) {
       const { value: owner } = owners.next();
-      if (owner !== undefined) histories.set(owner, await historyOf(seen, position));
+      if (owner !== undefined) histories.set(owner, await historyOf(subject, position));
       if (histories.size % tuning.historiesPerTurn === 0) await yieldToEventLoop();
     }
     return histories;
@@ -199,9 +196,9 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
 
   async function revertOf(entry: RecordedCommand): Promise<Revert | RevertSeveral> {
     if (isAboutSeveral(entry)) return { type: 'RevertSeveral', entry, histories: await historiesOf(entry) };
-    const [seen] = await seenOf([entry]);
-    if (seen === undefined) throw new Error('an entry was looked at');
-    return { type: 'Revert', entry, history: await historyOf(seen, lastEvent(entry).position) };
+    const [subject] = await subjectsNow([entry]);
+    if (subject === undefined) throw new Error('one entry has one subject');
+    return { type: 'Revert', entry, history: await historyOf(subject, lastEvent(entry).position) };
   }
 
   /** @throws ServiceError: the refusal of the last attempt */
@@ -239,12 +236,10 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
   };
 }
 
-/** Whether nothing has changed since the histories of a revert were read. */
+/** Whether nothing has changed since the history of a revert was read. */
 function holds(fleet: Fleet, revert: Revert | RevertSeveral): boolean {
-  if (revert.type === 'Revert') return versionOfSubject(fleet, revert.entry) === revert.history.version;
-  return [...subjectsOf(revert.entry)].every(
-    ([owner, about]) => versionOfSubject(fleet, about) === revert.histories.get(owner)?.version,
-  );
+  if (revert.type === 'RevertSeveral') return historiesHold(fleet, revert);
+  return versionOfSubject(fleet, revert.entry) === revert.history.version;
 }
 
 function* triedOn(

@@ -5,7 +5,7 @@
 import { yieldToEventLoop } from './background.js';
 
 /** Runs all pieces without a pause. */
-export function withoutPause<R>(pieces: Generator<void, R>): R {
+export function runSync<R>(pieces: Generator<void, R>): R {
   for (;;) {
     const step = pieces.next();
     if (step.done === true) return step.value;

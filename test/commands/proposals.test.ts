@@ -1,5 +1,5 @@
 /** Decided commands as events: metadata, links and bounds of what is appended, and the two streams that are decided. */
-import { withoutPause } from '../../src/kernel/pieces.js';
+import { runSync } from '../../src/kernel/pieces.js';
 import { describe, expect, it } from 'vitest';
 import { accountsAggregate, fleetAggregate } from '../../src/commands/aggregate.js';
 import type { CommandContext } from '../../src/commands/port.js';
@@ -93,11 +93,11 @@ describe('the streams of commands', () => {
 
   it('both name the heads of other streams by a command, unless they name them already', () => {
     expect([fleetAggregate.stream, accountsAggregate.stream]).toEqual([streams.fleet, streams.accounts]);
-    expect(withoutPause(fleetAggregate.decide(emptyFleet(), record))).toEqual(recordedHeads);
-    expect(withoutPause(accountsAggregate.decide(emptyAccounts(), record))).toEqual(recordedHeads);
+    expect(runSync(fleetAggregate.decide(emptyFleet(), record))).toEqual(recordedHeads);
+    expect(runSync(accountsAggregate.decide(emptyAccounts(), record))).toEqual(recordedHeads);
     const accounts = emptyAccounts();
     accounts.logChain.set({ mac: 'mac', named: heads });
-    expect(withoutPause(accountsAggregate.decide(accounts, record))).toEqual({ ok: true, value: [] });
+    expect(runSync(accountsAggregate.decide(accounts, record))).toEqual({ ok: true, value: [] });
   });
 
   it('decide their own commands, and fold what was decided', () => {
@@ -111,17 +111,17 @@ describe('the streams of commands', () => {
       email: null,
       password: f.sealed,
     } as const;
-    const decision = withoutPause(accountsAggregate.decide(accounts, create as never));
+    const decision = runSync(accountsAggregate.decide(accounts, create as never));
     if (!decision.ok) throw new Error(decision.error.message);
     const proposal = propose(decision.value, context, clock, ids());
     expect(
-      withoutPause(accountsAggregate.apply(accounts, asRecorded(streams.accounts, proposal, -1))).refusal,
+      runSync(accountsAggregate.apply(accounts, asRecorded(streams.accounts, proposal, -1))).refusal,
     ).toBeUndefined();
-    expect(withoutPause(accountsAggregate.decide(accounts, { ...create, id: 'other' } as never))).toMatchObject({
+    expect(runSync(accountsAggregate.decide(accounts, { ...create, id: 'other' } as never))).toMatchObject({
       ok: false,
       error: { code: 'conflict' },
     });
-    expect(withoutPause(fleetAggregate.decide(emptyFleet(), f.createNode('a')))).toMatchObject({
+    expect(runSync(fleetAggregate.decide(emptyFleet(), f.createNode('a')))).toMatchObject({
       ok: true,
       value: [{ type: 'NodeCreated' }],
     });

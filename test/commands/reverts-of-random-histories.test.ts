@@ -1,5 +1,5 @@
 /** `docs/contract/domain.md#audit-and-revert`: reverts in random histories, compared with a model that knows only fields. */
-import { withoutPause } from '../../src/kernel/pieces.js';
+import { runSync } from '../../src/kernel/pieces.js';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { fleetAggregate } from '../../src/commands/aggregate.js';
@@ -197,5 +197,5 @@ function plainRefusal(fleet: Fleet, { events }: RecordedCommand): string | undef
   const decision = decideFleet(fleet, command as FleetCommand);
   if (!decision.ok) return decision.error.message;
   const { state: draft } = draftFleet(fleet);
-  return withoutPause(fleetAggregate.apply(draft, recorded(draft, decision.value))).refusal?.message;
+  return runSync(fleetAggregate.apply(draft, recorded(draft, decision.value))).refusal?.message;
 }

@@ -1,5 +1,5 @@
 /** What a batch of commands does to the committed fleet, and what is told of it. No store. */
-import { withoutPause } from '../../src/kernel/pieces.js';
+import { runSync } from '../../src/kernel/pieces.js';
 import { describe, expect, it } from 'vitest';
 import type { MutableFoldBatch } from '../../src/projections/fleet/fold-batch.js';
 import { applyToFold, emptyFoldBatch, foldedFleet } from '../../src/projections/fleet/fold-batch.js';
@@ -29,7 +29,7 @@ function logOf(...commands: readonly FleetCommand[]): readonly RecordedCommand[]
   return chainedLog(written);
 }
 function folded(log: readonly RecordedCommand[], fleet: Fleet = emptyFleet(), batch = emptyFoldBatch()) {
-  withoutPause(applyToFold(foldedFleet(fleet), logChain, log, () => batch));
+  runSync(applyToFold(foldedFleet(fleet), logChain, log, () => batch));
   return { fleet, batch };
 }
 const thrownBy = (run: () => unknown): unknown => {

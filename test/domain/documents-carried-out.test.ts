@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { begun, decideApply } from '../../src/domain/fleet-file/apply.js';
+import { decideApply } from '../../src/domain/fleet-file/apply.js';
 import { stepsOf } from '../../src/domain/fleet-file/applied.js';
 import type { CarriedOut, Step } from '../../src/domain/fleet-file/carry-out.js';
 import { carryOut } from '../../src/domain/fleet-file/carry-out.js';
@@ -12,12 +12,12 @@ import type { Comparison } from '../../src/domain/fleet-file/compare.js';
 import { driftOf, setsOf } from '../../src/domain/fleet-file/drift.js';
 import { partsOf } from '../../src/domain/fleet-file/parts.js';
 import { decideRevertSeveral, subjectsOf } from '../../src/domain/fleet-file/revert.js';
-import { withoutPause } from '../../src/kernel/pieces.js';
+import { runSync } from '../../src/kernel/pieces.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
-import { hypothetical } from '../../src/domain/fleet/hypothetical.js';
+import { draftAfter, hypothetical } from '../../src/domain/fleet/hypothetical.js';
 import type { AnyState, FleetEvent } from '../../src/domain/fleet/resources.js';
 import { resources, resourceTypes } from '../../src/domain/fleet/resources.js';
 import { ownerOf, splitOwner } from '../../src/domain/references/references.js';
@@ -47,22 +47,22 @@ function written(fleet: Fleet, id: string, events: readonly FleetEvent[], revert
 
 const applying = { apply_id: '', name: set, document_sha256: '', part: 1, parts: 1 };
 
-const carriedOut = (fleet: Fleet, { wishes }: Comparison): CarriedOut =>
-  withoutPause(carryOut(begun(fleet, { type: 'FleetApplied', data: applying }), wishes));
+const carriedOut = (fleet: Fleet, { changes }: Comparison): CarriedOut =>
+  runSync(carryOut(draftAfter(fleet, [{ type: 'FleetApplied', data: applying }]), changes));
 
 function applied(
   fleet: Fleet,
-  { versions, said }: Comparison,
+  { versions, scope }: Comparison,
   steps: readonly Step[],
   id = 'apply',
   name = set,
 ): RecordedCommand {
-  const wishes = steps.map(({ wish }) => wish);
-  const decision = withoutPause(
+  const changes = steps.map(({ change }) => change);
+  const decision = runSync(
     decideApply(fleet, {
       type: 'ApplyDocument',
-      applied: { ...applying, ...said, apply_id: id, name },
-      wishes,
+      applied: { ...applying, ...scope, apply_id: id, name },
+      changes,
       versions,
     }),
   );
@@ -109,7 +109,7 @@ const definitions = (fleet: Fleet): ReadonlyMap<string, object> =>
     ),
   );
 
-const drifted = (fleet: Fleet, of = set) => withoutPause(driftOf(fleet, of));
+const drifted = (fleet: Fleet, of = set) => runSync(driftOf(fleet, of));
 
 /** What the set is, without the order of its resources: a restored policy comes last. */
 const shownOf = (fleet: Fleet): readonly string[] => exportedFrom(fleet, set).split('\n').sort();
@@ -138,7 +138,7 @@ describe('a document carried out on a random fleet', () => {
         const [base, bases] = [shownOf(fleet!), fleet!.singletons.fleet.value];
 
         // In as small commands as it may be, one after the other.
-        const { parts, obstacles } = withoutPause(partsOf(fleet!, outcome.steps, mostBytes));
+        const { parts, obstacles } = runSync(partsOf(fleet!, outcome.steps, mostBytes));
         expect(new Set(parts.flat())).toEqual(new Set(outcome.steps));
         expect(parts.flat().length).toBe(outcome.steps.length);
         const inTurn = copyOf(fleet!);
@@ -152,12 +152,12 @@ describe('a document carried out on a random fleet', () => {
 
         const command = applied(fleet!, comparison, outcome.steps);
         expect(stepsOf(command).flatMap((step) => step().changes)).toEqual(
-          outcome.steps.flatMap(({ changes }) => changes),
+          outcome.steps.flatMap(({ fields }) => fields),
         );
         const again = exportedFrom(fleet!, set);
         if (obstacles.length === 0) expect(shownOf(copyOf(inTurn))).toEqual(shownOf(copyOf(fleet!)));
         expect(await comparedWith(fleet!, again, { prune: true })).toMatchObject({
-          wishes: [],
+          changes: [],
           mistakes: [],
           obstacles: [],
         });
@@ -176,7 +176,7 @@ describe('a document carried out on a random fleet', () => {
             },
           ]),
         );
-        const revert = withoutPause(decideRevertSeveral(fleet!, { type: 'RevertSeveral', entry: command, histories }));
+        const revert = runSync(decideRevertSeveral(fleet!, { type: 'RevertSeveral', entry: command, histories }));
         if (!revert.ok) throw new Error(revert.error.message);
         written(fleet!, 'revert', revert.value, 'apply');
         expect(shownOf(fleet!)).toEqual(base);
@@ -197,11 +197,11 @@ describe('a document carried out on a random fleet', () => {
       `svc: 1\nset: ${set}\nnodes: {n: {}}\nchains:\n${ports.map((port, index) => chain(`c${index}`, port)).join('')}`;
     const fleet = await ownedFleet(text(443, 444, 445, 446));
     const { steps } = carriedOut(fleet!, await comparedWith(fleet!, text(447, 445, 444, 448), {}));
-    const split = (mostBytes: number) => withoutPause(partsOf(fleet!, steps, mostBytes));
+    const split = (mostBytes: number) => runSync(partsOf(fleet!, steps, mostBytes));
     const whole = steps.reduce((sum, { events }) => sum + JSON.stringify(events).length + 768 * events.length, 0);
     const shown = (mostBytes: number): readonly string[] =>
       split(mostBytes).parts.map((part) =>
-        part.map(({ wish: { action, resource } }) => `${action} ${resource.name}`).join(),
+        part.map(({ change: { action, resource } }) => `${action} ${resource.name}`).join(),
       );
     expect(split(2 * whole)).toEqual({ parts: [steps], obstacles: [] });
     // The first of those that swap waits, with its deploy, for the command that has the other one.
@@ -270,7 +270,7 @@ describe('a document carried out on a random fleet', () => {
         const check = (): void => {
           const now = definitions(fleet);
           for (const owner of now.keys()) owners.set(owner, ownerIn(fleet, owner));
-          const listed = withoutPause(setsOf(fleet));
+          const listed = runSync(setsOf(fleet));
           for (const one of sets) {
             const expected = [...(bases.get(one) ?? [])].filter(
               ([owner, fields]) =>
@@ -301,7 +301,7 @@ describe('a document carried out on a random fleet', () => {
               if ([mistakes, obstacles, comparison.mistakes, comparison.obstacles].flat().length > 0) break;
               const command = applied(fleet, comparison, steps, `apply-${index}`, one.of);
               const [before, after] = [bases.get(one.of), owned(fleet, one.text, one.of)];
-              if (steps.some(({ wish: { action } }) => action === 'adopt')) seen.adopted += 1;
+              if (steps.some(({ change: { action } }) => action === 'adopt')) seen.adopted += 1;
               bases.set(one.of, after);
               entries.push({ command, of: one.of, before, after });
               seen.applied += 1;
@@ -312,7 +312,7 @@ describe('a document carried out on a random fleet', () => {
               const newest = entries.at(-1);
               if (newest === undefined || newest.command.events.length < 2) break;
               const isRevert = newest.command.events[0].type === 'FleetBaseMoved';
-              const decision = withoutPause(
+              const decision = runSync(
                 decideRevertSeveral(fleet, {
                   type: 'RevertSeveral',
                   entry: newest.command,

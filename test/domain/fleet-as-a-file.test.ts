@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { carryOut } from '../../src/domain/fleet-file/carry-out.js';
 import type { Comparison } from '../../src/domain/fleet-file/compare.js';
-import { withoutPause } from '../../src/kernel/pieces.js';
+import { runSync } from '../../src/kernel/pieces.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
@@ -24,13 +24,13 @@ describe('the document of a fleet', () => {
         // No request can give a label this name.
         fc.pre(!text.includes('__proto__'));
         // Histories write lists that requests would leave out when they are empty.
-        const { steps } = withoutPause(carryOut(fleet, (await compared(fleet, text)).wishes));
+        const { steps } = runSync(carryOut(fleet, (await compared(fleet, text)).changes));
         for (const { events } of steps) applyCommand(fleet, hypothetical(fleet, events));
         const again = exportOf(fleet);
-        expect(await compared(fleet, again)).toMatchObject({ wishes: [], mistakes: [], obstacles: [] });
-        const { wishes } = await compared(emptyFleet(), text);
-        expect(new Set(wishes.map(({ action }) => action))).not.toContain('update');
-        expect(withoutPause(carryOut(emptyFleet(), wishes)).steps.length).toBeLessThanOrEqual(wishes.length);
+        expect(await compared(fleet, again)).toMatchObject({ changes: [], mistakes: [], obstacles: [] });
+        const { changes } = await compared(emptyFleet(), text);
+        expect(new Set(changes.map(({ action }) => action))).not.toContain('update');
+        expect(runSync(carryOut(emptyFleet(), changes)).steps.length).toBeLessThanOrEqual(changes.length);
       }),
       { numRuns: 60 },
     );

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { draftFleet } from '../../src/domain/fleet/fleet.js';
 import { oversizedInPieces } from '../../src/domain/compile/size.js';
-import { withoutPause } from '../../src/kernel/pieces.js';
+import { runSync } from '../../src/kernel/pieces.js';
 import { wireParts } from '../../src/delivery/wire.js';
 import { L3TunnelConfig } from '../../src/gen/svc/control/v1/gateway.js';
 import { networkBound } from '../../src/domain/l3-network/rules.js';
@@ -300,7 +300,7 @@ describe('the size of a snapshot', () => {
       const { state: draft } = draftFleet(fleet);
       const performed = f.perform(draft, star(tunnels));
       if (performed.kind !== 'written') throw new Error(JSON.stringify(performed));
-      return withoutPause(oversizedInPieces(draft, performed.touched))?.message;
+      return runSync(oversizedInPieces(draft, performed.touched))?.message;
     };
     expect(refusal(115)).toBeUndefined();
     expect(refusal(150)).toMatch(/"hub" would be \d+ bytes, more than the 8388608/);

@@ -7,7 +7,7 @@ import type * as Compiler from '../../src/domain/compile/compile-node.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { planDeploy } from '../../src/domain/compile/plan.js';
 import { oversizedInPieces } from '../../src/domain/compile/size.js';
-import { withoutPause } from '../../src/kernel/pieces.js';
+import { runSync } from '../../src/kernel/pieces.js';
 import type { FleetCommand, AnyState } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { draftFleet, emptyFleet, fleetOn } from '../../src/domain/fleet/fleet.js';
@@ -98,7 +98,7 @@ function tried(command: FleetCommand): { readonly touched: ReadonlySet<string>; 
   });
   const performed = f.perform(view, command);
   const none = new Set<string>();
-  if (performed.kind === 'written') expect(withoutPause(oversizedInPieces(view, performed.touched))).toBeUndefined();
+  if (performed.kind === 'written') expect(runSync(oversizedInPieces(view, performed.touched))).toBeUndefined();
   return { touched: performed.kind === 'written' ? performed.touched : none, kind: performed.kind };
 }
 

@@ -1,7 +1,7 @@
 /** The bound of one snapshot, with as many chains as it takes (`docs/contract/domain.md#scale-the-model-is-built-for`). */
 import { describe, expect, it } from 'vitest';
 import { oversizedInPieces } from '../../src/domain/compile/size.js';
-import { withoutPause } from '../../src/kernel/pieces.js';
+import { runSync } from '../../src/kernel/pieces.js';
 import { draftFleet } from '../../src/domain/fleet/fleet.js';
 import * as f from '../support/fleet.js';
 
@@ -18,13 +18,13 @@ describe('a command that would make a snapshot too large', () => {
       const deployed = f.perform(draft.state, f.deployChain(`c${chain}`));
       // Slow for a large node.
       const measure = deployed.kind === 'written' && chain >= 480;
-      refused = measure ? withoutPause(oversizedInPieces(draft.state, deployed.touched))?.message : undefined;
+      refused = measure ? runSync(oversizedInPieces(draft.state, deployed.touched))?.message : undefined;
       if (refused === undefined) draft.merge();
     }
     // 8 MiB of rules of about 16 KiB each.
     expect(refused).toMatch(/node "a" would be \d{7} bytes, more than the 8388608/);
     expect(fleet.contributors.get(f.nodeId('a')).size).toBeGreaterThan(450);
     const off = f.perform(fleet, f.updateChain('c0', { enabled: false }));
-    expect(off.kind === 'written' && withoutPause(oversizedInPieces(fleet, off.touched))).toBeUndefined();
+    expect(off.kind === 'written' && runSync(oversizedInPieces(fleet, off.touched))).toBeUndefined();
   });
 });

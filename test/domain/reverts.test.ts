@@ -1,5 +1,5 @@
 /** `docs/contract/domain.md#audit-and-revert`: what undoes each kind of entry, by example, and what stands in its way. */
-import { withoutPause } from '../../src/kernel/pieces.js';
+import { runSync } from '../../src/kernel/pieces.js';
 import { describe, expect, it } from 'vitest';
 import { describeCommand } from '../../src/domain/audit/describe.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
@@ -417,7 +417,7 @@ describe('a node', () => {
     const nothing = s.append(change('one', 'one'));
     expect(s.decide(nothing)).toEqual({ ok: true, value: [] });
     const history = s.historyOf(nothing);
-    expect(withoutPause(tryRevert(s.fleet, { type: 'Revert', entry: nothing, history }))).toEqual({
+    expect(runSync(tryRevert(s.fleet, { type: 'Revert', entry: nothing, history }))).toEqual({
       ok: true,
       value: [],
     });
@@ -833,7 +833,7 @@ describe('a revert that is tried', () => {
     const deleted = s.write(remove.chain('one'));
     const before = dumpFleet(s.fleet);
     const attempt = (entry: RecordedCommand) =>
-      withoutPause(tryRevert(s.fleet, { type: 'Revert', entry, history: s.historyOf(entry) }));
+      runSync(tryRevert(s.fleet, { type: 'Revert', entry, history: s.historyOf(entry) }));
     expect(attempt(deleted)).toEqual(s.decide(deleted));
     expect(attempt(deleted)).toMatchObject({ ok: true, value: [{ type: 'ChainRestored' }] });
     expect(attempt(edited)).toMatchObject({ ok: false, error: { code: 'conflict' } });
@@ -851,7 +851,7 @@ describe('a revert that is tried', () => {
     const deleted = s.write(remove.chain('one'));
     const { value: revision } = s.fleet.revision;
     const revert = { type: 'Revert', entry: deleted, history: s.historyOf(deleted) } as const;
-    const attempt = withoutPause(tryRevert(s.fleet, revert));
+    const attempt = runSync(tryRevert(s.fleet, revert));
     expect(attempt).toMatchObject({ ok: false, error: { code: 'conflict' } });
     expect(attempt.ok ? '' : attempt.error.message).toContain('the configuration of node "a" would be');
     expect([s.fleet.revision.value, s.fleet.tables.l4_chain.size]).toEqual([revision, 0]);

@@ -1,7 +1,7 @@
 /** Work in pieces: every result is the same with and without pauses, and every item is visited once, in order. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { atOnce, forEach, withPauses, withoutPause } from '../../src/kernel/pieces.js';
+import { atOnce, forEach, withPauses, runSync } from '../../src/kernel/pieces.js';
 
 function* visited(items: readonly number[], perPiece: number): Generator<void, readonly (readonly [number, number])[]> {
   const seen: (readonly [number, number])[] = [];
@@ -18,7 +18,7 @@ test('every item is visited once and in order, with a pause after each full piec
       for (; step.done !== true; step = pieces.next()) pauses += 1;
       expect(step.value).toEqual([...items.entries()]);
       expect(pauses).toBe(Math.floor(items.length / perPiece));
-      expect(withoutPause(visited(items, perPiece))).toEqual(step.value);
+      expect(runSync(visited(items, perPiece))).toEqual(step.value);
     }),
   );
 });
@@ -34,5 +34,5 @@ test('everything else has its turn between two pieces, and none where there is n
   setImmediate(() => turns.push('else'));
   expect(await withPauses(pieces())).toBe('done');
   expect(turns).toEqual(['first', 'else', 'second']);
-  expect(withoutPause(atOnce('short'))).toBe('short');
+  expect(runSync(atOnce('short'))).toBe('short');
 });

@@ -3,7 +3,7 @@ import { withKeys } from '../../src/commands/fleet-file-keys.js';
 import type { Comparison } from '../../src/domain/fleet-file/compare.js';
 import { compareWithFleet } from '../../src/domain/fleet-file/compare.js';
 import type { FileFlags } from '../../src/domain/fleet-file/document.js';
-import { withoutPause } from '../../src/kernel/pieces.js';
+import { runSync } from '../../src/kernel/pieces.js';
 import { resolveNames } from '../../src/domain/fleet-file/resolve.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { readDocument } from '../../src/transport/rest/fleet-file/read-document.js';
@@ -47,8 +47,8 @@ export const exportedFrom = (fleet: Fleet, set: string | null): string =>
 /** What a document asks of a fleet; keys that it leaves out count as given. */
 export async function comparedWith(fleet: Fleet, text: string, flags: Partial<FileFlags>): Promise<Comparison> {
   const { document } = await readDocument(text, sections, randomIds, textsInPlace);
-  const names = withoutPause(resolveNames(fleet, document));
+  const names = runSync(resolveNames(fleet, document));
   const keyed = await withKeys(fleet, document, names, { now: 0, presume: true, psk: () => null, seal: () => sealed });
   const all: FileFlags = { prune: false, adopt: false, adoptFrom: [], ...flags };
-  return withoutPause(compareWithFleet(fleet, keyed.document, all));
+  return runSync(compareWithFleet(fleet, keyed.document, all));
 }

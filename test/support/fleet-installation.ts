@@ -2,7 +2,7 @@
  * A fleet with its log, a gateway and the handlers of reverts, all in memory: commands are decided, checked and folded as by
  * the real gateway, without a store, a queue or a log chain. For tests of handlers.
  */
-import { withoutPause } from '../../src/kernel/pieces.js';
+import { runSync } from '../../src/kernel/pieces.js';
 import { fleetAggregate } from '../../src/commands/aggregate.js';
 import type { CommandContext, Gateway } from '../../src/commands/port.js';
 import type { AuditTrail } from '../../src/commands/revert.js';
@@ -28,14 +28,14 @@ export function fleetInstallation(hooks: { read?(count: number): void; holds?():
     context: Pick<CommandContext, 'actor' | 'revertOf'>,
   ): RecordedCommand => {
     const command = recorded(fleet, events, context);
-    const { refusal } = withoutPause(aggregate.apply(fleet, command));
+    const { refusal } = runSync(aggregate.apply(fleet, command));
     if (refusal !== undefined) throw new ServiceError(refusal.code, refusal.message);
     log.push(command);
     return command;
   };
   const gateway: Gateway<Fleet, FleetCommand | Revert> = {
     async execute(command, context, select) {
-      const decision = withoutPause(aggregate.decide(fleet, command));
+      const decision = runSync(aggregate.decide(fleet, command));
       if (!decision.ok) throw new ServiceError(decision.error.code, decision.error.message);
       const { events } = write(decision.value as readonly FleetEvent[], context);
       const [{ position, metadata }] = events;

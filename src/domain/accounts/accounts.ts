@@ -6,7 +6,10 @@ import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
 import { unreachable } from '../../kernel/errors.js';
 import { jsonEqual } from '../../kernel/json.js';
-import { ok } from '../../kernel/result.js';
+import type { Result } from '../../kernel/result.js';
+import { err, ok } from '../../kernel/result.js';
+import type { Changes } from '../resource/change.js';
+import { changesOf, withChanges } from '../resource/change.js';
 import { versionMismatch, refuse } from '../resource/refusal.js';
 import type { IdempotencyTable } from '../aggregate/idempotency.js';
 import { createIdempotencyTable, rememberKey } from '../aggregate/idempotency.js';
@@ -17,12 +20,12 @@ import { namesHeads } from '../log-chain/heads.js';
 import type { ChainHead } from '../log-chain/links.js';
 import { emptyChain } from '../log-chain/links.js';
 import { createCell, createIndex, createTable } from '../aggregate/containers.js';
-import type { Decision } from '../resource/refusal.js';
+import type { Decision, IfMatch, Refusal } from '../resource/refusal.js';
 import type { ApiTokenEvent, ApiTokens } from './api-token.js';
 import { applyApiToken, decideApiToken, endApiToken, rememberEnded } from './api-token.js';
-import { accountEvent, accountSubject } from './declaration.js';
+import { accountEvent, accountSubject, personalFields } from './declaration.js';
 import { decideProfileRevert } from './revert.js';
-import type { AccountCommand, AccountEvent, UserState } from './user.js';
+import type { AccountCommand, AccountEvent, ProfileChanges, UserState } from './user.js';
 import { firstVersion, nextVersion } from '../resource/meta.js';
 
 export interface Accounts {
@@ -62,8 +65,7 @@ export function userByName(accounts: Accounts, username: string): UserState | un
 
 /**
  * Applies one command, which `log/upcast.ts` has read.
- * @returns the events that create a user who exists or whose name is taken. They change nothing; this service never
- * writes such an event
+ * @returns the ignored events: they create a user who exists or whose name is taken, which this service never writes
  */
 export function applyAccounts(accounts: Accounts, command: RecordedCommand): readonly RecordedEvent[] {
   const ignored: RecordedEvent[] = [];
@@ -99,7 +101,18 @@ export function applyAccounts(accounts: Accounts, command: RecordedCommand): rea
   return ignored;
 }
 
-/** The events of a command, or why it is refused. No events: accepted, and nothing changes. */
+/** The user that a command addresses, at the version that it expects. */
+function addressedUser(
+  { users }: Accounts,
+  { id, ifMatch }: { readonly id: string; readonly ifMatch?: IfMatch },
+): Result<UserState, Refusal> {
+  const user = users.get(id);
+  if (user === undefined) return refuse('not_found', `there is no user ${id}`);
+  const mismatch = versionMismatch(user.version, ifMatch);
+  return mismatch === undefined ? ok(user) : err(mismatch);
+}
+
+/** The events of a command, none if nothing changes, or a refusal. */
 export function decideAccounts(accounts: Accounts, command: AccountCommand): Decision<AccountEvent> {
   switch (command.type) {
     case 'CreateUser': {
@@ -111,29 +124,20 @@ export function decideAccounts(accounts: Accounts, command: AccountCommand): Dec
       return ok([{ type: 'UserCreated', data: { user_id: id, username, role, display_name, email, password } }]);
     }
     case 'UpdateUserProfile': {
-      const user = accounts.users.get(command.id);
-      if (user === undefined) return refuse('not_found', `there is no user ${command.id}`);
-      const mismatch = versionMismatch(user.version, command.ifMatch);
-      if (mismatch !== undefined) return { ok: false, error: mismatch };
+      const user = addressedUser(accounts, command);
+      if (!user.ok) return user;
       const { display_name, email } = command;
-      const changes = {
-        ...(display_name === undefined || jsonEqual(display_name, user.display_name)
-          ? {}
-          : { display_name: { from: user.display_name, to: display_name } }),
-        ...(email === undefined || jsonEqual(email, user.email) ? {} : { email: { from: user.email, to: email } }),
-      };
+      const changes = changesOf<UserState>(user.value, { display_name, email }, personalFields) as ProfileChanges;
       if (Object.keys(changes).length === 0) return ok([]);
-      return ok([{ type: 'UserProfileUpdated', data: { user_id: user.id, changes } }]);
+      return ok([{ type: 'UserProfileUpdated', data: { user_id: command.id, changes } }]);
     }
     case 'RevertUserProfile':
       return decideProfileRevert(accounts, command);
     case 'ChangeUserPassword': {
-      const { id, ifMatch, password, replaces } = command;
-      const user = accounts.users.get(id);
-      if (user === undefined) return refuse('not_found', `there is no user ${id}`);
-      const mismatch = versionMismatch(user.version, ifMatch);
-      if (mismatch !== undefined) return { ok: false, error: mismatch };
-      if (replaces !== null && !jsonEqual(user.password, replaces)) {
+      const { id, password, replaces } = command;
+      const user = addressedUser(accounts, command);
+      if (!user.ok) return user;
+      if (replaces !== null && !jsonEqual(user.value.password, replaces)) {
         return refuse(
           'invalid_request',
           'current_password: it was replaced at the same moment; expected the newest one',
@@ -149,11 +153,11 @@ export function decideAccounts(accounts: Accounts, command: AccountCommand): Dec
       return ok([{ type: 'UserPasswordChanged', data: { user_id: id, password, rehashed: true } }]);
     }
     case 'SignOut': {
-      const { id, tokenId } = command;
-      const user = accounts.users.get(id);
-      if (user === undefined) return refuse('not_found', `there is no user ${id}`);
-      if (accounts.endedTokens.has(tokenId)) return ok([]);
-      return ok([{ type: 'SignedOut', data: { user_id: id, username: user.username, token_id: tokenId } }]);
+      const { id: user_id, tokenId: token_id } = command;
+      const user = addressedUser(accounts, { id: user_id });
+      if (!user.ok) return user;
+      if (accounts.endedTokens.has(token_id)) return ok([]);
+      return ok([{ type: 'SignedOut', data: { user_id, username: user.value.username, token_id } }]);
     }
     case 'CreateApiToken':
       return decideApiToken(accounts.apiTokens, accounts.users.get(command.token.user_id), command);
@@ -165,8 +169,8 @@ export function decideAccounts(accounts: Accounts, command: AccountCommand): Dec
 }
 
 /**
- * The user after one event. Ignores an event for a user that does not exist, and the creation of one that does: replayed,
- * it would bring back the first password and its tokens.
+ * The user after one event. Ignores events for a user that does not exist, and the creation of one that does, which would
+ * restore the first password and its tokens.
  */
 function evolveUser(
   state: UserState | undefined,
@@ -180,15 +184,8 @@ function evolveUser(
   }
   if (state === undefined) return undefined;
   switch (event.type) {
-    case 'UserProfileUpdated': {
-      const { display_name, email } = event.data.changes;
-      const next = {
-        ...state,
-        display_name: display_name === undefined ? state.display_name : display_name.to,
-        email: email === undefined ? state.email : email.to,
-      };
-      return nextVersion(next, at);
-    }
+    case 'UserProfileUpdated':
+      return nextVersion(withChanges(state, event.data.changes as Changes), at);
     case 'UserPasswordChanged': {
       const { password, rehashed } = event.data;
       return nextVersion({ ...state, password, token_version: rehashed ? state.token_version : eventId }, at);

@@ -1,7 +1,4 @@
-/**
- * The events of users for the log and the audit, which shows no personal data and no passwords.
- * Implements `docs/contract/rest.md#audit`.
- */
+/** The events of accounts in the log and the audit, which masks secrets. Implements `docs/contract/rest.md#audit`. */
 import { unreachable } from '../../kernel/errors.js';
 import type { RecordedEvent } from '../../kernel/event.js';
 import { eventOf, streams } from '../../kernel/event.js';
@@ -9,6 +6,7 @@ import type { EventAudit } from '../resource/audit-change.js';
 import { addedFields, eventAudit, masked, removedFields } from '../resource/audit-change.js';
 import type { EventDeclaration } from '../resource/declaration.js';
 import type { AnyEvent } from '../resource/lifecycle.js';
+import { pick } from '../resource/lifecycle.js';
 import type { ApiTokenEvent } from './api-token.js';
 import type { AccountEvent } from './user.js';
 
@@ -16,7 +14,7 @@ export const userType = 'user';
 export const sessionType = 'session';
 export const apiTokenType = 'api_token';
 
-/** Fields that are sealed; the audit says that they are set, not what they are. */
+/** Sealed fields, whose values the audit masks. */
 export const personalFields = ['display_name', 'email'] as const;
 
 type Declarations = {
@@ -25,7 +23,6 @@ type Declarations = {
 
 export const accountEvents: Declarations = {
   UserCreated: {
-    schemaVersion: 1,
     audit: ({ data }) =>
       eventAudit(
         'create',
@@ -41,7 +38,6 @@ export const accountEvents: Declarations = {
       ),
   },
   UserProfileUpdated: {
-    schemaVersion: 1,
     audit: ({ data }) =>
       eventAudit(
         'update',
@@ -49,7 +45,6 @@ export const accountEvents: Declarations = {
       ),
   },
   UserPasswordChanged: {
-    schemaVersion: 1,
     audit: ({ data: { ended_api_tokens: ended } }) =>
       eventAudit(
         'update',
@@ -61,26 +56,18 @@ export const accountEvents: Declarations = {
       ),
   },
   SignedOut: {
-    schemaVersion: 1,
     audit: () => eventAudit('sign_out', [], 'a sign-out is a fact'),
   },
   ApiTokenCreated: {
-    schemaVersion: 1,
     audit: ({ data }) => eventAudit('create', addedFields(shownOfToken(data)), 'delete the API token instead'),
   },
   ApiTokenDeleted: {
-    schemaVersion: 1,
     audit: ({ data }) =>
       eventAudit('delete', removedFields(shownOfToken(data)), 'its text is not stored; create another API token'),
   },
 };
 
-const shownOfToken = ({ name, role, from, expires_at }: ApiTokenEvent['data']): object => ({
-  name,
-  role,
-  from,
-  expires_at,
-});
+const shownOfToken = (data: ApiTokenEvent['data']): object => pick(data, ['name', 'role', 'from', 'expires_at']);
 
 /** The resource that an event is about. */
 export function accountSubject({ type, data }: AccountEvent): { readonly type: string; readonly id: string } {
@@ -99,10 +86,8 @@ export function accountSubject({ type, data }: AccountEvent): { readonly type: s
   }
 }
 
-/** What the audit shows of an event. */
 export function auditOfAccountEvent(event: AccountEvent): EventAudit {
-  const declaration: EventDeclaration<AnyEvent> = accountEvents[event.type] as unknown as EventDeclaration<AnyEvent>;
-  return declaration.audit(event);
+  return (accountEvents[event.type] as EventDeclaration<AnyEvent>).audit(event);
 }
 
 /** A recorded event as an event of an account. */

@@ -1,27 +1,23 @@
 /**
- * Decides the revert of an edit of a profile. The fields are sealed, so no sentence shows their values. The fleet's
- * reverts are decided in `revert/decide.ts`. Implements `docs/contract/domain.md#audit-and-revert`.
+ * Decides the revert of a profile edit. The fields are sealed, so no sentence shows their values. `revert/decide.ts`
+ * decides the reverts of the fleet. Implements `docs/contract/domain.md#audit-and-revert`.
  */
 import { jsonEqual } from '../../kernel/json.js';
 import { err, ok } from '../../kernel/result.js';
 import type { RevertTable } from '../aggregate/reverts.js';
 import { alreadyReverted, notRevertible } from '../aggregate/reverts.js';
 import type { Table } from '../aggregate/containers.js';
+import type { Changes } from '../resource/change.js';
+import { inverseOf } from '../resource/change.js';
 import type { Decision } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
 import { accountEvent, auditOfAccountEvent, personalFields } from './declaration.js';
-import type { AccountCommand, AccountEvent, UserState } from './user.js';
+import type { AccountCommand, AccountEvent, ProfileChanges, UserState } from './user.js';
 
 type RevertUserProfile = Extract<AccountCommand, { readonly type: 'RevertUserProfile' }>;
-type ProfileChanges = Extract<AccountEvent, { readonly type: 'UserProfileUpdated' }>['data']['changes'];
-
-interface AccountsToRevert {
-  readonly users: Pick<Table<UserState>, 'get'>;
-  readonly reverts: Pick<RevertTable, 'get'>;
-}
 
 export function decideProfileRevert(
-  { users, reverts }: AccountsToRevert,
+  { users, reverts }: { readonly users: Pick<Table<UserState>, 'get'>; readonly reverts: Pick<RevertTable, 'get'> },
   { entry: { events }, changedBy }: RevertUserProfile,
 ): Decision<AccountEvent> {
   const event = accountEvent(events[0]);
@@ -41,11 +37,7 @@ export function decideProfileRevert(
     });
     return refuse('conflict', sentences.join('. '));
   }
-  const { display_name, email } = changes;
-  const back = {
-    ...(display_name === undefined ? {} : { display_name: { from: display_name.to, to: display_name.from } }),
-    ...(email === undefined ? {} : { email: { from: email.to, to: email.from } }),
-  };
+  const back = inverseOf(changes as Changes) as ProfileChanges;
   return ok([{ type: 'UserProfileUpdated', data: { user_id, changes: back } }]);
 }
 

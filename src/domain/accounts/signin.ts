@@ -18,8 +18,8 @@ export type SigninEvent =
     };
 
 export const signinEvents: EventSchemas<SigninEvent> = {
-  SignedIn: { schemaVersion: 1 },
-  SignInRefused: { schemaVersion: 1 },
+  SignedIn: {},
+  SignInRefused: {},
 };
 
 /** A recorded event as a sign-in. */

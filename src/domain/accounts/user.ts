@@ -22,33 +22,21 @@ export interface UserState extends ResourceMeta {
   readonly email: SealedSecret | null;
   /** A sealed Argon2id PHC string. */
   readonly password: SealedSecret;
-  /**
-   * The claim `ver` of valid tokens: the id of the event that set the password, so that no other password of this or of
-   * another course of the log has the same.
-   */
+  /** The claim `ver` of valid tokens: the id of the event that set the password, which no other password can share. */
   readonly token_version: string;
 }
 
+type UserFields = Omit<UserState, keyof ResourceMeta | 'token_version'>;
+
+export type ProfileChanges = { readonly [F in 'display_name' | 'email']?: FieldChange<SealedSecret | null> };
+
 export type AccountEvent =
-  | {
-      readonly type: 'UserCreated';
-      readonly data: {
-        readonly user_id: string;
-        readonly username: string;
-        readonly role: Role;
-        readonly display_name: SealedSecret | null;
-        readonly email: SealedSecret | null;
-        readonly password: SealedSecret;
-      };
-    }
+  | { readonly type: 'UserCreated'; readonly data: UserFields & { readonly user_id: string } }
   | {
       readonly type: 'UserProfileUpdated';
       readonly data: {
         readonly user_id: string;
-        readonly changes: {
-          readonly display_name?: FieldChange<SealedSecret | null>;
-          readonly email?: FieldChange<SealedSecret | null>;
-        };
+        readonly changes: ProfileChanges;
       };
     }
   | {
@@ -58,7 +46,7 @@ export type AccountEvent =
         readonly password: SealedSecret;
         /** The same password under stronger hash parameters: tokens stay valid. */
         readonly rehashed?: true;
-        /** The ids of the user's API tokens, when they end with it. */
+        /** Ids of the user's API tokens, if they end too. */
         readonly ended_api_tokens?: readonly string[];
       };
     }
@@ -74,17 +62,12 @@ export type AccountEvent =
   | ApiTokenEvent;
 
 export type AccountCommand =
-  | {
+  | (UserFields & {
       readonly type: 'CreateUser';
       readonly id: string;
-      readonly username: string;
-      readonly role: Role;
-      readonly display_name: SealedSecret | null;
-      readonly email: SealedSecret | null;
-      readonly password: SealedSecret;
       /** Accepted without a change if there is a user already: two instances may create the first admin at once. */
       readonly onlyIfFirst: boolean;
-    }
+    })
   | {
       readonly type: 'UpdateUserProfile';
       readonly id: string;
@@ -105,7 +88,7 @@ export type AccountCommand =
       readonly id: string;
       readonly ifMatch: IfMatch;
       readonly password: SealedSecret;
-      /** The stored password that the caller has proved to know; null for a reset, which proves nothing. */
+      /** The stored password that the caller has proved to know; null for a reset. */
       readonly replaces: SealedSecret | null;
       /** Ends the user's API tokens too. */
       readonly endsApiTokens?: boolean;
@@ -124,17 +107,17 @@ export type AccountCommand =
 const { passwordChars, usernameChars } = limits.accounts;
 const username = new RegExp(`^[a-z0-9._-]{${usernameChars.min},${usernameChars.max}}$`);
 
-/** The user name as it is stored and compared: lowered first. @returns undefined for an invalid user name */
+/** The user name as stored and compared, in lower case; undefined for an invalid one. */
 export function canonicalUsername(typed: string): string | undefined {
   const lowered = typed.toLowerCase();
   return username.test(lowered) ? lowered : undefined;
 }
 
-/** Whether a text is long enough for a password and not too long, in characters rather than UTF-16 units. */
+/** Whether a password has a valid length, in characters rather than UTF-16 units. */
 export function isPassword(text: string): boolean {
   const characters = [...normalPassword(text)].length;
   return characters >= passwordChars.min && characters <= passwordChars.max;
 }
 
-/** One form of a password, on whatever keyboard it was typed: it is counted and compared in this form. */
+/** The form in which a password is counted and compared, whatever keyboard typed it. */
 export const normalPassword = (password: string): string => password.normalize('NFKC');

@@ -1,9 +1,8 @@
 /**
- * The facts about agents, in the streams `svc-agents-*`, and those that a node's state stands for, which are written again
- * before they expire: the events of then, with the times of then, so folding them once more changes nothing that is
- * shown. When they are written is in `src/commands/standing-facts.ts`. Facts are recorded, not decided. Telemetry is
- * never in the log. Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "what expires never changes
- * what is shown".
+ * The facts about agents in the streams `svc-agents-*`, and the standing facts of a node: the events that its state follows
+ * from, which `src/commands/standing-facts.ts` writes again, with their first times, before they expire. Facts are
+ * recorded, not decided; telemetry is never in the log. Implements
+ * `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "what expires never changes what is shown".
  */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { eventOf, streams } from '../../kernel/event.js';
@@ -17,20 +16,16 @@ export interface ApplyError {
   readonly message: string;
 }
 
-/** Fields that the data of every fact may have. */
-interface FactMarks {
-  /**
-   * Facts expire. One that still counts is written again, with its content and `occurred_at` unchanged; this is when,
-   * RFC 3339. It tells nothing new and supersedes no session.
-   */
+interface AgentFact {
+  readonly node_id: string;
+  /** When the fact was written again before it expired, otherwise unchanged, RFC 3339. It supersedes no session. */
   readonly again_at?: string;
 }
 
 export type AgentEvent =
   | {
       readonly type: 'AgentSessionOpened';
-      readonly data: FactMarks & {
-        readonly node_id: string;
+      readonly data: AgentFact & {
         /** Lower-case hex. */
         readonly session_id: string;
         readonly instance_id: string;
@@ -44,54 +39,46 @@ export type AgentEvent =
     }
   | {
       readonly type: 'AgentConfigApplied';
-      readonly data: FactMarks & {
-        readonly node_id: string;
+      readonly data: AgentFact & {
         readonly generation: number;
         /** Lower-case hex. */
         readonly checksum: string;
         readonly duration_ms: number;
         /**
-         * The node had applied this later generation and runs the lower one all the same: its process lost what it ran,
-         * and only the lower one could be served. Without it a lower generation is one that arrives late.
+         * The later generation that the node had applied before it fell back to this one: its process lost what it ran, and
+         * only the lower one could be served. Without it, a lower generation counts as late.
          */
         readonly falls_from?: number;
       };
     }
   | {
       readonly type: 'AgentConfigRejected';
-      readonly data: FactMarks & {
-        readonly node_id: string;
+      readonly data: AgentFact & {
         readonly generation: number;
         readonly checksum: string;
         readonly errors: readonly ApplyError[];
       };
     }
   /** The agent reported a version out of bounds: shown as `version_conflict_at` until the next confirmed apply. */
-  | {
-      readonly type: 'AgentVersionConflict';
-      readonly data: FactMarks & { readonly node_id: string; readonly reported: string };
-    }
+  | { readonly type: 'AgentVersionConflict'; readonly data: AgentFact & { readonly reported: string } }
   /** Two agents share the node's PSK: shown as `duplicate_agent` until `until` (RFC 3339). */
-  | {
-      readonly type: 'AgentDuplicateSeen';
-      readonly data: FactMarks & { readonly node_id: string; readonly until: string };
-    };
+  | { readonly type: 'AgentDuplicateSeen'; readonly data: AgentFact & { readonly until: string } };
 
 /**
- * The outcome of a fact: it is durable; a newer one of its kind is written in its place; its session was superseded
- * before it was written; or the log refuses it for good.
+ * A fact is durable, replaced by a newer one of its kind, dropped with its superseded session, or refused by the log for
+ * good.
  */
 export type FactOutcome = 'recorded' | 'coalesced' | 'superseded' | 'refused';
 
-/** Records what an agent told on a session. @throws ServiceError `unavailable` */
+/** Records a fact from an agent's session. @throws ServiceError `unavailable` */
 export type RecordFact = (nodeId: string, event: AgentEvent, sessionId: string) => Promise<FactOutcome>;
 
 export const agentEvents: EventSchemas<AgentEvent> = {
-  AgentSessionOpened: { schemaVersion: 1 },
-  AgentConfigApplied: { schemaVersion: 1 },
-  AgentConfigRejected: { schemaVersion: 1 },
-  AgentVersionConflict: { schemaVersion: 1 },
-  AgentDuplicateSeen: { schemaVersion: 1 },
+  AgentSessionOpened: {},
+  AgentConfigApplied: {},
+  AgentConfigRejected: {},
+  AgentVersionConflict: {},
+  AgentDuplicateSeen: {},
 };
 
 /** A recorded event as a fact about an agent. */
@@ -105,51 +92,43 @@ export interface StandingFact {
 
 /**
  * @param again_at the time now, RFC 3339
- * @returns in the order in which their fold gives `facts`; none for a node whose agent has never connected
+ * @returns in an order whose fold gives `facts`; none for a node whose agent has never connected
  */
 export function standingFacts(node_id: string, facts: NodeAgentFacts, again_at: string): readonly StandingFact[] {
+  const { session, applied, rejected, version_conflict_at, duplicate_until } = facts;
+  const every = { node_id, again_at };
   const standing: StandingFact[] = [];
-  const { session, applied, rejected } = facts;
+  const add = (at: string, event: AgentEvent): number => standing.push({ at, event });
   if (session !== undefined) {
-    standing.push({
-      at: session.at,
-      event: {
-        type: 'AgentSessionOpened',
-        data: {
-          node_id,
-          session_id: session.id,
-          instance_id: session.instance_id,
-          agent_version: facts.agent_version ?? '',
-          public_ipv4: session.public_ipv4,
-          public_ipv6: session.public_ipv6,
-          detected_addresses: facts.detected_addresses,
-          multiplex: facts.reported_multiplex ?? false,
-          multiplex_port: facts.reported_multiplex_port ?? 0,
-          again_at,
-        },
-      },
-    });
+    const { id: session_id, at, instance_id, public_ipv4, public_ipv6 } = session;
+    const agent = {
+      agent_version: facts.agent_version ?? '',
+      detected_addresses: facts.detected_addresses,
+      multiplex: facts.reported_multiplex ?? false,
+      multiplex_port: facts.reported_multiplex_port ?? 0,
+    };
+    const data = { ...every, session_id, instance_id, public_ipv4, public_ipv6, ...agent };
+    add(at, { type: 'AgentSessionOpened', data });
   }
-  const reports: StandingFact[] = [];
+  const addRejected = (): void => {
+    if (rejected === null) return;
+    const { generation, checksum, errors, at } = rejected;
+    add(at, { type: 'AgentConfigRejected', data: { ...every, generation, checksum, errors } });
+  };
+  const rejectedFirst = rejected?.applied_since === true;
+  if (rejectedFirst) addRejected();
   if (applied !== null) {
     const { generation, checksum, duration_ms, at } = applied;
-    const data = { node_id, generation, checksum, duration_ms, again_at };
-    reports.push({ at, event: { type: 'AgentConfigApplied', data } });
+    add(at, { type: 'AgentConfigApplied', data: { ...every, generation, checksum, duration_ms } });
   }
-  if (rejected !== null) {
-    const { generation, checksum, errors, at } = rejected;
-    const data = { node_id, generation, checksum, errors, again_at };
-    reports.push({ at, event: { type: 'AgentConfigRejected', data } });
-  }
-  standing.push(...(rejected?.applied_since === true ? reports.reverse() : reports));
+  if (!rejectedFirst) addRejected();
   // After the apply, which ends a conflict.
-  if (facts.version_conflict_at !== null) {
-    const data = { node_id, reported: facts.version_conflict ?? '', again_at };
-    standing.push({ at: facts.version_conflict_at, event: { type: 'AgentVersionConflict', data } });
+  if (version_conflict_at !== null) {
+    const reported = facts.version_conflict ?? '';
+    add(version_conflict_at, { type: 'AgentVersionConflict', data: { ...every, reported } });
   }
-  if (facts.duplicate_until !== null) {
-    const data = { node_id, until: facts.duplicate_until, again_at };
-    standing.push({ at: facts.duplicate_until, event: { type: 'AgentDuplicateSeen', data } });
+  if (duplicate_until !== null) {
+    add(duplicate_until, { type: 'AgentDuplicateSeen', data: { ...every, until: duplicate_until } });
   }
   return standing;
 }

@@ -1,18 +1,17 @@
 /**
- * The containers that the state of an aggregate consists of (cells, tables, indexes), and drafts of them: a draft reads
- * through to what it was made of and keeps its own changes beside it, until they are merged or dropped. So whatever is
- * only tried costs what it changes, and nobody else ever sees it. Values are immutable; only the containers change.
- * Implements `docs/contract/domain.md#commands-and-events`.
+ * The containers of an aggregate's state (cells, tables, indexes), and drafts of them: a draft reads through to its base
+ * and keeps its own changes until they are merged or dropped. So a try costs only what it changes, and nobody else sees it.
+ * Values are immutable; only the containers change. Implements `docs/contract/domain.md#commands-and-events`.
  */
 
-/** The changes of one container of a draft. It has changed nothing any more once it is merged or dropped. */
+/** The changes of one container of a draft; empty again once merged or dropped. */
 interface Change {
   merge(): void;
   drop(): void;
 }
 
 interface Container<Self> {
-  /** A draft of this container, which adds itself to the changes with its first one. */
+  /** A draft of this container, which registers itself in `changes` with its first change. */
   draft(changes: Change[]): Self;
 }
 
@@ -48,13 +47,13 @@ export interface Index extends Container<Index> {
   keys(): IterableIterator<string>;
 }
 
-/** An object whose fields are containers, or such objects again. */
+/** An object whose fields are containers, or such objects. */
 type Tree = { readonly [field: string]: object };
 
-/** Changes that only their holder sees. After both `merge` and `drop` the draft is like what it was made of. */
+/** Changes that only their holder sees. After `merge` or `drop` the draft equals its base. */
 export interface Draft<State> {
   readonly state: State;
-  /** Makes the changes in what the draft was made of, which must not have changed since the first of them. */
+  /** Makes the changes in the base, which must not have changed since the first of them. */
   merge(): void;
   drop(): void;
 }
@@ -67,7 +66,7 @@ export function draftOf<State extends object>(state: State): Draft<State> {
       ? node.draft(changes)
       : Object.fromEntries(Object.entries(node as Tree).map(([field, inner]) => [field, draft(inner)]));
   return {
-    // Every field is of the same kind as the one that it stands for.
+    // Every field has the kind of its original.
     state: draft(state) as State,
     merge: () => changes.splice(0).forEach((change) => change.merge()),
     drop: () => changes.splice(0).forEach((change) => change.drop()),
@@ -133,7 +132,7 @@ export function createTable<V>(): Table<V> {
 }
 
 function draftTable<V>(base: Table<V>, changes: Change[]): Table<V> {
-  /** The rows that differ; undefined is a deleted one. */
+  /** The rows that differ; undefined for a deleted one. */
   const changed = new Map<string, V | undefined>();
   let added = 0;
   const get = (id: string): V | undefined => (changed.has(id) ? changed.get(id) : base.get(id));
@@ -155,18 +154,18 @@ function draftTable<V>(base: Table<V>, changes: Change[]): Table<V> {
       added = 0;
     },
   };
-  function* laidOver(): IterableIterator<[string, V]> {
+  function* merged(): IterableIterator<[string, V]> {
     for (const [id, value] of base.entries()) {
       const now = changed.has(id) ? changed.get(id) : value;
       if (now !== undefined) yield [id, now];
     }
     for (const [id, value] of changed) if (value !== undefined && !base.has(id)) yield [id, value];
   }
-  function* idsLaidOver(): IterableIterator<string> {
-    for (const [id] of laidOver()) yield id;
+  function* mergedIds(): IterableIterator<string> {
+    for (const [id] of merged()) yield id;
   }
-  function* valuesLaidOver(): IterableIterator<V> {
-    for (const [, value] of laidOver()) yield value;
+  function* mergedValues(): IterableIterator<V> {
+    for (const [, value] of merged()) yield value;
   }
   const table: Table<V> = {
     get size() {
@@ -176,10 +175,10 @@ function draftTable<V>(base: Table<V>, changes: Change[]): Table<V> {
     has: (id) => get(id) !== undefined,
     set: put,
     delete: (id) => put(id, undefined),
-    // One without changes is walked as fast as what it was made of: drafts are made of drafts.
-    ids: () => (changed.size === 0 ? base.ids() : idsLaidOver()),
-    values: () => (changed.size === 0 ? base.values() : valuesLaidOver()),
-    entries: () => (changed.size === 0 ? base.entries() : laidOver()),
+    // Without changes, walks at the speed of the base, which may be a draft too.
+    ids: () => (changed.size === 0 ? base.ids() : mergedIds()),
+    values: () => (changed.size === 0 ? base.values() : mergedValues()),
+    entries: () => (changed.size === 0 ? base.entries() : merged()),
     draft: (deeper) => draftTable(table, deeper),
   };
   return table;

@@ -1,6 +1,6 @@
 /**
- * Which entry of the audit reverts which, folded from event metadata, so that every instance decides alike. An entry is a
- * command. Implements `docs/contract/domain.md#audit-and-revert`.
+ * Which audit entry, that is which command, reverts which: folded from event metadata, so that every instance decides alike.
+ * Implements `docs/contract/domain.md#audit-and-revert`.
  */
 import type { RecordedCommand } from '../../kernel/event.js';
 import type { Table } from './containers.js';
@@ -14,30 +14,30 @@ export function rememberRevert(reverts: RevertTable, { events: [first] }: Record
 }
 
 /**
- * The revert of an entry that stands, or undefined. A revert that was itself reverted does not stand, and makes the entry
- * revertible again.
+ * The active revert of an entry, or undefined. A revert that was reverted is not active, so the entry can be reverted
+ * again.
  */
-export function standingRevert(reverts: Pick<RevertTable, 'get'>, entryId: string): string | undefined {
+export function activeRevert(reverts: Pick<RevertTable, 'get'>, entryId: string): string | undefined {
   const newest = reverts.get(entryId);
-  let stands = false;
-  for (let by = newest; by !== undefined; by = reverts.get(by)) stands = !stands;
-  return stands ? newest : undefined;
+  let isActive = false;
+  for (let by = newest; by !== undefined; by = reverts.get(by)) isActive = !isActive;
+  return isActive ? newest : undefined;
 }
 
-/** A `Refusal`, said here without its folder, which imports this one. */
+/** A `Refusal`, whose folder imports this one. */
 interface Conflict {
   readonly code: 'conflict';
   readonly message: string;
 }
 
-/** The refusal of an entry whose kind has no revert. @param because why, as its audit says */
+/** The refusal of an entry that can never be reverted. @param because the reason in its audit */
 export function notRevertible(because: string): Conflict {
   return { code: 'conflict', message: `the entry cannot be reverted: ${because}` };
 }
 
-/** The refusal of an entry that stands reverted. */
+/** The refusal of an entry with an active revert. */
 export function alreadyReverted(reverts: Pick<RevertTable, 'get'>, entryId: string): Conflict | undefined {
-  const by = standingRevert(reverts, entryId);
+  const by = activeRevert(reverts, entryId);
   if (by === undefined) return undefined;
   return { code: 'conflict', message: `the entry was reverted by the entry ${by}; revert that one instead` };
 }

@@ -1,8 +1,7 @@
 /**
- * A command as an audit entry: what was done to which resource, and which fields changed. How one event is shown is in
- * its declaration. The read model holds the position of a command and passes its events to this file; it also keeps the
- * names that events give, since few events carry one and every entry shows one. Implements `docs/contract/rest.md#audit`
- * and `docs/contract/domain.md#audit-and-revert`.
+ * Describes a command as an audit entry: action, resource and changed fields. The declaration of each event says how to
+ * show it. The read model keeps names, since every entry shows one and few events carry one. Implements
+ * `docs/contract/rest.md#audit` and `docs/contract/domain.md#audit-and-revert`.
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
@@ -27,6 +26,7 @@ import { fleetSetType } from '../fleet-set/declaration.js';
 import { namesHeads } from '../log-chain/heads.js';
 import type { AuditChange, EventAudit } from '../resource/audit-change.js';
 import { eventAudit } from '../resource/audit-change.js';
+import type { Changes } from '../resource/change.js';
 import { webhookKey } from '../webhook/webhook.js';
 import { auditOfService, serviceEvent, serviceType } from '../service/identity.js';
 
@@ -39,7 +39,7 @@ export const auditedTypes: readonly string[] = [
   apiTokenType,
 ];
 
-/** Who may read it: everybody, admins, or admins and the user of that id. */
+/** Who may read an entry: everybody, admins, or admins and one user. */
 export type Readers = 'all' | 'admins' | { readonly userId: string };
 
 interface AuditDescription {
@@ -48,12 +48,12 @@ interface AuditDescription {
   readonly resource: {
     readonly type: string;
     readonly id: string | null;
-    /** The name that the events give; null when they give none. */
+    /** The name in the events; null when they have none. */
     readonly name: string | null;
   };
-  /** Of an entry about several resources, each names its own. */
+  /** Each names its resource if the entry is about several. */
   readonly changes: readonly AuditChange[];
-  /** What it did something to, beside its own resource. */
+  /** The other resources that it changed. */
   readonly others: readonly { readonly type: string; readonly id: string }[];
   readonly readers: Readers;
   readonly notRevertibleBecause: string | null;
@@ -95,7 +95,7 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
   }
 }
 
-/** Verb and reason come from the command's first event, unless it is a revert; the others only add their changes. */
+/** The first event gives verb and reason, unless it is a revert; the others only add their changes. */
 function entry(
   { events: [recorded] }: RecordedCommand,
   resource: Subject,
@@ -116,7 +116,7 @@ function entry(
   };
 }
 
-/** One entry for all that an apply did, its revert or a release, each change with its resource. */
+/** One entry for an apply, its revert or a release, each change with its resource. */
 function aboutSeveral({ events: [first, ...done] }: RecordedCommand): AuditDescription {
   const { type, id } = resourceOf(first);
   let made: readonly AuditChange[] | undefined;
@@ -135,7 +135,7 @@ function aboutSeveral({ events: [first, ...done] }: RecordedCommand): AuditDescr
   };
 }
 
-/** A PSK that was issued for a created node is no obstacle: it goes with the node. */
+/** Ignores the PSK of a created node, which is deleted with the node. */
 function whyFinal(first: RecordedEvent, done: readonly RecordedEvent[]): string | null {
   if (first.type === 'FleetApplied' && done.length === 0) return 'it changed no resource';
   for (const event of done) {
@@ -166,30 +166,20 @@ function auditOfSignin(recorded: RecordedEvent): EventAudit {
 
 /** The name that an event sets; null when it sets none. */
 function nameGiven({ stream, data }: RecordedEvent): string | null {
-  if (stream === streams.accounts) {
-    const name = data['username'] ?? data['name'];
-    return typeof name === 'string' ? name : null;
-  }
-  const changes = data['changes'];
-  const change: unknown = typeof changes === 'object' && changes !== null ? Reflect.get(changes, 'name') : undefined;
-  const to: unknown = typeof change === 'object' && change !== null ? Reflect.get(change, 'to') : undefined;
-  const name = data['name'] ?? to;
+  const { changes } = data as { readonly changes?: Changes };
+  const name = (stream === streams.accounts ? data['username'] : undefined) ?? data['name'] ?? changes?.['name']?.to;
   return typeof name === 'string' ? name : null;
 }
 
-interface NamedResource {
-  readonly type: string;
-  readonly id: string;
-  readonly name: string;
-}
-
 /** The resource that an event names; undefined when it names none. */
-export function namedBy(event: RecordedEvent): NamedResource | undefined {
+export function namedBy(
+  event: RecordedEvent,
+): { readonly type: string; readonly id: string; readonly name: string } | undefined {
   const name = nameGiven(event);
   if (name === null) return undefined;
   if (event.stream === streams.accounts) {
     const { type, id } = accountSubject(accountEvent(event));
-    // A sign-out names the user, whom another event has named before.
+    // A sign-out repeats the name of its user.
     return type === sessionType ? undefined : { type, id, name };
   }
   return event.stream === streams.fleet ? { ...resourceOf(event), name } : undefined;

@@ -7,22 +7,22 @@ import type { FleetView } from '../resource/fleet-view.js';
 import type { SaveRules } from '../resource/lifecycle-decisions.js';
 import type { Decision, Refusal } from '../resource/refusal.js';
 import { refuse } from '../resource/refusal.js';
-import { existing, unlessRefused } from '../resource/rules.js';
+import { existing, firstProblem, unlessRefused } from '../resource/rules.js';
 import type { ChainDefinition, ChainDeployed, ChainState, DeployChain, RollBackChain } from './chain.js';
 import { chainKey, definitionOf, nodesOf } from './chain.js';
 import { claimsOfChain } from './claims.js';
 import { definitionProblems } from './definition.js';
 import { referenceRefusal } from './references.js';
 
-/** The sources of a hop's address. */
+/** What a user may set to give a hop an address. */
 const addressOfHop = "its address or the hop's dial_addr";
 
 export const chainRules: SaveRules<ChainState> = {
-  invalid: (fleet, next) => definitionRefusal(next) ?? referenceRefusal(fleet, next),
+  invalid: (fleet, next) => firstProblem(definitionProblems(next)) ?? referenceRefusal(fleet, next),
   conflict: (fleet, next, before) => collisionRefusal(fleet, next) ?? goingLiveRefusal(fleet, next, before),
 };
 
-/** Why the deployed definition cannot run, of a chain that is enabled or comes back. */
+/** Why the deployed definition of a chain that is enabled or restored cannot run. */
 function goingLiveRefusal(fleet: FleetView, next: ChainState, before: ChainState | undefined): Refusal | undefined {
   if (before === undefined) return deployedRefusal(fleet, next);
   const goesLive = next.enabled && !before.enabled && next.deployed !== null;
@@ -42,15 +42,14 @@ export function deployChain(fleet: FleetView, command: DeployChain): Decision<Ch
 export function rollBackChain(fleet: FleetView, { id, definition }: RollBackChain): Decision<ChainDeployed> {
   const chain = existing(fleet, chainKey, { id });
   if (!chain.ok) return err(chain.error);
-  const next = { ...chain.value, deployed: definition === null ? null : asDeployed(definition) };
+  // The rules read only the definition of what is deployed.
+  const deployed = definition === null ? null : { ...definition, chain_version: 0, at: '', deployment_id: '' };
+  const next = { ...chain.value, deployed };
   const refusal = deployedRefusal(fleet, next) ?? collisionRefusal(fleet, next);
   return unlessRefused(refusal, deployEvent(fleet, chain.value, definition));
 }
 
-/**
- * The event of deploying a definition of a chain, its current one unless another is given; null ends what is deployed.
- * `compile/plan.ts` tries it out.
- */
+/** The event that deploys a definition of a chain, its current one unless given, or null for none. */
 export function deployEvent(
   fleet: FleetView,
   chain: ChainState,
@@ -67,20 +66,7 @@ export function deployEvent(
   };
 }
 
-function definitionRefusal(definition: ChainDefinition): Refusal | undefined {
-  for (const { path, message } of definitionProblems(definition)) {
-    const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
-    return { code: 'invalid_request', message: `${place.slice(1)}: ${message}` };
-  }
-  return undefined;
-}
-
-/** Before the event that deploys it, nothing but the definition counts. */
-function asDeployed(definition: ChainDefinition): ChainState['deployed'] {
-  return { ...definition, chain_version: 0, at: '', deployment_id: '' };
-}
-
-/** Why the deployed definition of a chain that comes back cannot run. */
+/** Why the deployed definition of a restored chain cannot run. */
 function deployedRefusal(fleet: FleetView, { enabled, deployed }: ChainState): Refusal | undefined {
   if (deployed === null) return undefined;
   return referenceRefusal(fleet, deployed) ?? (enabled ? undialable(fleet, deployed.hops, addressOfHop) : undefined);

@@ -62,7 +62,7 @@ const compiled: Compiled<ChainState> = {
       return last !== undefined && upstreamOf(live) === id ? [last.node_id] : [];
     }
     if (type !== credentialKey.type) return [];
-    // The hop with the credential has its keys, and the one before it dials by them.
+    // The hop uses the credential's keys, and the hop before it dials with them.
     return hops
       .filter((hop, index) => hop.credential_id === id || hops[index + 1]?.credential_id === id)
       .map((hop) => hop.node_id);
@@ -76,7 +76,7 @@ const compiled: Compiled<ChainState> = {
   linksFrom: linksOfChain,
 };
 
-/** Links of the current definition, which is wanted, and of the deployed one, which is measured. */
+/** The links of the current and of the deployed definition. */
 function linksOfChain(fleet: FleetView, chain: ChainState, nodeId: string): readonly NodeLink[] {
   if (!chain.enabled) return [];
   return definitionsOf(chain).flatMap(({ hops }) => {
@@ -123,7 +123,6 @@ export const l4Chain = {
   events: {
     ...chain.events,
     ChainDeployed: {
-      schemaVersion: 1,
       audit: ({ data }) => eventAudit('deploy', definitionChanges(data.definition.from, data.definition.to)),
       undo: ({ data }) => undoDeploy(data),
       touches: (_fleet, { data }) => nodesOf(data.definition.from, data.definition.to),
@@ -134,7 +133,7 @@ export const l4Chain = {
 function undoDeploy({ chain_id: id, definition }: ChainDeployed['data']): Undo {
   return {
     kind: 'change',
-    changes: { deployed: definition as unknown as FieldChange },
+    changes: { deployed: definition as FieldChange },
     now(fleet) {
       const chain = fleet.get(chainKey, id);
       return chain && (() => (chain.deployed === null ? null : asJson(definitionOf(chain.deployed))));
@@ -143,7 +142,7 @@ function undoDeploy({ chain_id: id, definition }: ChainDeployed['data']): Undo {
   };
 }
 
-/** What a deploy changes, as the audit shows it. */
+/** The changes of a deploy as the audit shows them. */
 export function definitionChanges(from: ChainDefinition | null, to: ChainDefinition | null): readonly AuditChange[] {
   return (['payload', 'hops', 'target'] as const)
     .map((field) => ({ path: field, before: (from?.[field] ?? null) as Json, after: (to?.[field] ?? null) as Json }))
@@ -158,7 +157,7 @@ function intendedByChain(fleet: FleetView, chain: ChainState, nodeId: string): r
   return [{ nodeId, ...listenerOf(hop), routes: routesOf(fleet, chain, index, hop) }];
 }
 
-/** One route per server name; a Noise hop's route is its public key, and a RAW hop without names is the default route. */
+/** One route per server name. A Noise hop is matched by its public key; a RAW hop without names is the default route. */
 function routesOf(fleet: FleetView, chain: ChainState, index: number, hop: Hop): readonly IntendedRoute[] {
   const upstreamId = upstreamBehind(chain, index);
   const upstream = upstreamAt(fleet, upstreamId);

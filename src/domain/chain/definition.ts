@@ -1,9 +1,10 @@
 /**
- * The rules that a chain's definition must keep by itself: the combinations of payload, outer and security, and the
- * fields that go with them. REST checks bodies with them, `decide.ts` whole definitions. `references.ts` checks whether
- * the resources that it refers to exist and fit. Implements `docs/contract/domain.md#l4-chain`.
+ * The rules of a chain's definition by itself: the combinations of payload, outer and security, and the fields that they
+ * allow. REST checks bodies, `decide.ts` whole definitions. `references.ts` checks the resources that it refers to.
+ * Implements `docs/contract/domain.md#l4-chain`.
  */
 import { repeatedNodes } from '../node/hops.js';
+import type { Problem } from '../resource/rules.js';
 import type { EndpointTarget, Hop, Payload, Target } from './chain.js';
 import { firstExactName, isWildcard } from './names.js';
 import { allowedCombinations, keyTypeOf, transportOf } from './transports.js';
@@ -22,14 +23,8 @@ type HopToCheck = Pick<Hop, 'node_id' | 'outer' | 'security'> & {
 /** Optional fields may be present and undefined. */
 type EndpointTargetToCheck = { readonly [K in keyof EndpointTarget]: EndpointTarget[K] | undefined };
 
-export interface DefinitionProblem {
-  /** For example `['hops', 1, 'outer']`. */
-  readonly path: readonly (string | number)[];
-  readonly message: string;
-}
-
-/** The problems of a definition: at most one per hop, and one more for a hop that repeats a node. */
-export function* definitionProblems({ payload, hops = [], target }: PartialDefinition): Generator<DefinitionProblem> {
+/** At most one problem per hop, and one more for a hop that repeats a node. */
+export function* definitionProblems({ payload, hops = [], target }: PartialDefinition): Generator<Problem> {
   for (const { index, earlier } of repeatedNodes(hops)) {
     const message = `expected each node at most once in a chain; this one is already hops[${earlier}]`;
     yield { path: ['hops', index, 'node_id'], message };
@@ -48,7 +43,7 @@ export function* definitionProblems({ payload, hops = [], target }: PartialDefin
 function* targetProblems(
   payload: Payload | undefined,
   { tls, reality }: Pick<EndpointTargetToCheck, 'tls' | 'reality'>,
-): Generator<DefinitionProblem> {
+): Generator<Problem> {
   if (tls !== undefined && reality !== undefined) {
     yield { path: ['target', 'reality'], message: 'expected none beside tls' };
   }
@@ -59,7 +54,7 @@ function* targetProblems(
   }
 }
 
-function hopProblem(payload: Payload | undefined, hop: HopToCheck): DefinitionProblem | undefined {
+function hopProblem(payload: Payload | undefined, hop: HopToCheck): Problem | undefined {
   const { outer, security, server_names: names = [] } = hop;
   const transport = transportOf(payload, hop);
   if (transport === undefined) {
@@ -89,11 +84,8 @@ function hopProblem(payload: Payload | undefined, hop: HopToCheck): DefinitionPr
   return undefined;
 }
 
-/** A TLS hop is dialled by a name. Whether the names of its certificate hold one is in `references.ts`. */
-function dialledProblem(
-  { security, server_names: names = [] }: HopToCheck,
-  index: number,
-): DefinitionProblem | undefined {
+/** A TLS hop is dialled by a name. `references.ts` checks the names of its certificate. */
+function dialledProblem({ security, server_names: names = [] }: HopToCheck, index: number): Problem | undefined {
   if (security !== 'tls' || names.length === 0 || firstExactName(names) !== undefined) return undefined;
   return { path: ['server_names'], message: expectedExactName(index) };
 }
@@ -103,11 +95,8 @@ export function expectedExactName(index: number): string {
   return `expected at least one name without a wildcard, by which hops[${index - 1}] dials this hop`;
 }
 
-/** Behind a TLS hop the client's handshake is over, so there is no name to read. */
-function behindTlsProblem(
-  { security, server_names: names = [] }: HopToCheck,
-  tlsIndex: number,
-): DefinitionProblem | undefined {
+/** A TLS hop ends the client's handshake, so later hops have no name to read. */
+function behindTlsProblem({ security, server_names: names = [] }: HopToCheck, tlsIndex: number): Problem | undefined {
   if (security !== 'raw' || names.length === 0) return undefined;
   const message = `expected none with security raw after hops[${tlsIndex}], which ends the TLS that names are read from`;
   return { path: ['server_names'], message };

@@ -1,10 +1,10 @@
 /**
- * The health of a chain's deployed definition: what agents report of it as one state, with the reasons and their causes.
- * Pure; whoever asks has gathered the reports. Implements `docs/contract/domain.md#health-of-a-chain`.
+ * The health of a chain's deployed definition: one state with reasons and causes, from the reports of agents. Pure.
+ * Implements `docs/contract/domain.md#health-of-a-chain`.
  */
 import type { ChainState } from './chain.js';
 
-/** States of a chain by fault, the worst first. */
+/** The states of a chain with a fault, worst first. */
 const faultStates = ['down', 'degraded', 'unknown'] as const;
 type FaultState = (typeof faultStates)[number];
 
@@ -12,11 +12,11 @@ export const healthStates = ['ok', ...faultStates] as const;
 
 export interface ChainHealth {
   readonly state: (typeof healthStates)[number];
-  /** Sentences, the worst state first; none when all is well. */
+  /** Sentences, worst state first; none when all is well. */
   readonly reasons: readonly string[];
 }
 
-/** Causes of chains that are down or degraded; of several that hold, the first one counts. */
+/** Causes of chains that are down or degraded. Of several, the first counts. */
 export const healthCauses = [
   'node_offline',
   'node_rejected',
@@ -33,7 +33,7 @@ interface Named {
   readonly name: string;
 }
 
-/** What is wrong, and where it is mended. */
+/** What is wrong, and where to fix it. */
 export interface Cause {
   readonly kind: (typeof healthCauses)[number];
   readonly type: 'node' | 'l4_upstream';
@@ -46,27 +46,27 @@ export interface Fault {
   readonly state: FaultState;
   /** A sentence without its full stop. */
   readonly reason: string;
-  /** Null of what is unknown. */
+  /** Null for an unknown state. */
   readonly cause: Cause | null;
-  /** Of what is unknown: since when, RFC 3339. */
+  /** When an unknown state began, RFC 3339. */
   readonly since?: string;
 }
 
-/** A deployed hop, as its node is and as its agent reports it. */
+/** A deployed hop, with the status of its node and the report of its agent. */
 export interface HopReport {
   readonly node: Named;
   readonly status: 'pending' | 'online' | 'offline';
-  /** As sentences name it: `tcp 0.0.0.0:443`. */
+  /** In the form of sentences: `tcp 0.0.0.0:443`. */
   readonly listener: string;
-  /** The agent's word for the listener, `missing` if it reports others only; null while no report tells of it. */
+  /** The agent's word for the listener, `missing` if it reports only others; null before a report covers it. */
   readonly state: string | null;
-  /** The agent's word for the hop's route there, where the route has a state of its own. */
+  /** The agent's word for the hop's route there, if the route has a state of its own. */
   readonly route: string | null;
-  /** Since when a report would tell of the listener, RFC 3339. */
+  /** When reports should begin to cover the listener, RFC 3339. */
   readonly since: string;
-  /** How far the node is with its newest generation. */
+  /** Whether the node has applied its newest generation. */
   readonly apply: 'applied' | 'rejected' | 'behind';
-  /** The share that the link to the next hop loses, 0 to 1; null if it is not measured, and for the last hop. */
+  /** The loss of the link to the next hop, 0 to 1; null if it is not measured, and for the last hop. */
   readonly loss: number | null;
 }
 
@@ -74,14 +74,14 @@ export interface HopReport {
 export interface DeployedUpstream extends Named {
   readonly enabled: boolean;
   readonly seen: 'healthy' | 'unhealthy' | 'awaited' | 'unnamed';
-  /** Since when the agent would tell of it, RFC 3339. */
+  /** When the agent should begin to report it, RFC 3339. */
   readonly since: string;
 }
 
 /** A link that loses more is reported as degraded. */
 export const tolerableLoss = 0.2;
 
-/** Of a chain that no node runs. */
+/** The health of a chain that no node runs. */
 export function healthWithoutDeploy({ enabled }: Pick<ChainState, 'enabled'>): ChainHealth {
   return { state: 'unknown', reasons: [enabled ? 'the chain was never deployed' : 'the chain is disabled'] };
 }
@@ -92,9 +92,9 @@ export function healthOfFaults(faults: readonly Fault[]): ChainHealth {
 }
 
 /**
- * What is wrong with a chain that is deployed and enabled, the worst first; nothing when all is well.
- * @param hops of the deployed definition, in their order
- * @param upstream that the deployed definition ends in, undefined for a literal endpoint
+ * The faults of a chain that is deployed and enabled, worst first.
+ * @param hops of the deployed definition, in order
+ * @param upstream the end of the deployed definition; undefined for a literal endpoint
  */
 export function chainFaults(hops: readonly HopReport[], upstream: DeployedUpstream | undefined): readonly Fault[] {
   const faults = hops.flatMap((hop, index) => [...faultsOfHop(hop), ...faultsOfLink(hop, hops[index + 1])]);
@@ -103,14 +103,11 @@ export function chainFaults(hops: readonly HopReport[], upstream: DeployedUpstre
   return faultStates.flatMap((state) => faults.filter((fault) => fault.state === state));
 }
 
-/** The cause of a chain that is down or degraded: the first that holds, whatever the state it makes. */
+/** The first cause in the order of `healthCauses`, whatever state it leads to. */
 export function mainCause(faults: readonly Fault[]): Cause | null {
-  const causes = faults.flatMap(({ cause }) => (cause === null ? [] : [cause]));
-  for (const kind of healthCauses) {
-    const cause = causes.find((one) => one.kind === kind);
-    if (cause !== undefined) return cause;
-  }
-  return null;
+  const causes = faults.flatMap(({ cause }) => cause ?? []);
+  const rank = ({ kind }: Cause): number => healthCauses.indexOf(kind);
+  return causes.sort((a, b) => rank(a) - rank(b))[0] ?? null;
 }
 
 function faultsOfHop({ node, status, listener, state, route, since, apply }: HopReport): readonly Fault[] {
@@ -132,17 +129,14 @@ function faultsOfHop({ node, status, listener, state, route, since, apply }: Hop
     const reason = `listener ${listener} of ${named} is ${state}`;
     faults.push({ state: 'down', reason, cause: caused('listener_missing', listener) });
   } else if (route !== null) {
-    faults.push({
-      state: 'down',
-      reason: routeSentence(named, listener, route),
-      cause: caused('target_unusable', listener),
-    });
+    const reason = routeSentence(named, listener, route);
+    faults.push({ state: 'down', reason, cause: caused('target_unusable', listener) });
   }
   if (apply === 'rejected') {
     const reason = `${named} has rejected its newest configuration`;
     faults.push({ state: 'degraded', reason, cause: caused('node_rejected') });
   }
-  // Before the first heartbeat of a session nobody can tell whether the agent has yet to apply or to say that it has.
+  // Before the first heartbeat of a session, the agent may have applied it without having said so.
   if (apply === 'behind' && state !== null) {
     const reason = `${named} has not applied its newest configuration yet`;
     faults.push({ state: 'degraded', reason, cause: caused('apply_behind') });
@@ -163,7 +157,7 @@ function routeSentence(node: string, listener: string, word: string): string {
 
 function faultsOfLink({ node, loss }: HopReport, next: HopReport | undefined): readonly Fault[] {
   if (loss === null || loss <= tolerableLoss || next === undefined) return [];
-  // A link that lets anything through does not lose all of it.
+  // Only a link that lets nothing through loses 100 %.
   const percent = loss < 1 ? Math.min(99, Math.round(loss * 100)) : 100;
   const reason = `the link from "${node.name}" to "${next.node.name}" loses ${percent} %`;
   const cause: Cause = { kind: 'link_loss', type: 'node', resource: node, detail: next.node.name };
@@ -175,7 +169,7 @@ function faultsOfUpstream(upstream: DeployedUpstream, last: HopReport | undefine
   const caused = (kind: Cause['kind']): Cause => ({ kind, type: 'l4_upstream', resource: { id, name } });
   if (!enabled)
     return [{ state: 'down', reason: `upstream "${name}" is disabled`, cause: caused('upstream_disabled') }];
-  // What an agent said last that is not there any more says nothing about now, and the node is a fault of its own.
+  // The last word of an agent that is offline means nothing, and its node is a fault already.
   if (last?.status !== 'online') return [];
   const by = last.node.name;
   if (seen === 'unhealthy') {

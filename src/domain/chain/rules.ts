@@ -1,8 +1,7 @@
 /**
- * The rule that a deployed chain adds to the snapshot of one of its nodes: its outbound (the listening side of the next
- * hop, or the chain's target), the upstream cluster and the certificate that it needs, and the upper bound of their size.
- * Implements `docs/contract/domain.md#l4-chain`, `#scale-the-model-is-built-for` and
- * `docs/contract/wire.md#configuration`.
+ * The rule that a deployed chain adds to the snapshot of one of its nodes, with the upstream cluster and the certificate
+ * that it needs, and an upper bound of their size. The outbound leads to the next hop or to the chain's target. Implements
+ * `docs/contract/domain.md#l4-chain`, `#scale-the-model-is-built-for` and `docs/contract/wire.md#configuration`.
  */
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
@@ -27,9 +26,9 @@ function hopProfile(payload: Payload, hop: Hop): TransportProfile {
   return { payload: payloads[payload], outer: outers[hop.outer], security: securities[hop.security] };
 }
 
-export interface Dialled {
+interface Dialled {
   readonly outbound: Outbound;
-  /** The pin of the key that the other side must have when it is dialled with TLS. */
+  /** The pins that the other side must match when it is dialled with TLS. */
   readonly pins: readonly string[];
 }
 
@@ -37,7 +36,7 @@ const plain = { reality: null, quic_reality: null, tls: false, tls_server_name: 
 
 const noPins: readonly string[] = [];
 
-/** Undefined while the address of the hop, its credential or a name for it is not known. */
+/** Undefined while the address of the hop, its credential or its name is unknown. */
 function outboundToHop(fleet: FleetView, payload: Payload, hop: Hop): Dialled | undefined {
   const endpoint = dialEndpoint(fleet, hop);
   if (endpoint === '') return undefined;
@@ -93,9 +92,8 @@ function outboundToTarget({ target, payload }: ChainDefinition, upstream: Upstre
 }
 
 /**
- * The rules of a chain in a node's snapshot: none unless it is enabled, deployed and has a hop there, and none while no
- * address of the next hop is known. A rule without a next hop would have the agent reject the snapshot and go on with
- * its last one.
+ * The rules of a chain in a node's snapshot. None while the address of the next hop is unknown, because the agent would
+ * reject a snapshot with a rule that leads nowhere.
  */
 export function chainRulesOn(fleet: FleetView, chain: ChainState, nodeId: string): NodeRules {
   const { deployed } = chain;
@@ -125,7 +123,7 @@ type RuleBase = Pick<
   'rule_id' | 'origin' | 'listen_addr' | 'listen_port' | 'transport_profile' | 'outbound'
 > & { readonly outbound: Outbound };
 
-/** The rule of the hop's row in the transport table, with the clusters; undefined while its credential is not there. */
+/** The rule of a hop by its row in the transport table, with the clusters; undefined while its credential is missing. */
 function ruleOf(
   fleet: FleetView,
   hop: Hop,
@@ -176,7 +174,7 @@ function tcpRule(
   }
 }
 
-/** Field by field: the most frequent rule by far, and copying with a spread takes ten times as long. */
+/** Field by field, because this is by far the most frequent rule, and a spread takes ten times as long. */
 function proxyRule(
   { rule_id, origin, listen_addr, listen_port, transport_profile, outbound }: RuleBase,
   server_names: readonly string[],
@@ -225,7 +223,7 @@ function clusterOf(upstream: UpstreamState): UpstreamCluster {
   };
 }
 
-/** An upper bound of a chain's part of a snapshot, in bytes; never less than what is sent. */
+/** An upper bound of a chain's part of a snapshot, in bytes. */
 export function rulesBound(fleet: FleetView, chain: ChainState, nodeId: string): number {
   const { deployed } = chain;
   if (!chain.enabled || deployed === null) return 0;
@@ -245,7 +243,7 @@ export function rulesBound(fleet: FleetView, chain: ChainState, nodeId: string):
   );
 }
 
-/** Names, which a REALITY rule has twice and a TLS rule once beside its certificate's, short ids, certificate and key. */
+/** Names (a REALITY rule has them twice, a TLS rule has those of its certificate too), short ids, certificate and key. */
 function listeningBound(fleet: FleetView, hop: Hop | undefined): number {
   if (hop === undefined) return 0;
   const names = listBound(effectiveNames(fleet, hop));

@@ -1,38 +1,32 @@
-/**
- * The plan of a deploy: the deploy is applied to a draft of the fleet. Implements `docs/contract/rest.md#l4-chains`,
- * plan.
- */
+/** The plan of a deploy, which is tried on a draft of the fleet. Implements `docs/contract/rest.md#l4-chains`, plan. */
 import { jsonEqual } from '../../kernel/json.js';
 import { chainKey, nodesOf } from '../chain/chain.js';
 import { chainCollisions, deployEvent } from '../chain/decide.js';
-import { applyCommand } from '../fleet/apply.js';
 import type { Fleet } from '../fleet/fleet.js';
-import { draftFleet } from '../fleet/fleet.js';
-import { hypothetical } from '../fleet/hypothetical.js';
+import { draftAfter } from '../fleet/hypothetical.js';
 import { compileNode } from './compile-node.js';
 import type { NodeSnapshot } from '../snapshot/snapshot.js';
 
+/** Ids of rules. */
+interface RuleDifference {
+  readonly added: readonly string[];
+  readonly changed: readonly string[];
+  readonly removed: readonly string[];
+}
+
 export interface DeployPlan {
-  readonly nodes: readonly {
-    readonly node_id: string;
-    readonly added: readonly string[];
-    readonly changed: readonly string[];
-    readonly removed: readonly string[];
-  }[];
+  readonly nodes: readonly (RuleDifference & { readonly node_id: string })[];
   readonly collisions: readonly string[];
 }
 
-/** The plan of deploying a chain's current definition; undefined for an unknown chain. Leaves the fleet unchanged. */
+/** The plan of deploying a chain's current definition; undefined for an unknown chain. */
 export function planDeploy(fleet: Fleet, chainId: string): DeployPlan | undefined {
   const chain = fleet.get(chainKey, chainId);
   if (chain === undefined) return undefined;
-  const nodeIds = nodesOf(chain.deployed, chain);
-  const before = nodeIds.map((id) => compileNode(fleet, id));
-  const { state: deployed } = draftFleet(fleet);
-  applyCommand(deployed, hypothetical(deployed, [deployEvent(fleet, chain)]));
-  const nodes = before.map((old) => ({
-    node_id: old.node_id,
-    ...snapshotDifference(old, compileNode(deployed, old.node_id)),
+  const deployed = draftAfter(fleet, [deployEvent(fleet, chain)]);
+  const nodes = nodesOf(chain.deployed, chain).map((node_id) => ({
+    node_id,
+    ...snapshotDifference(compileNode(fleet, node_id), compileNode(deployed, node_id)),
   }));
   return {
     nodes: nodes.filter(({ added, changed, removed }) => added.length + changed.length + removed.length > 0),
@@ -40,11 +34,8 @@ export function planDeploy(fleet: Fleet, chainId: string): DeployPlan | undefine
   };
 }
 
-/** Ids of added, changed and removed rules. A rule counts as changed when its upstream cluster or certificate changes. */
-export function snapshotDifference(
-  before: NodeSnapshot,
-  after: NodeSnapshot,
-): { readonly added: readonly string[]; readonly changed: readonly string[]; readonly removed: readonly string[] } {
+/** A rule counts as changed when its upstream cluster or certificate changes, too. */
+export function snapshotDifference(before: NodeSnapshot, after: NodeSnapshot): RuleDifference {
   const old = rulesOf(before);
   const next = rulesOf(after);
   return {

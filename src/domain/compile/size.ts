@@ -1,7 +1,7 @@
 /**
- * The size of a node's snapshot, and the refusal of a command that makes one too large. An upper bound is enough for almost
- * every node; the snapshot itself is measured only when the bound is over the limit.
- * Implements `docs/contract/domain.md#scale-the-model-is-built-for`.
+ * Refuses a command that makes a node's snapshot too large. For almost every node an upper bound is enough; the snapshot
+ * itself is measured only when the bound exceeds the limit. Implements
+ * `docs/contract/domain.md#scale-the-model-is-built-for`.
  */
 import { limits } from '../../kernel/limits.js';
 import type { Fleet } from '../fleet/fleet.js';
@@ -9,7 +9,7 @@ import type { Refusal } from '../resource/refusal.js';
 import { ruleBytes } from '../snapshot/bound.js';
 import { compileNode, contributorsOf } from './compile-node.js';
 
-/** In bytes; never less than what is sent. */
+/** At least the bytes that are sent. */
 function snapshotSize(fleet: Fleet, nodeId: string): number {
   let bound = ruleBytes;
   for (const { compiled, state } of contributorsOf(fleet, nodeId)) bound += compiled.bound(fleet, state, nodeId);
@@ -18,14 +18,13 @@ function snapshotSize(fleet: Fleet, nodeId: string): number {
   return new TextEncoder().encode(JSON.stringify(compileNode(fleet, nodeId))).length;
 }
 
-/** So many nodes are measured at a time. */
-const perPiece = 250;
+const nodesPerPiece = 250;
 
 /** The refusal of an applied command that made the snapshot of a touched node too large. Yields between two pieces. */
 export function* oversizedInPieces(fleet: Fleet, touched: ReadonlySet<string>): Generator<void, Refusal | undefined> {
   let measured = 0;
   for (const nodeId of touched) {
-    if (measured > 0 && measured % perPiece === 0) yield;
+    if (measured > 0 && measured % nodesPerPiece === 0) yield;
     measured += 1;
     const bytes = snapshotSize(fleet, nodeId);
     if (bytes <= limits.fleet.snapshotBytes) continue;

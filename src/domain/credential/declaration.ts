@@ -1,7 +1,7 @@
 /**
- * The declaration of credentials, with the rules and the decision on an edit. Keys and certificates arrive read, checked
- * against each other and sealed (`src/commands/credentials.ts`). Credentials add nothing to snapshots themselves: what
- * refers to them compiles their keys. Implements `docs/contract/rest.md#credentials`.
+ * The declaration of credentials, with the rules of an edit. Keys and certificates arrive read, checked against each other
+ * and sealed (`src/commands/credentials.ts`). Credentials add nothing to snapshots; their referrers compile their keys.
+ * Implements `docs/contract/rest.md#credentials`.
  */
 import { timestamp } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';
@@ -28,18 +28,13 @@ import type { Decision, Refusal } from '../resource/refusal.js';
 
 type Update = PartialUpdate<CredentialDefinition, 'key_type'>;
 
-/** Why an update does not fit a credential as it is. */
-function unfit(credential: CredentialState, update: Update): Refusal | undefined {
-  return foreignField(credential, update) ?? keyMismatch(credential, update);
-}
-
 function endOverlap(fleet: FleetView, { id, ends_at }: EndCredentialOverlap): Decision<CredentialOverlapEnded> {
   const overlap = credentialAt(fleet, id)?.overlap;
   if (overlap === undefined || overlap === null || overlap.ends_at !== ends_at) return ok([]);
   return ok([{ type: 'CredentialOverlapEnded', data: { credential_id: id, overlap: { from: overlap, to: null } } }]);
 }
 
-/** The fields of an update besides those that every credential has, by their names in requests. */
+/** The names of type-specific fields in requests. */
 const fieldNames = {
   public_key: 'private_key',
   x25519_credential_id: 'x25519_credential_id',
@@ -66,7 +61,7 @@ function foreignField({ key_type }: CredentialState, update: Update): Refusal | 
   };
 }
 
-/** The refusal of a certificate that is to keep a key which is not its own. */
+/** The refusal of a certificate without a key that does not match the present key. */
 function keyMismatch(credential: CredentialState, { certificate, private_key }: Update): Refusal | undefined {
   if (certificate === undefined || private_key !== undefined) return undefined;
   if (certificate?.spki_sha256 === credential.certificate?.spki_sha256) return undefined;
@@ -78,7 +73,7 @@ function keyMismatch(credential: CredentialState, { certificate, private_key }: 
   };
 }
 
-/** A key that is sealed again is another value, but no change. */
+/** Sealing the same key again gives another value, which must not count as a change. */
 function withoutSameKey<U extends Update>(credential: CredentialState, update: U): U {
   const same =
     (update.public_key ?? credential.public_key) === credential.public_key &&
@@ -138,7 +133,7 @@ const base = defineResource<CredentialDefinition, Overlap, 'key_type'>()('creden
     'certificate_pem',
     'certificate',
   ],
-  // Nothing dials by a credential that was deleted, so a restored one has no former pin to trust.
+  // Nothing dials with a deleted credential, so a restored one has no former pin to trust.
   initial: { overlap: null },
   alsoDeleted: [],
   sealed: ['private_key'],
@@ -170,7 +165,7 @@ function evolve(
   return { ...next, overlap: overlapOf(state, next, context.at) };
 }
 
-/** The nodes whose rules an event changes, through the resources that use the credential. */
+/** The nodes whose rules change, through the resources that use the credential. */
 function touches(fleet: FleetView, event: CredentialEvent, context: EventContext): Iterable<string> {
   const after = evolve(credentialAt(fleet, event.data.credential_id), event, context);
   return after === undefined ? [] : fleet.nodesChangedBy(credentialKey.type, after);
@@ -183,7 +178,7 @@ export const credential = {
     UpdateCredential(fleet: FleetView, command: Parameters<typeof base.decide.UpdateCredential>[1]) {
       const found = existing(fleet, credentialKey, command);
       if (!found.ok) return err(found.error);
-      const refusal = unfit(found.value, command);
+      const refusal = foreignField(found.value, command) ?? keyMismatch(found.value, command);
       if (refusal !== undefined) return err(refusal);
       return base.decide.UpdateCredential(fleet, withoutSameKey(found.value, command));
     },
@@ -199,7 +194,7 @@ export const credential = {
         const rotated = ['public_key', 'private_key', 'certificate'].some((field) => changes[field] !== undefined);
         return eventAudit('update', withoutSecrets(fieldChanges(changes)), rotated ? keyReplaced : null);
       },
-      // No rule holds the name, so nothing is compared.
+      // No rule contains the name.
       touches: (fleet, event, context) =>
         Object.keys(event.data.changes).every((field) => field === 'name') ? [] : touches(fleet, event, context),
     },
@@ -209,7 +204,6 @@ export const credential = {
     },
     CredentialRestored: { ...base.events.CredentialRestored, audit: created },
     CredentialOverlapEnded: {
-      schemaVersion: 1,
       audit: ({ data }) =>
         eventAudit(
           'update',
@@ -222,7 +216,7 @@ export const credential = {
   } satisfies EventDeclarations<CredentialEvent>,
 };
 
-/** A new overlap when the key of the certificate changes, else the one that lasts. */
+/** A new overlap if the certificate's key changes, otherwise the present one. */
 function overlapOf(before: CredentialState, after: CredentialState, at: string): PinOverlap | null {
   const former = before.certificate?.spki_sha256;
   if (former === undefined || former === after.certificate?.spki_sha256) return before.overlap;

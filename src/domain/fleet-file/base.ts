@@ -1,23 +1,23 @@
 /**
- * The base of a set's drift as it moves: what the event that begins an apply, its revert or a release says of it, so that a
- * revert finds the base as it was. What a base left is known only where the fleet is otherwise, and an event carries just that.
- * Implements `docs/contract/automation.md#the-fleet-as-a-file`, drift and "the revert of an apply".
+ * How the base of a set's drift moves. The event that begins an apply, its revert or a release records the base and, where
+ * the fleet differed from it, what the base had left, so that a revert restores both. Implements
+ * `docs/contract/automation.md#the-fleet-as-a-file`, drift and "the revert of an apply".
  */
 import { describedFields, settingsOwner } from '../fleet/apply.js';
 import type { Fleet } from '../fleet/fleet.js';
 import type { AnyState, ResourceType } from '../fleet/resources.js';
-import type { DriftBase, FleetBaseMoved, FleetSetEvent, Lefts } from '../fleet-set/declaration.js';
-import { baseOf } from '../fleet-set/declaration.js';
+import type { DriftBase, FleetBaseMoved, Lefts } from '../fleet-set/declaration.js';
+import { baseOf, setEvent } from '../fleet-set/declaration.js';
 import { differs, fieldIn, leftOf } from '../fleet-set/left-by-apply.js';
 import { splitOwner } from '../references/references.js';
 import { fieldsOfSettings } from '../settings/evolve.js';
 import type { RecordedEvent } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';
 
-/** So many bytes of what a base left are carried: with more of it, a revert leaves the set without a base. */
+/** The most bytes of `left` that an event carries. With more, a revert leaves the set without a base. */
 export const carriedBytes = 32 * 1024;
 
-/** The base that a set has, with what it left; without a base when that is too much to carry. */
+/** The base of a set, and what it had left; no base when that is too much to carry. */
 export function presentBase(
   fleet: Fleet,
   set: string | null,
@@ -37,20 +37,20 @@ export function presentBase(
   return Buffer.byteLength(JSON.stringify(left)) <= carriedBytes ? { base, left } : { base: null };
 }
 
-/** The base of a set when an entry is taken back. */
-interface Back {
+/** The base of a set after the revert of an entry. */
+interface RestoredBase {
   readonly to: DriftBase | null;
-  /** What `to` had left where the fleet was otherwise before the entry; undefined when the base stays as it is. */
+  /** What `to` had left where the fleet differed before the entry; undefined when the base stays. */
   readonly left?: Lefts;
 }
 
-function back(first: RecordedEvent, now: DriftBase | null): Back {
-  const event = first as unknown as FleetSetEvent;
+function restoredBase(first: RecordedEvent, now: DriftBase | null): RestoredBase {
+  const event = setEvent(first);
   const { apply_id } = event.data;
   if (event.type === 'FleetApplied') {
     const { former = null, left = {} } = event.data;
     if (now?.apply_id === apply_id) return { to: former, left };
-    // Another command of the same apply has been taken back before.
+    // Another command of the same apply was reverted before.
     return former !== null && now?.apply_id === former.apply_id ? { to: now, left } : { to: now };
   }
   const { base, left = {} } = event.data;
@@ -60,10 +60,10 @@ function back(first: RecordedEvent, now: DriftBase | null): Back {
 }
 
 /** The event that begins the revert of an entry. */
-export function baseBack(fleet: Fleet, first: RecordedEvent): FleetBaseMoved {
-  const { apply_id, name } = (first as unknown as FleetSetEvent).data;
+export function baseRestored(fleet: Fleet, first: RecordedEvent): FleetBaseMoved {
+  const { apply_id, name } = setEvent(first).data;
   const { base: from, left } = presentBase(fleet, name);
-  const { to, left: former } = back(first, baseOf(fleet.singletons.fleet.value, name) ?? null);
+  const { to, left: former } = restoredBase(first, baseOf(fleet.singletons.fleet.value, name) ?? null);
   return {
     type: 'FleetBaseMoved',
     data: {

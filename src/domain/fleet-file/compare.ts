@@ -1,7 +1,6 @@
 /**
- * What a document asks of the fleet, as commands in the order in which they are carried out: creates, edits and adoptions,
- * then deploys, then deletes. A resource that is as the document says asks for nothing. In pieces, because a large document
- * takes a while. Nothing is decided here: `carry-out.ts` tries the commands together.
+ * Compares a document with the fleet and lists the commands that would make the fleet match it, in order: creates, edits and
+ * adoptions, then deploys, then deletes. Decides nothing: `carry-out.ts` tries the commands together.
  * Implements `docs/contract/automation.md#the-fleet-as-a-file`.
  */
 import type { ChainDefinition } from '../chain/chain.js';
@@ -9,15 +8,17 @@ import { chainKey, definitionOf } from '../chain/chain.js';
 import { credentialKey } from '../credential/credential.js';
 import { decideFleet } from '../fleet/decide.js';
 import type { Fleet } from '../fleet/fleet.js';
-import type { AnyResource, AnyState, FleetCommand, ResourceType } from '../fleet/resources.js';
-import { resources, resourceTypes } from '../fleet/resources.js';
-import type { FleetSaid } from '../fleet-set/declaration.js';
+import type { AnyState, FleetCommand, ResourceType } from '../fleet/resources.js';
+import { declarationOf, resourceTypes } from '../fleet/resources.js';
+import type { DocumentScope } from '../fleet-set/declaration.js';
 import { someOf } from '../fleet-set/declaration.js';
 import { policyFields, policyId, policyKey } from '../listener-policy/policy.js';
 import type { PolicyDefinition, PolicyKey, PolicyState } from '../listener-policy/policy.js';
+import type { Owner } from '../references/references.js';
+import { ownerOf } from '../references/references.js';
 import { pick } from '../resource/lifecycle.js';
 import { overrideField } from '../settings/evolve.js';
-import type { Json, JsonObject } from '../../kernel/json.js';
+import type { JsonObject } from '../../kernel/json.js';
 import { jsonEqual } from '../../kernel/json.js';
 import { forEach } from '../../kernel/pieces.js';
 import type { DocumentMistake, FileFlags, FleetDocument, Wanted } from './document.js';
@@ -27,32 +28,29 @@ import { resolveNames } from './resolve.js';
 
 export type StepAction = 'create' | 'update' | 'rename' | 'delete' | 'deploy' | 'adopt';
 
-/** One command that the document asks for. */
-export interface Wish {
+/** One command towards the document. */
+export interface Change {
   readonly action: StepAction;
   readonly resource: { readonly type: string; readonly name: string; readonly id: string };
   readonly command: FleetCommand;
-  /** Of the entry of the document that asks for it; undefined for a delete. */
+  /** The path of its entry in the document; undefined for a delete. */
   readonly at?: readonly PropertyKey[];
 }
 
 export interface Comparison {
-  readonly wishes: readonly Wish[];
+  readonly changes: readonly Change[];
   readonly mistakes: readonly DocumentMistake[];
-  /** Why nothing may be carried out, whatever the commands. */
+  /** Reasons to refuse the document besides those that a command meets. */
   readonly obstacles: readonly string[];
-  /** Ids of the document's resources that exist, and of those to be deleted, with the versions that were compared. */
+  /** The versions that were compared: of the document's resources that exist, and of those to be deleted. */
   readonly versions: readonly (readonly [type: string, id: string, version: number])[];
-  /** What the document leaves open, or names of the settings, for the drift of its set. */
-  readonly said: FleetSaid;
+  readonly scope: DocumentScope;
 }
 
-/** So many resources are compared at a time. */
-const perPiece = 200;
+const resourcesPerPiece = 200;
 
-const nounOf = (type: ResourceType): string => (resources[type] as unknown as AnyResource).noun;
 const command = (verb: string, type: ResourceType, fields: object): FleetCommand =>
-  ({ type: `${verb}${nounOf(type)}`, ...fields }) as unknown as FleetCommand;
+  ({ type: `${verb}${declarationOf(type).noun}`, ...fields }) as FleetCommand;
 
 /** Yields between two pieces. The fleet must not change before the end. */
 export function* compareWithFleet(
@@ -61,8 +59,12 @@ export function* compareWithFleet(
   flags: FileFlags,
 ): Generator<void, Comparison> {
   const names = yield* resolveNames(fleet, document);
-  const asked: Asked = {
-    wishes: [],
+  const comparing: Comparing = {
+    fleet,
+    document,
+    flags,
+    names,
+    changes: [],
     deploys: [],
     obstacles: [],
     mistakes: [...names.mistakes],
@@ -70,57 +72,61 @@ export function* compareWithFleet(
     open: [],
     given: [],
   };
-  yield* forEach(inOrder(document.resources), perPiece, (wanted) => {
-    compareOne(fleet, document, flags, names, wanted, asked);
-  });
-  yield* comparePolicies(fleet, document, flags, names, asked);
-  compareSettings(fleet, document, names, asked);
+  const { changes, deploys, mistakes, obstacles, versions } = comparing;
+  yield* forEach(inOrder(document.resources), resourcesPerPiece, (wanted) => compareOne(comparing, wanted));
+  yield* comparePolicies(comparing);
+  compareSettings(comparing);
   yield;
-  const gone = unnamed(fleet, document, names);
+  const gone = unnamed(comparing);
   yield;
   const deletes = flags.prune ? gone.map(([type, state]) => deletion(fleet, type, state)) : [];
-  for (const { resource } of deletes) asked.versions.push([resource.type, resource.id, versionOf(fleet, resource)]);
-  const owned = document.set === null ? 0 : sizeOfSet(fleet, document.set);
-  const most = flags.maxDeletes ?? Math.max(10, Math.floor(owned / 5));
+  if (flags.prune) for (const [type, { id, version }] of gone) versions.push([type, id, version]);
+  const most = flags.maxDeletes ?? Math.max(10, Math.floor(ownersIn(fleet, document.set).length / 5));
   if (deletes.length > most) {
-    asked.obstacles.push(
+    obstacles.push(
       `${deletes.length} resources would be deleted, more than the ${most} allowed; raise max_deletes if that is meant`,
     );
   }
   yield;
-  const { wishes, deploys, mistakes, obstacles, versions } = asked;
-  const sections = [...document.sections, ...(document.policies === undefined ? [] : [policyKey.type])];
   const kept = flags.prune ? [] : gone.map(([, { id }]) => id);
-  const said: FleetSaid = {
-    // What is too much to name is left open, and counts as named.
-    ...(asked.open.length === 0 ? {} : { open: someOf(asked.open, asked.given) ?? 'all' }),
-    sections,
-    ...(kept.length === 0 ? {} : { unnamed: someOf(kept, namedIds(document, names)) ?? [] }),
-    ...(document.settings === undefined ? {} : { settings: namedSettings(document.settings, names) }),
-  };
-  return { wishes: [...wishes, ...deploys, ...deletes], mistakes, obstacles, versions, said };
+  const scope = scopeOf(comparing, kept);
+  return { changes: [...changes, ...deploys, ...deletes], mistakes, obstacles, versions, scope };
 }
 
-const versionOf = (fleet: Fleet, { type, id }: Wish['resource']): number =>
-  fleet.get<AnyState>({ type }, id)?.version ?? 0;
+/** @param kept ids of the set's resources that the document does not name and does not delete */
+function scopeOf({ document, names, open, given }: Comparing, kept: readonly string[]): DocumentScope {
+  const { settings } = document;
+  return {
+    // Where there are too many ids to name, everything counts as left open, and as named.
+    ...(open.length === 0 ? {} : { open: someOf(open, given) ?? 'all' }),
+    sections: [...document.sections, ...(document.policies === undefined ? [] : [policyKey.type])],
+    ...(kept.length === 0 ? {} : { unnamed: someOf(kept, namedIds(document, names)) ?? [] }),
+    ...(settings === undefined ? {} : { settings: namedSettings(settings, names) }),
+  };
+}
 
 /** The fields of the settings that a document names, an override as `nodes.<id>`. */
 function namedSettings({ nodes = [], ...globals }: NonNullable<FleetDocument['settings']>, names: Resolved): string[] {
   return [...Object.keys(globals), ...nodes.map(({ node_id }) => overrideField(names.idOf(node_id)))];
 }
 
-interface Asked {
-  readonly wishes: Wish[];
-  readonly deploys: Wish[];
+/** A comparison in progress. */
+interface Comparing {
+  readonly fleet: Fleet;
+  readonly document: FleetDocument;
+  readonly flags: FileFlags;
+  readonly names: Resolved;
+  readonly changes: Change[];
+  readonly deploys: Change[];
   readonly obstacles: string[];
   readonly mistakes: DocumentMistake[];
-  readonly versions: (readonly [type: string, id: string, version: number])[];
-  /** Chains whose deployment, and credentials whose key, the document leaves as they are, and those that it gives. */
+  readonly versions: Comparison['versions'][number][];
+  /** Chains whose deployment, and credentials whose key, the document leaves alone, and those that it gives. */
   readonly open: string[];
   readonly given: string[];
 }
 
-/** What others refer to comes first, and names are given up before others take them. */
+/** Resources before those that refer to them, and renames before resources that take a former name. */
 function inOrder(wanted: readonly Wanted[]): readonly Wanted[] {
   const rank = ({ type, was, fields }: Wanted): number =>
     resourceTypes.indexOf(type) * 4 +
@@ -131,14 +137,8 @@ function inOrder(wanted: readonly Wanted[]): readonly Wanted[] {
   return byRank.flat();
 }
 
-function compareOne(
-  fleet: Fleet,
-  document: FleetDocument,
-  flags: FileFlags,
-  names: Resolved,
-  wanted: Wanted,
-  { wishes, deploys, obstacles, mistakes, versions, open, given }: Asked,
-): void {
+function compareOne(comparing: Comparing, wanted: Wanted): void {
+  const { fleet, document, names, changes, obstacles, open, given } = comparing;
   const { type, name, at } = wanted;
   const id = names.idOf(wanted.id);
   const resource = { type, name, id };
@@ -147,52 +147,76 @@ function compareOne(
   const fields = withIds(wanted.fields);
   const before = names.isNew(wanted) ? undefined : fleet.get<AnyState>({ type }, id);
   if (before === undefined) {
-    const owner = document.set === null ? {} : { managed_by: document.set };
-    wishes.push({
-      action: 'create',
-      resource,
-      command: command('Create', type, { id, name, ...fields, ...owner }),
-      at,
-    });
+    const create = command('Create', type, { id, name, ...fields, ...ownedBy(document) });
+    changes.push({ action: 'create', resource, command: create, at });
   } else {
-    versions.push([type, id, before.version]);
-    const obstacle = ownership(document.set, flags, resource, before);
-    if (obstacle !== undefined) obstacles.push(obstacle);
-    const keyType: unknown = Reflect.get(fields, 'key_type');
-    if (type === credentialKey.type && keyType !== Reflect.get(before, 'key_type')) {
+    const isKeyType = type === credentialKey.type;
+    if (isKeyType && Reflect.get(fields, 'key_type') !== Reflect.get(before, 'key_type')) {
+      compareOwner(comparing, resource, before);
       obstacles.push(
         `the credential "${name}" has another key_type; a key_type cannot be changed, so give it another name`,
       );
       return;
     }
-    if (document.set !== null && (before.managed_by ?? null) !== document.set) {
-      wishes.push({ action: 'adopt', resource, command: ownerChange(type, before, document.set), at });
-    }
-    const edit = command('Update', type, {
-      id,
-      ifMatch: undefined,
-      name,
-      ...(wanted.edited === undefined ? fields : withIds(wanted.edited)),
-    });
-    const decision = decideFleet(fleet, edit);
-    // A refusal is found again, together with everything else.
-    if (!decision.ok || decision.value.length > 0) {
-      const action = before.name === name ? 'update' : 'rename';
-      wishes.push({ action, resource, command: edit, at });
-    }
+    const values = wanted.edited === undefined ? fields : withIds(wanted.edited);
+    const edit = command('Update', type, { id, ifMatch: undefined, name, ...values });
+    compareExisting(comparing, resource, before, edit, at);
   }
   if (type === credentialKey.type) (wanted.keepsKey === true ? open : given).push(id);
   if (type === chainKey.type) (wanted.deploy ? given : open).push(id);
-  if (!wanted.deploy) return;
+  if (wanted.deploy) compareDeploy(comparing, resource, fields, at);
+}
+
+const ownedBy = ({ set }: FleetDocument): object => (set === null ? {} : { managed_by: set });
+
+/** Adopts and edits a resource that exists, as far as it differs. */
+function compareExisting(
+  comparing: Comparing,
+  resource: Change['resource'],
+  before: AnyState,
+  edit: FleetCommand,
+  at: readonly PropertyKey[],
+): void {
+  const { fleet, document, changes } = comparing;
+  compareOwner(comparing, resource, before);
+  if (document.set !== null && (before.managed_by ?? null) !== document.set) {
+    changes.push({ action: 'adopt', resource, command: ownerChange(resource.type, before, document.set), at });
+  }
+  const decision = decideFleet(fleet, edit);
+  // The dry run of all changes meets a refusal again.
+  if (decision.ok && decision.value.length === 0) return;
+  const isSameName = resource.type === policyKey.type || before.name === resource.name;
+  changes.push({ action: isSameName ? 'update' : 'rename', resource, command: edit, at });
+}
+
+function compareOwner(
+  { document, flags, versions, obstacles }: Comparing,
+  resource: Change['resource'],
+  before: AnyState,
+): void {
+  versions.push([resource.type, resource.id, before.version]);
+  const obstacle = ownership(document.set, flags, resource, before);
+  if (obstacle !== undefined) obstacles.push(obstacle);
+}
+
+function compareDeploy(
+  { fleet, deploys, mistakes }: Comparing,
+  resource: Change['resource'],
+  fields: object,
+  at: readonly PropertyKey[],
+): void {
   if (Reflect.get(fields, 'enabled') === false) {
     mistakes.push({ at: [...at, 'deploy'], message: 'expected false, or none, of a chain that is not enabled' });
     return;
   }
-  const chain = before === undefined ? undefined : fleet.get(chainKey, id);
-  const wantedDefinition = definitionOf(fields as ChainDefinition) as unknown as Json;
-  const deployed = chain?.deployed ?? null;
-  if (deployed !== null && jsonEqual(definitionOf(deployed) as unknown as Json, wantedDefinition)) return;
-  deploys.push({ action: 'deploy', resource, command: { type: 'DeployChain', id, ifMatch: undefined }, at });
+  const deployed = fleet.get(chainKey, resource.id)?.deployed ?? null;
+  if (deployed !== null && jsonEqual(definitionOf(deployed), definitionOf(fields as ChainDefinition))) return;
+  deploys.push({
+    action: 'deploy',
+    resource,
+    command: { type: 'DeployChain', id: resource.id, ifMatch: undefined },
+    at,
+  });
 }
 
 /** Gives a resource another owner; null for none. */
@@ -200,15 +224,15 @@ export function ownerChange(type: string, state: AnyState, managed_by: string | 
   if (type !== policyKey.type) {
     return command('Update', type as ResourceType, { id: state.id, ifMatch: undefined, managed_by });
   }
-  const policy = pick(state as unknown as PolicyState, policyFields);
+  const policy = pick(state as PolicyState, policyFields);
   return { type: 'SaveListenerPolicy', ifMatch: undefined, ...policy, managed_by };
 }
 
-/** Why the document may not have a resource, because of who owns it. */
+/** Why a resource's owner keeps the document from changing it. */
 function ownership(
   set: string | null,
   { adopt, adoptFrom }: FileFlags,
-  { type, name }: Wish['resource'],
+  { type, name }: Change['resource'],
   { managed_by }: AnyState,
 ): string | undefined {
   const owner = managed_by ?? null;
@@ -220,37 +244,20 @@ function ownership(
   return `the ${type} "${name}" belongs to the set "${owner}"; with that set in adopt_from, this one takes it over`;
 }
 
-function* comparePolicies(
-  fleet: Fleet,
-  document: FleetDocument,
-  flags: FileFlags,
-  names: Resolved,
-  asked: Asked,
-): Generator<void, void> {
+function* comparePolicies(comparing: Comparing): Generator<void, void> {
+  const { fleet, document, names, changes } = comparing;
   const nodes = new Map(
     document.resources.flatMap(({ type, id, name }) => (type === 'node' ? [[names.idOf(id), name] as const] : [])),
   );
-  for (const [index, { fields: given, at }] of (document.policies ?? []).entries()) {
-    if (index > 0 && index % perPiece === 0) yield;
+  yield* forEach(document.policies ?? [], resourcesPerPiece, ({ fields: given, at }) => {
     const fields: PolicyDefinition = { ...given, node_id: names.idOf(given.node_id) };
     const id = policyId(fields);
     const before = fleet.get(policyKey, id);
     const resource = { type: policyKey.type, name: nameOfPolicy(fleet, fields, nodes), id };
-    const owner = document.set === null ? {} : { managed_by: document.set };
     const save: FleetCommand = { type: 'SaveListenerPolicy', ifMatch: undefined, ...fields };
-    if (before === undefined) {
-      asked.wishes.push({ action: 'create', resource, command: { ...save, ...owner }, at });
-      continue;
-    }
-    asked.versions.push([policyKey.type, id, before.version]);
-    const obstacle = ownership(document.set, flags, resource, before);
-    if (obstacle !== undefined) asked.obstacles.push(obstacle);
-    if (document.set !== null && (before.managed_by ?? null) !== document.set) {
-      asked.wishes.push({ action: 'adopt', resource, command: ownerChange(policyKey.type, before, document.set), at });
-    }
-    const decision = decideFleet(fleet, save);
-    if (!decision.ok || decision.value.length > 0) asked.wishes.push({ action: 'update', resource, command: save, at });
-  }
+    if (before !== undefined) compareExisting(comparing, resource, before, save, at);
+    else changes.push({ action: 'create', resource, command: { ...save, ...ownedBy(document) }, at });
+  });
 }
 
 /** The listener of a policy, with the name of its node. @param names of nodes in the document, by id */
@@ -259,7 +266,7 @@ function nameOfPolicy(fleet: Fleet, key: PolicyKey, names?: ReadonlyMap<string, 
   return policyId({ ...key, node_id: names?.get(node_id) ?? fleet.nameOf('node', node_id) ?? node_id });
 }
 
-function compareSettings(fleet: Fleet, { settings }: FleetDocument, names: Resolved, { wishes }: Asked): void {
+function compareSettings({ fleet, document: { settings }, names, changes }: Comparing): void {
   if (settings === undefined) return;
   const nodes = settings.nodes?.map((override) => ({ ...override, node_id: names.idOf(override.node_id) }));
   const edit: FleetCommand = {
@@ -271,23 +278,19 @@ function compareSettings(fleet: Fleet, { settings }: FleetDocument, names: Resol
   const decision = decideFleet(fleet, edit);
   if (decision.ok && decision.value.length === 0) return;
   const resource = { type: 'connectivity', name: 'connectivity', id: 'connectivity' };
-  wishes.push({ action: 'update', resource, command: edit, at: ['settings'] });
+  changes.push({ action: 'update', resource, command: edit, at: ['settings'] });
 }
 
-/** What the set owns and the document does not have, users before what they use. Absent sections are left alone. */
-function unnamed(
-  fleet: Fleet,
-  document: FleetDocument,
-  names: Resolved,
-): readonly (readonly [ResourceType, AnyState])[] {
+/** The set's resources that the document does not name, referrers first. Absent sections are left alone. */
+function unnamed({ fleet, document, names }: Comparing): readonly (readonly [ResourceType, AnyState])[] {
   const { set, sections } = document;
   if (set === null) return [];
   const kept = new Set(namedIds(document, names));
   return resourceTypes.toReversed().flatMap((type) => {
     const present = type === policyKey.type ? document.policies !== undefined : sections.has(type);
     if (!present) return [];
-    const gone = ownedBy(fleet, type, set).filter(({ id }) => !kept.has(id));
-    // A credential that another refers to goes after that one.
+    const gone = statesIn(fleet, type, set).filter(({ id }) => !kept.has(id));
+    // A credential that refers to another goes first.
     gone.sort((a, b) => Number(isReferring(b)) - Number(isReferring(a)));
     return gone.map((state) => [type, state] as const);
   });
@@ -298,16 +301,13 @@ const namedIds = ({ resources: named, policies = [] }: FleetDocument, names: Res
   ...policies.map(({ fields }) => policyId({ ...fields, node_id: names.idOf(fields.node_id) })),
 ];
 
-function deletion(fleet: Fleet, type: ResourceType, state: AnyState): Wish {
+function deletion(fleet: Fleet, type: ResourceType, state: AnyState): Change {
   const { id, name } = state;
   if (type !== policyKey.type) {
-    return {
-      action: 'delete',
-      resource: { type, name, id },
-      command: command('Delete', type, { id, ifMatch: undefined }),
-    };
+    const remove = command('Delete', type, { id, ifMatch: undefined });
+    return { action: 'delete', resource: { type, name, id }, command: remove };
   }
-  const { node_id, transport, listen_addr, listen_port } = state as unknown as PolicyKey;
+  const { node_id, transport, listen_addr, listen_port } = state as PolicyState;
   const key = { node_id, transport, listen_addr, listen_port };
   const remove: FleetCommand = { type: 'DeleteListenerPolicy', ifMatch: undefined, ...key };
   return { action: 'delete', resource: { type, name: nameOfPolicy(fleet, key), id }, command: remove };
@@ -315,11 +315,12 @@ function deletion(fleet: Fleet, type: ResourceType, state: AnyState): Wish {
 
 const isReferring = (state: AnyState): boolean => (Reflect.get(state, 'x25519_credential_id') ?? null) !== null;
 
-function ownedBy(fleet: Fleet, type: ResourceType, set: string): AnyState[] {
-  const states = [...fleet.tables[type].values()] as unknown as AnyState[];
-  return states.filter(({ managed_by }) => managed_by === set);
+function statesIn(fleet: Fleet, type: ResourceType, set: string): AnyState[] {
+  return [...(fleet.tables[type].values() as Iterable<AnyState>)].filter(({ managed_by }) => managed_by === set);
 }
 
-function sizeOfSet(fleet: Fleet, set: string): number {
-  return resourceTypes.reduce((sum, type) => sum + ownedBy(fleet, type, set).length, 0);
+/** The resources of a set; none for null. */
+export function ownersIn(fleet: Fleet, set: string | null): readonly Owner[] {
+  if (set === null) return [];
+  return resourceTypes.flatMap((type) => statesIn(fleet, type, set).map(({ id }) => ownerOf(type, id)));
 }

@@ -1,7 +1,7 @@
 /**
- * A document of the fleet as a file, read and checked by itself: what each resource should be, in the fields of requests.
- * Others of the document are referred to by ids that stand for their names; `resolve.ts` puts the ids of the fleet in
- * their place. Implements `docs/contract/automation.md#the-fleet-as-a-file`, the document.
+ * A document of the fleet as a file, read and checked by itself. Resources have the fields of requests, and refer to each
+ * other by stand-in ids, which `resolve.ts` replaces with those of the fleet. Implements
+ * `docs/contract/automation.md#the-fleet-as-a-file`, the document.
  */
 import type { PolicyDefinition } from '../listener-policy/policy.js';
 import type { JsonObject } from '../../kernel/json.js';
@@ -9,33 +9,27 @@ import type { ResourceType } from '../fleet/resources.js';
 import type { UpdateConnectivity } from '../settings/settings.js';
 import type { ReferenceFields } from './naming.js';
 
-/** What a document says of one resource. */
+/** One resource of a document. */
 export interface Wanted {
   readonly type: ResourceType;
   readonly name: string;
-  /** The name that it had before. */
+  /** Its former name. */
   readonly was?: string | undefined;
-  /** Stands for the resource in the references of the document, and is its id if it does not exist yet. */
+  /** Stands for the resource in the document's references; becomes its id if it does not exist yet. */
   readonly id: string;
-  /** All fields of its definition but the name, defaults filled in. */
+  /** Its definition without the name, defaults filled in. */
   readonly fields: JsonObject;
-  /** The fields that an edit sets, where what is left out is kept; all of them when absent. */
+  /** The fields that an edit sets; all of them when absent. */
   readonly edited?: JsonObject;
   readonly deploy: boolean;
-  /** The document leaves its key, or its certificate, as it is. */
+  /** Whether the document leaves its key or certificate alone. */
   readonly keepsKey?: boolean;
-  /** Where it is in the document, for sentences. */
+  /** Its path in the document. */
   readonly at: readonly PropertyKey[];
 }
 
-/** A name that a document refers to. */
-export interface NamedReference {
-  readonly type: string;
-  readonly name: string;
-  /** Stands for it in fields. */
-  readonly id: string;
-  readonly at: readonly PropertyKey[];
-}
+/** A name that a document refers to; `id` stands for it in fields. */
+export type NamedReference = Pick<Wanted, 'name' | 'id' | 'at'> & { readonly type: string };
 
 export interface WantedPolicy {
   readonly fields: PolicyDefinition;
@@ -43,11 +37,11 @@ export interface WantedPolicy {
 }
 
 export interface FleetDocument {
-  /** The set whose resources these are; null for resources that no set owns. */
+  /** The set that owns the resources; null for none. */
   readonly set: string | null;
   /** In the order of the document. */
   readonly resources: readonly Wanted[];
-  /** The types whose sections the document has. */
+  /** The types that have a section. */
   readonly sections: ReadonlySet<ResourceType>;
   readonly policies: readonly WantedPolicy[] | undefined;
   readonly settings: Omit<UpdateConnectivity, 'type' | 'ifMatch'> | undefined;
@@ -55,17 +49,17 @@ export interface FleetDocument {
   readonly referenceFields: ReadonlyMap<string, ReferenceFields>;
 }
 
-/** What the caller of a plan or an apply allows. */
+/** What a caller of plan or apply allows. */
 export interface FileFlags {
   readonly prune: boolean;
   readonly adopt: boolean;
-  /** Sets from which resources are taken over. */
+  /** The sets from which resources may be adopted. */
   readonly adoptFrom: readonly string[];
-  /** How many resources may be deleted; a bound that follows from the size of the set when absent. */
+  /** The most resources to delete; depends on the size of the set when absent. */
   readonly maxDeletes?: number | undefined;
 }
 
-/** A mistake of a document that only the fleet shows. */
+/** A mistake that shows only against the fleet. */
 export interface DocumentMistake {
   readonly at: readonly PropertyKey[];
   readonly message: string;

@@ -1,7 +1,7 @@
 /**
- * Drift: how what a set owns differs from what its last apply left. What the document leaves open or does not name is none: a
- * deploy of a chain that it does not deploy, a key that it does not give. The fold keeps what applies left
- * (`fleet-set/left-by-apply.ts`); here it is compared with what is now, in pieces. Who changed it is in the audit. Implements
+ * Drift: how a set's resources differ from what its last apply left. Whatever the document leaves open or does not name
+ * never counts, such as the deploy of a chain that it does not deploy. The fold keeps what applies left
+ * (`fleet-set/left-by-apply.ts`); the audit knows who changed it. Implements
  * `docs/contract/automation.md#the-fleet-as-a-file`, drift.
  */
 import type { ChainDefinition } from '../chain/chain.js';
@@ -26,26 +26,26 @@ import type { AuditChange } from '../resource/audit-change.js';
 import { entryByEntry, fieldChanges } from '../resource/audit-change.js';
 import type { Json } from '../../kernel/json.js';
 import { jsonEqual } from '../../kernel/json.js';
+import { forEach } from '../../kernel/pieces.js';
 import { fieldsOfSettings } from '../settings/evolve.js';
 
 export interface DriftedResource {
   readonly resource: { readonly type: string; readonly id: string; readonly name: string };
-  /** From the values that the apply left to those that it has now. */
+  /** From the values that the apply left to the present ones. */
   readonly changes: readonly AuditChange[];
 }
 
-/** A set, as what it owns and the apply that its drift counts from. */
 export interface FleetSet {
   readonly set: string;
-  /** How many resources of each type it owns, without types that it owns none of. */
+  /** How many resources it owns, by type; types without any are left out. */
   readonly resources: { readonly [type: string]: number };
-  /** Null when no document was applied, or the only apply was taken back. */
+  /** The apply from which drift is measured; null before the first, or when it was reverted. */
   readonly base: DriftBase | null;
   /** How many resources have drifted. */
   readonly drift: number;
 }
 
-/** Resources that are counted, and such that are compared, before the caller gets a turn. */
+/** Resources counted, and compared, at a time. */
 const perPiece = { counted: 2_000, compared: 100 };
 
 /** All sets that own something or have a base, by name. Yields between two pieces. */
@@ -65,14 +65,10 @@ export function* setsOf(fleet: Fleet): Generator<void, readonly FleetSet[]> {
   }
   const drifted = new Map<string, number>();
   yield* driftedResources(fleet, undefined, ({ set }) => drifted.set(set, (drifted.get(set) ?? 0) + 1));
-  return [...counts]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([set, resources]) => ({
-      set,
-      resources,
-      base: baseOf(bases, set) ?? null,
-      drift: drifted.get(set) ?? 0,
-    }));
+  const sets = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
+  return sets.map(([set, resources]) => {
+    return { set, resources, base: baseOf(bases, set) ?? null, drift: drifted.get(set) ?? 0 };
+  });
 }
 
 /** Whether a set owns something or has a base. */
@@ -99,26 +95,22 @@ function* driftedResources(
   only: string | undefined,
   found: (one: DriftedResource & { readonly set: string }) => void,
 ): Generator<void> {
-  let compared = 0;
-  for (const left of fleet.left.values()) {
+  const ofSet = [...fleet.left.values()].filter(({ set }) => only === undefined || set === only);
+  yield* forEach(ofSet, perPiece.compared, (left) => {
     const base = baseOf(fleet.singletons.fleet.value, left.set);
-    if (base === undefined || (only !== undefined && left.set !== only)) continue;
-    compared += 1;
-    if (compared % perPiece.compared === 0) yield;
+    if (base === undefined) return;
     const changes = left.owner === settingsOwner ? ofSettings(fleet, left, base) : ofResource(fleet, left, base);
-    if (changes.length === 0) continue;
+    if (changes.length === 0) return;
     const { type, id } = splitOwner(left.owner);
     found({ set: left.set, resource: { type, id, name: nameOf(fleet, type, id, left) }, changes });
-  }
+  });
 }
 
 function nameOf(fleet: Fleet, type: string, id: string, { state }: Left): string {
-  if (type !== policyKey.type) return fleet.nameOf(type, id) ?? textOf(fieldIn(state, 'name'), id);
+  if (type !== policyKey.type) return fleet.nameOf(type, id) ?? String(fieldIn(state, 'name') ?? id);
   const nodeId = nodeOfPolicy(id);
   return (fleet.nameOf(nodeKey.type, nodeId) ?? nodeId) + id.slice(nodeId.length);
 }
-
-const textOf = (value: Json, otherwise: string): string => (typeof value === 'string' ? value : otherwise);
 
 function ofSettings(fleet: Fleet, { state }: Left, { settings = [] }: DriftBase): readonly AuditChange[] {
   return changedFields(state, fieldsOfSettings(fleet.singletons.connectivity.value), settings);
@@ -127,10 +119,10 @@ function ofSettings(fleet: Fleet, { state }: Left, { settings = [] }: DriftBase)
 function ofResource(fleet: Fleet, left: Left, base: DriftBase): readonly AuditChange[] {
   const { type, id } = splitOwner(left.owner);
   const { state, set } = left;
-  // What the document did not name belonged to the set without it, or not at all.
+  // Resources that the document did not name never drift.
   if (state === null || fieldIn(state, 'managed_by') !== set || !isNamed(base, type, id)) return [];
   const now = fleet.get<AnyState>({ type }, id);
-  // Another set may have taken it over.
+  // Another set may have adopted it.
   const owner = now === undefined ? (left.goneFrom === undefined ? set : left.goneFrom) : (now.managed_by ?? null);
   if (owner !== set) return [];
   return differencesOf(type as ResourceType, state, now, base.open !== undefined && isAmong(base.open, id));
@@ -141,10 +133,7 @@ function isNamed({ sections, unnamed }: DriftBase, type: string, id: string): bo
   return unnamed === undefined || !isAmong(unnamed, id);
 }
 
-/**
- * How a resource differs from what an apply left of it.
- * @param open whether its document leaves open what is deployed, or the key
- */
+/** @param open whether the document leaves open what is deployed, or the key */
 function differencesOf(
   type: ResourceType,
   left: object,
@@ -169,7 +158,7 @@ function isRenewed(left: object, now: object): boolean {
   return before !== undefined && jsonEqual(before, after);
 }
 
-/** The changes of fields as the audit shows them. */
+/** Field changes as the audit shows them. */
 function changedFields(
   left: object | null,
   now: object | undefined,
@@ -187,7 +176,7 @@ function changedFields(
 const isOfEntries = (value: Json): boolean =>
   Array.isArray(value) && value.every((entry) => typeof entry === 'object' && entry !== null);
 
-/** A deploy is drift where the apply left the chain deployed as it was defined. */
+/** A deploy counts as drift if the apply left the chain deployed as defined. */
 function deployChanges(left: object, now: object): readonly AuditChange[] {
   const deployedIn = (state: object): ChainDefinition | null => {
     const deployed = Reflect.get(state, deployedField) as ChainDefinition | null | undefined;

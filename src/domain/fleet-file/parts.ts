@@ -1,8 +1,7 @@
 /**
- * The commands of an apply: rotations first, in one of their own, since they cannot be taken back; the rest in one, unless
- * its events exceed what one command may hold. Then it is cut by size, in its order, with the steps on one resource together.
- * A step that does not hold in its command, because one behind it has to make room, waits for the next. Implements
- * `docs/contract/automation.md#the-fleet-as-a-file`, "Split".
+ * Splits an apply into commands: first the rotations, which cannot be reverted, then the rest as one command, or as several
+ * when its events exceed the bound of one. The steps of one resource stay together. A step that needs a later step first
+ * moves to the next command. Implements `docs/contract/automation.md#the-fleet-as-a-file`, "Split".
  */
 import { applyInPieces } from '../fleet/apply.js';
 import type { Fleet } from '../fleet/fleet.js';
@@ -14,20 +13,19 @@ import { forEach } from '../../kernel/pieces.js';
 import { ok } from '../../kernel/result.js';
 import type { Step } from './carry-out.js';
 import { obstaclesOf } from './carry-out.js';
-import type { Attempt, TriedTogether } from './together.js';
-import { triedTogether } from './together.js';
+import type { Attempt, DryRun } from './dry-run.js';
+import { dryRun } from './dry-run.js';
 
 export interface Parts {
-  /** One for each command. */
+  /** The steps of each command. */
   readonly parts: readonly (readonly Step[])[];
   /** Sentences about steps that no command can hold. */
   readonly obstacles: readonly string[];
 }
 
-/** So many steps are measured, or carried out, at a time. */
-const perPiece = { measured: 250, carriedOut: 25 };
+const measuredPerPiece = 250;
 
-/** How often the rest of a command is tried again, without the steps that did not hold. */
+/** How often a command is tried, each time without the steps that were refused. */
 const tries = 4;
 
 interface Sized {
@@ -35,10 +33,10 @@ interface Sized {
   readonly bytes: number;
 }
 
-/** Yields between two pieces. @param mostBytes of the events of one command @param fleet before all steps */
+/** Yields between two pieces. @param fleet before all steps @param mostBytes bounds the events of one command */
 export function* partsOf(fleet: Fleet, steps: readonly Step[], mostBytes: number): Generator<void, Parts> {
   const sized: Sized[] = [];
-  yield* forEach(steps, perPiece.measured, (step) => void sized.push({ step, bytes: bytesOf(step) }));
+  yield* forEach(steps, measuredPerPiece, (step) => void sized.push({ step, bytes: bytesOf(step) }));
   const kinds = [true, false]
     .map((final) => sized.filter(({ step }) => step.final === final))
     .filter((some) => some.length > 0);
@@ -46,7 +44,7 @@ export function* partsOf(fleet: Fleet, steps: readonly Step[], mostBytes: number
     .filter(({ bytes }) => bytes > mostBytes)
     .map(
       ({ step, bytes }) =>
-        `the ${step.wish.resource.type} "${step.wish.resource.name}" makes events of ${bytes} bytes; expected at most ${mostBytes} for one command`,
+        `the ${step.change.resource.type} "${step.change.resource.name}" makes events of ${bytes} bytes; expected at most ${mostBytes} for one command`,
     );
   if (obstacles.length > 0 || (kinds.length <= 1 && sizeOf(sized) <= mostBytes)) {
     return { parts: kinds.map((some) => some.map(({ step }) => step)), obstacles };
@@ -62,11 +60,10 @@ export function* partsOf(fleet: Fleet, steps: readonly Step[], mostBytes: number
   return { parts, obstacles };
 }
 
-type Refused = TriedTogether<Attempt & { readonly step: Step }>['refused'];
+type Refused = DryRun<Attempt & { readonly step: Step }>['refused'];
 
 /**
- * Carries out the steps on the state, as commands that are added to the parts.
- * @returns why steps wait for others when there is no room for both, or nothing comes any more
+ * Applies the steps to the state, command by command, and adds these to the parts. @returns why the last steps were refused
  */
 function* cut(
   state: Fleet,
@@ -80,7 +77,7 @@ function* cut(
   while (next < steps.length) {
     const begin = next;
     let room = mostBytes - sizeOf(waiting);
-    // With less, ever fewer steps would be carried out at a time.
+    // With less room, ever fewer steps would fit into a command.
     if (room < mostBytes / 2) break;
     for (let one = steps[next]; one !== undefined && one.bytes <= room; one = steps[next]) {
       room -= one.bytes;
@@ -88,19 +85,19 @@ function* cut(
     }
     if (next === begin) break;
     const part: readonly Sized[] = [...waiting, ...steps.slice(begin, next)];
-    const { held, refused } = yield* heldOf(
+    const { accepted, refused } = yield* applyAccepted(
       state,
       part.map(({ step }) => step),
     );
-    if (held.size > 0) parts.push([...held]);
-    waiting = part.filter(({ step }) => !held.has(step));
+    if (accepted.size > 0) parts.push([...accepted]);
+    waiting = part.filter(({ step }) => !accepted.has(step));
     torn = refused;
   }
   if (waiting.length > 0) parts.push([...waiting, ...steps.slice(next)].map(({ step }) => step));
   return torn;
 }
 
-/** In the same order, but each resource's steps behind its first one: a listener is given up by a deploy. */
+/** In the same order, but each resource's steps follow its first one: a chain may release a listener by a deploy. */
 function byResource(steps: readonly Sized[]): readonly Sized[] {
   const groups = new Map<Owner, Sized[]>();
   for (const one of steps) {
@@ -114,34 +111,34 @@ function byResource(steps: readonly Sized[]): readonly Sized[] {
 
 const sizeOf = (steps: readonly Sized[]): number => steps.reduce((sum, { bytes }) => sum + bytes, 0);
 
-const ownerIn = ({ wish: { resource } }: Step): Owner => ownerOf(resource.type, resource.id);
+const ownerIn = ({ change: { resource } }: Step): Owner => ownerOf(resource.type, resource.id);
 
-/** Bytes of an event besides its type and data, at most: who gave the command, by which token, with which key. */
+/** The most bytes of an event's metadata: actor, token, idempotency key. */
 const metadataBytes = 768;
 
 const bytesOf = ({ events }: Step): number =>
   events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)) + metadataBytes, 0);
 
-/** The steps that hold as one command behind the state, which then has them. */
-function* heldOf(
+/** Applies to the state the steps that are accepted as one command. */
+function* applyAccepted(
   state: Fleet,
   steps: readonly Step[],
-): Generator<void, { readonly held: ReadonlySet<Step>; readonly refused: Refused }> {
+): Generator<void, { readonly accepted: ReadonlySet<Step>; readonly refused: Refused }> {
   let some = steps;
   const refused: Refused[number][] = [];
   for (let round = 0; round < tries; round += 1) {
-    const attempts = some.map((step) => ({ ...step.wish, step }));
-    const tried = yield* triedTogether(state, attempts, ({ command }) => ok(command));
-    refused.push(...tried.refused);
-    const held = new Set(tried.held.map(({ attempt }) => attempt.step));
-    for (const { attempt } of tried.refused) held.delete(attempt.step);
-    if (held.size === some.length) {
-      const events = tried.held.flatMap((one) => one.events);
+    const attempts = some.map((step) => ({ ...step.change, step }));
+    const run = yield* dryRun(state, attempts, ({ command }) => ok(command));
+    refused.push(...run.refused);
+    const accepted = new Set(run.accepted.map(({ attempt }) => attempt.step));
+    for (const { attempt } of run.refused) accepted.delete(attempt.step);
+    if (accepted.size === some.length) {
+      const events = run.accepted.flatMap((one) => one.events);
       if (events.length > 0) yield* applyInPieces(state, hypothetical(state, events));
-      return { held, refused };
+      return { accepted, refused };
     }
-    const fails = new Set(some.filter((step) => !held.has(step)).map(ownerIn));
+    const fails = new Set(some.filter((step) => !accepted.has(step)).map(ownerIn));
     some = some.filter((step) => !fails.has(ownerIn(step)));
   }
-  return { held: new Set(), refused };
+  return { accepted: new Set(), refused };
 }

@@ -1,13 +1,13 @@
 /**
- * The revert of an entry about many resources, as an apply is: the inverse of each of its events, newest first, by the rules
- * of every revert (`domain/revert`), checked as a result. Ownership goes back with the resources, and the base of drift with
- * the apply that is the base. Implements `docs/contract/automation.md#the-fleet-as-a-file`, revert.
+ * Reverts an entry about many resources, such as an apply: the inverse of each event, newest first, by the rules of every
+ * revert (`domain/revert`), judged by the result. Ownership and the base of drift are restored too.
+ * Implements `docs/contract/automation.md#the-fleet-as-a-file`, revert.
  */
 import { oversizedInPieces } from '../compile/size.js';
-import { applyCommand, applyInPieces } from '../fleet/apply.js';
+import { applyInPieces } from '../fleet/apply.js';
 import type { Fleet } from '../fleet/fleet.js';
 import { draftFleet } from '../fleet/fleet.js';
-import { hypothetical } from '../fleet/hypothetical.js';
+import { draftAfter, hypothetical } from '../fleet/hypothetical.js';
 import type { FleetEvent } from '../fleet/resources.js';
 import { resourceOf } from '../fleet/resources.js';
 import { fleetSetType } from '../fleet-set/declaration.js';
@@ -22,23 +22,22 @@ import type { Undo } from '../resource/undo.js';
 import { changedMeanwhile, entryRefusal, undoCommand, versionOfSubject } from '../revert/decide.js';
 import type { History } from '../revert/history.js';
 import { undoOf } from '../revert/history.js';
-import { baseBack } from './base.js';
+import { baseRestored } from './base.js';
 import { obstaclesOf } from './carry-out.js';
-import type { Attempt } from './together.js';
-import { triedTogether } from './together.js';
+import type { Attempt } from './dry-run.js';
+import { dryRun } from './dry-run.js';
 
 export interface RevertSeveral {
   readonly type: 'RevertSeveral';
   readonly entry: RecordedCommand;
-  /** Of each of its resources. */
+  /** The history of each of its resources. */
   readonly histories: ReadonlyMap<Owner, History>;
 }
 
-/** Whether an entry is about many resources, and reverted as such. */
 export const isAboutSeveral = ({ events: [first] }: RecordedCommand): boolean =>
   resourceOf(first).type === fleetSetType;
 
-/** What an entry is about, each resource with the events about it. */
+/** The resources of an entry, each with the entry's events about it. */
 export function subjectsOf(entry: RecordedCommand): ReadonlyMap<Owner, RecordedCommand> {
   const subjects = new Map<Owner, [RecordedEvent, ...RecordedEvent[]]>();
   for (const event of entry.events) {
@@ -52,19 +51,21 @@ export function subjectsOf(entry: RecordedCommand): ReadonlyMap<Owner, RecordedC
   return new Map([...subjects].map(([owner, events]) => [owner, { stream: entry.stream, events }]));
 }
 
+/** Whether no resource has changed since its history was read. */
+export function historiesHold(fleet: Fleet, { entry, histories }: Reverting): boolean {
+  return [...subjectsOf(entry)].every(
+    ([owner, about]) => versionOfSubject(fleet, about) === histories.get(owner)?.version,
+  );
+}
+
 /** Yields between two pieces. */
 export function* decideRevertSeveral(fleet: Fleet, revert: RevertSeveral): Generator<void, Decision<FleetEvent>> {
-  for (const [owner, about] of subjectsOf(revert.entry)) {
-    if (versionOfSubject(fleet, about) !== revert.histories.get(owner)?.version) {
-      return refuse('conflict', changedMeanwhile);
-    }
-  }
-  return yield* undone(fleet, revert);
+  return historiesHold(fleet, revert) ? yield* undone(fleet, revert) : refuse('conflict', changedMeanwhile);
 }
 
 type Reverting = Pick<RevertSeveral, 'entry' | 'histories'>;
 
-/** Several entries, newest first, as the commands that would revert them. Yields between two pieces. */
+/** The commands that would revert several entries, newest first. Yields between two pieces. */
 export function* previewReverts(
   fleet: Fleet,
   reverts: readonly Reverting[],
@@ -87,15 +88,14 @@ interface UndoneEvent extends Attempt {
   readonly undo: Undo;
 }
 
-/** As a plan would call it. */
+/** The action that a plan shows for an undo. */
 const actions = { delete: 'delete', restore: 'create', change: 'update' } as const;
 
 function* undone(fleet: Fleet, { entry, histories }: Reverting): Generator<void, Decision<FleetEvent>> {
   const refusal = entryRefusal(fleet, entry);
   if (refusal !== undefined) return err(refusal);
-  const moved = baseBack(fleet, entry.events[0]);
-  const { state: draft } = draftFleet(fleet);
-  applyCommand(draft, hypothetical(draft, [moved]));
+  const moved = baseRestored(fleet, entry.events[0]);
+  const draft = draftAfter(fleet, [moved]);
   const attempts = entry.events.toReversed().flatMap((recorded): readonly UndoneEvent[] => {
     const undo = undoOf(recorded);
     if (undo === undefined) return [];
@@ -103,11 +103,11 @@ function* undone(fleet: Fleet, { entry, histories }: Reverting): Generator<void,
     const action = recorded.type === 'ChainDeployed' ? 'deploy' : actions[undo.kind];
     return [{ action, resource: { type, id, name: fleet.nameOf(type, id) ?? id }, recorded, undo }];
   });
-  const { held, refused } = yield* triedTogether(draft, attempts, ({ recorded, undo, resource: { type, id } }, on) => {
+  const { accepted, refused } = yield* dryRun(draft, attempts, ({ recorded, undo, resource: { type, id } }, on) => {
     const history = histories.get(ownerOf(type, id));
     if (history === undefined) throw new Error(`the revert of an entry needs the history of the ${type} ${id}`);
     return undoCommand(on, recorded, undo, history);
   });
   if (refused.length > 0) return refuse('conflict', obstaclesOf(refused).slice(0, 50).join('; '));
-  return ok([moved, ...held.flatMap(({ events }) => events)]);
+  return ok([moved, ...accepted.flatMap(({ events }) => events)]);
 }

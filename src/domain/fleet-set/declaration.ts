@@ -1,48 +1,46 @@
 /**
- * The sets of the fleet as a file, each with the base of its drift: the apply that it is compared with. Which resource
- * belongs to which set is with the resource (`managed_by`); what the apply left is in `left-by-apply.ts`. And the events
- * that begin the commands about many resources. Implements `docs/contract/automation.md#the-fleet-as-a-file`.
+ * The sets of the fleet as a file, each with the apply that its drift is measured from, and the events that begin commands
+ * about many resources. A resource names its set itself (`managed_by`); `left-by-apply.ts` keeps what an apply left.
+ * Implements `docs/contract/automation.md#the-fleet-as-a-file`.
  */
-import type { Actor } from '../../kernel/event.js';
+import type { Actor, RecordedEvent } from '../../kernel/event.js';
+import { eventOf, streams } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';
 import { eventAudit } from '../resource/audit-change.js';
 import type { Singleton } from '../resource/declaration.js';
 import { pick } from '../resource/lifecycle.js';
 
-/** Some of a set's resources, by id: those that are listed, or all but those. */
+/** A choice of a set's resources, by id: the listed ones, or all but the listed ones. */
 export type Some = 'all' | readonly string[] | { readonly all_but: readonly string[] };
 
-/** Whether a resource is among some. */
 export function isAmong(some: Some, id: string): boolean {
   if (some === 'all') return true;
-  return isList(some) ? some.includes(id) : !some.all_but.includes(id);
+  return 'all_but' in some ? !some.all_but.includes(id) : some.includes(id);
 }
 
-const isList = (some: Some): some is readonly string[] => Array.isArray(some);
-
-/** So many ids are named with an apply. */
+/** The most ids that an apply names. */
 const idsNamed = 2_000;
 
-/** Some of all, by whichever list is shorter. @returns undefined when both are too long to name */
+/** The ids, by the shorter of both lists. @returns undefined when both are too long */
 export function someOf(ids: readonly string[], others: readonly string[]): Some | undefined {
   if (ids.length <= others.length) return ids.length <= idsNamed ? ids : undefined;
   return others.length <= idsNamed ? { all_but: others } : undefined;
 }
 
-/** What an apply says besides what it does: what its document leaves open or does not name, which is no drift. */
-export interface FleetSaid {
-  /** The chains whose deployment, and the credentials whose key, the document leaves as they are. */
+/** What the document of an apply leaves open or does not name, which never counts as drift. */
+export interface DocumentScope {
+  /** The chains whose deployment, and the credentials whose key, the document leaves alone. */
   readonly open?: Some;
-  /** The types of which the document has a section; all of them when absent. */
+  /** The types that have a section in the document; all when absent. */
   readonly sections?: readonly string[];
-  /** What the set owns of these types and the document does not name. */
+  /** The set's resources of these types that the document does not name. */
   readonly unnamed?: Some;
   /** The fields of the settings that the document names. */
   readonly settings?: readonly string[];
 }
 
-/** An apply, as the base of drift of its set. */
-export interface DriftBase extends FleetSaid {
+/** The apply from which a set's drift is measured. */
+export interface DriftBase extends DocumentScope {
   readonly apply_id: string;
   readonly document_sha256: string;
   /** RFC 3339. */
@@ -52,48 +50,54 @@ export interface DriftBase extends FleetSaid {
   readonly revision: number;
 }
 
-/** The first event of a command that carries out a document; the other events do what it asks for. */
+/** The first event of a command that applies a document; the others are its changes. */
 export interface FleetApplied {
   readonly type: 'FleetApplied';
-  readonly data: FleetSaid & {
+  readonly data: DocumentScope & {
     readonly apply_id: string;
     /** The set; null for resources that no set owns. */
     readonly name: string | null;
     readonly document_sha256: string;
-    /** Which of the commands of the apply this is, from 1, and how many there are. */
+    /** The number of this command in the apply, from 1, and their count. */
     readonly part: number;
     readonly parts: number;
-    /** The base before the apply, to which its revert goes back, and what that one left where the fleet was otherwise. */
+    /** The base before the apply, which its revert restores, and what that base had left where the fleet differed. */
     readonly former?: DriftBase | null;
     readonly left?: Lefts;
   };
 }
 
-/** By owner, what documents describe of a resource as an apply left it; null for what was not there. */
+/** The described fields of resources as an apply left them, by owner; null for a resource that did not exist. */
 export type Lefts = { readonly [owner: string]: JsonObject | null };
 
-/** The first event of a command that takes an apply back, or brings it back, or lets go of what a set owns. */
+/** The first event of a command that reverts an apply, reverts such a revert, or releases a set. */
 export interface FleetBaseMoved {
   readonly type: 'FleetBaseMoved';
   readonly data: {
     readonly apply_id: string;
     readonly name: string | null;
-    /** Both alike when the base stays. */
+    /** Equal when the base stays. */
     readonly base: { readonly from: DriftBase | null; readonly to: DriftBase | null };
-    /** What `from` had left where the fleet was otherwise before the command. */
+    /** What `from` had left where the fleet differed before the command. */
     readonly left?: Lefts;
-    /** What `to` had left where the fleet was otherwise before what goes back; absent when the command is like a change by hand. */
+    /**
+     * What `to` had left where the fleet differed before the reverted command; absent when the command counts as a manual
+     * edit.
+     */
     readonly applied?: Lefts;
   };
 }
 
 export type FleetSetEvent = FleetApplied | FleetBaseMoved;
 
+/** The first event of a command about many resources. */
+export const setEvent = (event: RecordedEvent): FleetSetEvent => eventOf(streams.fleet, event);
+
 export type DriftBases = { readonly [set: string]: DriftBase };
 
 export const fleetSetType = 'fleet';
 
-/** The base of a set; undefined for a set that no document was applied to. */
+/** The base of a set; undefined before its first apply. */
 export function baseOf(bases: DriftBases, set: string | null): DriftBase | undefined {
   return set !== null && Object.hasOwn(bases, set) ? bases[set] : undefined;
 }
@@ -109,22 +113,19 @@ export const fleetSets: Singleton<'fleet', 'sets', DriftBases, FleetSetEvent, ne
   idField: 'apply_id',
   checkpointField: 'sets',
   initial: {},
-  // Their events begin commands that are decided as a whole (`domain/fleet-file`).
+  // `domain/fleet-file` decides the commands that these events begin.
   decide: {},
   evolve(bases, { type, data }, { at, actor, revision }) {
     const { name } = data;
     if (name === null) return bases;
     if (type === 'FleetBaseMoved') return withBase(bases, name, data.base.to);
     const { apply_id, document_sha256, part } = data;
-    // The base is the document that the apply began with, whatever its later commands are.
     if (part > 1) return bases;
-    const said: FleetSaid = pick<FleetSaid, keyof FleetSaid>(data, ['open', 'sections', 'unnamed', 'settings']);
-    return withBase(bases, name, { apply_id, document_sha256, at, actor, revision, ...said });
+    const scope = pick<DocumentScope, keyof DocumentScope>(data, ['open', 'sections', 'unnamed', 'settings']);
+    return withBase(bases, name, { apply_id, document_sha256, at, actor, revision, ...scope });
   },
-  withoutNode: (state) => state,
-  withNode: (state) => state,
   events: {
-    FleetApplied: { schemaVersion: 1, audit: () => eventAudit('apply', []), undo: null, touches: () => [] },
-    FleetBaseMoved: { schemaVersion: 1, audit: () => eventAudit('update', []), undo: null, touches: () => [] },
+    FleetApplied: { audit: () => eventAudit('apply', []), undo: null, touches: () => [] },
+    FleetBaseMoved: { audit: () => eventAudit('update', []), undo: null, touches: () => [] },
   },
 };

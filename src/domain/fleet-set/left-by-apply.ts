@@ -1,7 +1,7 @@
 /**
- * What the last apply of a set left, of all that has been changed since: the base of drift, kept by reference and only where
- * the fleet may differ from it. A resource without an entry is as its set's apply left it. What counts as a difference is in
- * `fleet-file/drift.ts`. Implements `docs/contract/automation.md#the-fleet-as-a-file`, drift.
+ * What the last apply of each set left, kept by reference and only of resources that have changed since: a resource without
+ * an entry is as the apply left it. `fleet-file/drift.ts` compares the entries with the fleet. Implements
+ * `docs/contract/automation.md#the-fleet-as-a-file`, drift.
  */
 import type { RecordedEvent } from '../../kernel/event.js';
 import type { Json } from '../../kernel/json.js';
@@ -9,18 +9,18 @@ import { jsonEqual } from '../../kernel/json.js';
 import type { Table } from '../aggregate/containers.js';
 import type { Owner } from '../references/references.js';
 import type { DriftBases, FleetSetEvent } from './declaration.js';
-import { baseOf } from './declaration.js';
+import { baseOf, setEvent } from './declaration.js';
 
 export interface Left {
   readonly set: string;
   readonly owner: Owner;
-  /** A state, or the part of it that a document describes; null for what was not there. */
+  /** A state, or its fields that a document describes; null for a resource that did not exist. */
   readonly state: object | null;
-  /** Of a resource that is gone: the set that it belonged to at last, null for none. */
+  /** The last set of a deleted resource; null for none. */
   readonly goneFrom?: string | null;
 }
 
-/** By set and owner: a resource may have been taken over from another set, to which a revert gives it back. */
+/** By set and owner: a set may have adopted a resource of another one, to which a revert returns it. */
 export type LeftTable = Table<Left>;
 
 const keyOf = (set: string, owner: Owner): string => `${owner} ${set}`;
@@ -42,10 +42,7 @@ export function differs(
 export const leftOf = (table: LeftTable, set: string): readonly Left[] =>
   [...table.values()].filter((one) => one.set === set);
 
-const asSetEvent = ({ type, data }: RecordedEvent): FleetSetEvent | undefined =>
-  type === 'FleetApplied' || type === 'FleetBaseMoved' ? ({ type, data } as unknown as FleetSetEvent) : undefined;
-
-/** Begins anew with a base, or goes back to one, which had left things itself. @param event the first one of its command */
+/** Clears the entries of a set for a new base, or restores those of the former one. @param event the first of its command */
 export function beginBase(table: LeftTable, { type, data }: FleetSetEvent): void {
   const { name: set } = data;
   if (set === null) return;
@@ -58,7 +55,7 @@ export function beginBase(table: LeftTable, { type, data }: FleetSetEvent): void
   }
 }
 
-/** Whether the events of a command are what its set's base stands for, and not changes by hand. */
+/** Whether the events of a command belong to its set's base, rather than being manual edits. */
 function isOwn({ type, data }: FleetSetEvent): boolean {
   if (type === 'FleetApplied') return true;
   return data.applied !== undefined || data.base.from?.apply_id !== data.base.to?.apply_id;
@@ -69,22 +66,22 @@ export interface Changed {
   readonly owner: Owner;
   readonly before: object | undefined;
   readonly after: object | undefined;
-  /** What the change makes of a state. */
+  /** The change as a function of any state. */
   readonly next: (state: object) => object | undefined;
-  /** Those that documents describe. */
+  /** The fields that documents describe. */
   readonly fields: readonly string[];
-  /** The sets that it concerns. */
+  /** The sets that it affects. */
   readonly sets: Iterable<string>;
-  /** The set that a resource belonged to before. */
+  /** The resource's set before the change. */
   readonly from?: string | null;
-  /** The first event of its command, which says whose work it is. */
+  /** The first event of its command, which tells an apply from a manual edit. */
   readonly first: RecordedEvent;
 }
 
-/** Keeps what the bases of sets have left before a change. */
+/** Keeps what the affected sets' applies left, before a change overwrites it. */
 export function keepLeft(table: LeftTable, bases: DriftBases, change: Changed): void {
   const { owner, before, after, fields, first } = change;
-  const event = asSetEvent(first);
+  const event = first.type === 'FleetApplied' || first.type === 'FleetBaseMoved' ? setEvent(first) : undefined;
   for (const set of new Set(change.sets)) {
     if (baseOf(bases, set) === undefined) continue;
     const key = keyOf(set, owner);

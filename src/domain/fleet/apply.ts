@@ -1,12 +1,11 @@
 /**
- * Folds whole commands into the fleet: states, indexes, and which nodes a command touched. The code is the same for
- * every resource; what differs is in the declarations. Decisions are in `decide.ts`. Implements
- * `docs/contract/domain.md#commands-and-events` and `docs/contract/domain.md#generation`.
+ * Folds whole commands into the fleet: states, indexes and touched nodes, by the declarations of the resources. Decisions
+ * are in `decide.ts`. Implements `docs/contract/domain.md#commands-and-events` and `docs/contract/domain.md#generation`.
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
 import { jsonEqual } from '../../kernel/json.js';
-import { withoutPause } from '../../kernel/pieces.js';
+import { runSync } from '../../kernel/pieces.js';
 import type { Cell, Index, Table } from '../aggregate/containers.js';
 import { rememberRevert } from '../aggregate/reverts.js';
 import { rememberKey } from '../aggregate/idempotency.js';
@@ -40,22 +39,22 @@ import type { AnyResource, AnySingleton, AnyState, ResourceType } from './resour
 
 /**
  * Applies one command, which `log/upcast.ts` has read.
- * @returns ids of the touched nodes; deleted nodes are among them, so that their sessions can be ended
+ * @returns ids of the touched nodes, with deleted ones, whose sessions must end
  */
 export function applyCommand(fleet: Fleet, command: RecordedCommand): ReadonlySet<string> {
-  return withoutPause(applyInPieces(fleet, command));
+  return runSync(applyInPieces(fleet, command));
 }
 
-/** So many events are applied, or nodes marked, at a time. */
+/** Events applied, and nodes marked, at a time. */
 const perPiece = { events: 25, nodes: 2_500 };
 
-/** As `applyCommand`. Yields between two pieces: a command may have hundreds of events, and touch all nodes. */
+/** Like `applyCommand`. Yields between two pieces: a command may have hundreds of events, and touch all nodes. */
 export function* applyInPieces(fleet: Fleet, command: RecordedCommand): Generator<void, ReadonlySet<string>> {
   const { revision, position } = lastEvent(command);
   const touched = new Set<string>();
   if (!namesHeads(command)) {
     const [first] = command.events;
-    // Plain loops: a start passes here with every command of the log, and nearly all have one event.
+    // Plain loops, because a start folds every command of the log here, and nearly all have one event.
     let done = 0;
     for (const event of command.events) {
       for (const nodeId of applyEvent(fleet, event, first)) touched.add(nodeId);
@@ -76,16 +75,13 @@ export function* applyInPieces(fleet: Fleet, command: RecordedCommand): Generato
   return touched;
 }
 
-/**
- * @param first the first event of its command, which says whose work it is
- * @returns ids of the nodes that the event touches, and of the node that it deletes
- */
+/** @param first the first event of its command @returns ids of the nodes that the event touches or deletes */
 function applyEvent(fleet: Fleet, recorded: RecordedEvent, first: RecordedEvent): Iterable<string> {
   const event = fleetEvent(recorded);
   const { occurred_at: at, command, actor } = recorded.metadata;
   const eventId = command.count === 1 ? undefined : recorded.id;
   const context: EventContext = { at, commandId: command.id, eventId, revision: recorded.revision, actor };
-  // `touches` is judged on the fleet before the event.
+  // `touches` sees the fleet before the event.
   const touches = changesOwnerAlone(event) ? [] : [...eventDeclaration(event).touches(fleet, event, context)];
   const declaring = declaringResource(event);
   if (declaring.kind === 'singleton') {
@@ -105,7 +101,7 @@ function applyEvent(fleet: Fleet, recorded: RecordedEvent, first: RecordedEvent)
   return [...touches, id];
 }
 
-/** Which set owns a resource is in no snapshot. */
+/** Whether an event only changes the set that owns a resource, which no snapshot contains. */
 function changesOwnerAlone({ data }: AnyEvent): boolean {
   const changes: unknown = Reflect.get(data, 'changes');
   if (typeof changes !== 'object' || changes === null) return false;
@@ -113,7 +109,7 @@ function changesOwnerAlone({ data }: AnyEvent): boolean {
 }
 
 function tableOf(fleet: Fleet, type: ResourceType): Table<AnyState> {
-  return fleet.tables[type] as unknown as Table<AnyState>;
+  return fleet.tables[type] as Table<AnyState>;
 }
 
 function forgetNode(fleet: Fleet, nodeId: string, first: RecordedEvent): void {
@@ -122,16 +118,18 @@ function forgetNode(fleet: Fleet, nodeId: string, first: RecordedEvent): void {
     if (resourceOfType(type)?.ownedByNode !== undefined)
       replaceResource(fleet, type as ResourceType, id, () => undefined, first);
   }
-  setSingletons(fleet, first, ({ withoutNode }, value) => withoutNode(value, nodeId));
+  setSingletons(fleet, first, ({ withoutNode }, value) =>
+    withoutNode === undefined ? value : withoutNode(value, nodeId),
+  );
 }
 
-/** The resources that the delete of the node took along. */
+/** Restores what was deleted with the node. */
 function restoreWithNode(fleet: Fleet, node: object, context: EventContext, first: RecordedEvent): void {
   for (const type of resourceTypes) {
     const owned = declarationOf(type).ownedByNode?.restoredWith(node, context) ?? [];
     for (const state of owned) replaceResource(fleet, type, state.id, () => state, first);
   }
-  setSingletons(fleet, first, ({ withNode }, value) => withNode(value, node));
+  setSingletons(fleet, first, ({ withNode }, value) => (withNode === undefined ? value : withNode(value, node)));
 }
 
 function setSingletons(
@@ -148,12 +146,12 @@ function setSingletons(
   if (fleet.singletons.connectivity.value !== settings) keepLeftOfSettings(fleet, settings, first);
 }
 
-/** What an event makes of a state; undefined for none. */
+/** The effect of an event on a state; undefined for no resource. */
 type Evolve = (state: AnyState | undefined) => AnyState | undefined;
 
 /**
- * Stores what an event leaves of a resource. The ids of what belongs to a node come back, so their versions begin above all
- * that were deleted: else an entity tag of the former content would fit the new one.
+ * Stores a resource after an event. Resources of a node get the same id again when they are created again, so their versions
+ * start above those of all deleted ones: otherwise an old entity tag would match the new content.
  */
 function replaceResource(fleet: Fleet, type: ResourceType, id: string, next: Evolve, first: RecordedEvent): void {
   const before = tableOf(fleet, type).get(id);
@@ -168,7 +166,7 @@ function replaceResource(fleet: Fleet, type: ResourceType, id: string, next: Evo
   putResource(fleet, type, id, after && { ...after, version: Math.max(after.version, deletedVersion.value + 1) });
 }
 
-/** The fields of a resource that a document describes, and what the document's apply sets besides. */
+/** The fields of a resource that a document describes, and those that its apply sets besides. */
 export const describedFields = (type: ResourceType): readonly string[] => described.get(type) ?? [];
 
 const described: ReadonlyMap<ResourceType, readonly string[]> = new Map(
@@ -178,7 +176,7 @@ const described: ReadonlyMap<ResourceType, readonly string[]> = new Map(
   }),
 );
 
-/** The owner of the settings, where what an apply left of them is kept. */
+/** The key of the settings among what applies left. */
 export const settingsOwner = ownerOf(singletons.connectivity.type, singletons.connectivity.id);
 
 function keepLeftOf(
@@ -226,7 +224,7 @@ export function putResource(fleet: Fleet, type: ResourceType, id: string, after:
   if (changed(before, after, declaration.indexed?.shapesClaims ?? [])) moveClaimsOfReferrers(fleet, type, id);
 }
 
-/** Whether a field differs between two states of one resource. An update keeps unchanged values as the same objects. */
+/** Whether a field differs. An update keeps unchanged values as the same objects. */
 function changed(
   before: AnyState | undefined,
   after: AnyState | undefined,
@@ -261,7 +259,7 @@ function moveIndexes(
   if (indexed === null) return;
   if (before !== undefined && after !== undefined && !changed(before, after, indexed.dependsOn)) return;
   const owner = ownerOf(type, id);
-  // A start puts every resource for the first time, twice: then there is nothing to compare.
+  // A new resource has nothing to compare, and a start stores every resource anew.
   if (before === undefined && after !== undefined && fleet.claimsOf.get(owner) === undefined) {
     for (const key of indexed.references(after)) fleet.references.add(key, owner);
     for (const key of indexed.nodes(after)) fleet.contributors.add(key, owner);
@@ -288,7 +286,7 @@ function moveClaims(fleet: Fleet, owner: Owner, claims: readonly Claim[]): void 
   const [previous, next] = [byKey(fleet.claimsOf.get(owner) ?? []), byKey(claims)];
   const removed = [...previous].filter(([key]) => !next.has(key));
   for (const [, claim] of removed) fleet.claims.remove(claim);
-  // A remaining claim may share index entries with a removed one, so remaining claims are added again.
+  // Remaining claims are added again, because one may share index entries with a removed claim.
   for (const [key, claim] of next) if (removed.length > 0 || !previous.has(key)) fleet.claims.add(claim);
   if (claims.length === 0) fleet.claimsOf.delete(owner);
   else fleet.claimsOf.set(owner, claims);

@@ -1,7 +1,4 @@
-/**
- * How many there are of each resource that the dashboard counts, in pieces, because a large fleet takes a while.
- * Implements `docs/contract/rest.md#dashboard`.
- */
+/** Counts the resources for the dashboard, in pieces. Implements `docs/contract/rest.md#dashboard`. */
 import { chainStatus } from '../chain/status.js';
 import type { Fleet } from './fleet.js';
 import { limits } from '../../kernel/limits.js';
@@ -22,28 +19,22 @@ export interface ResourceCounts {
   readonly credentials: CredentialCounts;
 }
 
-/** Resources looked at before the caller gets a turn. */
-const piece = 1000;
+const perPiece = 1000;
 
 /**
- * Counts; yields between two pieces. A resource that changes meanwhile may be counted as it was or as it is.
- * @param now milliseconds since the epoch
+ * Yields between two pieces. A resource that changes meanwhile counts in either state. @param now milliseconds since the
+ * epoch
  */
 export function* countResources(fleet: Fleet, now: number): Generator<void, ResourceCounts> {
   const { tables } = fleet;
   const byStatus = { draft: 0, deployed: 0, modified: 0, disabled: 0 };
-  yield* forEach(tables.l4_chain.values(), piece, (chain) => {
+  yield* forEach(tables.l4_chain.values(), perPiece, (chain) => {
     byStatus[chainStatus(chain)] += 1;
   });
   const { draft, deployed, modified, disabled } = byStatus;
   const enabled = draft + deployed + modified;
   const credentials = { total: 0, expiring_30d: 0, expired: 0 };
-  yield* forEach(tables.credential.values(), piece, (credential) => {
-    const counted = countCredentials([credential], now);
-    credentials.total += counted.total;
-    credentials.expiring_30d += counted.expiring_30d;
-    credentials.expired += counted.expired;
-  });
+  yield* forEach(tables.credential.values(), perPiece, (credential) => countCredential(credentials, credential, now));
   return {
     l4_chains: { total: enabled + disabled, enabled, deployed, modified },
     l4_upstreams: yield* countEnabled(tables.l4_upstream.values()),
@@ -55,7 +46,7 @@ export function* countResources(fleet: Fleet, now: number): Generator<void, Reso
 
 function* countEnabled(states: Iterable<{ readonly enabled: boolean }>): Generator<void, EnabledCounts> {
   let [total, enabled] = [0, 0];
-  yield* forEach(states, piece, (state) => {
+  yield* forEach(states, perPiece, (state) => {
     total += 1;
     if (state.enabled) enabled += 1;
   });
@@ -72,13 +63,19 @@ export interface CredentialCounts {
 
 /** @param now milliseconds since the epoch */
 export function countCredentials(credentials: Iterable<CredentialState>, now: number): CredentialCounts {
-  let [total, expiring_30d, expired] = [0, 0, 0];
-  for (const { certificate } of credentials) {
-    total += 1;
-    if (certificate === null) continue;
-    const left = Date.parse(certificate.not_after) - now;
-    if (left <= 0) expired += 1;
-    else if (left <= limits.rest.expiringSoonMs) expiring_30d += 1;
-  }
-  return { total, expiring_30d, expired };
+  const counts = { total: 0, expiring_30d: 0, expired: 0 };
+  for (const credential of credentials) countCredential(counts, credential, now);
+  return counts;
+}
+
+function countCredential(
+  counts: { -readonly [F in keyof CredentialCounts]: number },
+  { certificate }: CredentialState,
+  now: number,
+): void {
+  counts.total += 1;
+  if (certificate === null) return;
+  const left = Date.parse(certificate.not_after) - now;
+  if (left <= 0) counts.expired += 1;
+  else if (left <= limits.rest.expiringSoonMs) counts.expiring_30d += 1;
 }

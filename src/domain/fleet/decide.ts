@@ -1,6 +1,5 @@
 /**
- * One `decide` for the whole fleet: passes a command to the declaration that decides it, and keeps the bound that all
- * definitions have.
+ * Passes a command to the declaration that decides it, and enforces the size bound of definitions.
  * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet` and `#commands-and-events`.
  */
 import { timestamp } from '../../kernel/clock.js';
@@ -16,11 +15,11 @@ type Decide = (fleet: FleetView, command: FleetCommand) => Decision<FleetEvent>;
 
 const decisions: ReadonlyMap<string, Decide> = new Map(
   [...Object.values(resources), ...Object.values(singletons)].flatMap(
-    ({ decide }) => Object.entries(decide) as unknown as [string, Decide][],
+    ({ decide }) => Object.entries(decide) as [string, Decide][],
   ),
 );
 
-/** The events of a command, or why it is refused. No events: accepted, and nothing changes. */
+/** The events of a command, none if nothing changes, or a refusal. */
 export function decideFleet(fleet: FleetView, command: FleetCommand): Decision<FleetEvent> {
   const decide = decisions.get(command.type);
   if (decide === undefined) throw new Error(`no resource of the fleet decides the command ${command.type}`);
@@ -29,7 +28,7 @@ export function decideFleet(fleet: FleetView, command: FleetCommand): Decision<F
   return oversized === undefined ? decision : err(oversized);
 }
 
-/** The context of an event that is only weighed: no definition depends on it. */
+/** A context for measuring an event; no definition depends on it. */
 const undecided = {
   at: timestamp(0),
   commandId: '',
@@ -38,10 +37,9 @@ const undecided = {
 } as const;
 
 /**
- * The refusal of decided events that make a definition too large. An edit holds the old and the new one, a delete of a
- * chain the current and the deployed one; with both within the bound, every event fits into a command, so what can be
- * created can also be edited, deployed, deleted and taken back. Only creates and edits are refused: older logs may hold
- * larger definitions, which can still be deployed and deleted.
+ * The refusal of a create or an edit that makes a definition too large. No event holds more than two definitions, so with
+ * this bound every event fits into a command, and what can be created can be edited, deployed, deleted and reverted. Older
+ * logs may hold larger definitions, which can still be deployed and deleted.
  */
 function oversizedDefinition(fleet: FleetView, events: readonly FleetEvent[]): Refusal | undefined {
   for (const event of events) {

@@ -1,6 +1,6 @@
 /**
- * The fleet: all intent of one installation, as one consistency boundary. Its tables, singletons and indexes, and the
- * answers from them to what resources may ask (`resource/fleet-view.ts`). Decides nothing. Implements
+ * The fleet: all intent of one installation, as one consistency boundary. Holds tables, singletons and indexes, and answers
+ * the questions of `resource/fleet-view.ts`. Decides nothing. Implements
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet` and `#generation`.
  */
 import type { Cell, Draft, Table, Index } from '../aggregate/containers.js';
@@ -30,7 +30,7 @@ interface Resolved {
   readonly state: AnyState;
 }
 
-/** The questions about an edit of a resource to which others refer. @param of the view that the answers are part of */
+/** Answers about the edit of a resource to which others refer. @param of the view that includes these answers */
 function editQuestions(
   of: () => FleetView,
   references: Index,
@@ -50,7 +50,7 @@ function editQuestions(
     return bySentence;
   }
 
-  /** The claims that the listeners of the referrers would collide with, if they follow the edit. */
+  /** The first collision of the referrers' listeners once they follow the edit. */
   function collisionAfter(type: string, edited: AnyState): Refusal | undefined {
     const view = of();
     const before = view.get<AnyState>({ type }, edited.id);
@@ -69,7 +69,7 @@ function editQuestions(
     return undefined;
   }
 
-  /** The resources with rules that refer to one, directly or through a resource without rules. */
+  /** The referrers with rules, direct ones or those of a referrer without rules. */
   function* usersOf(type: string, id: string): Generator<Resolved & { readonly of: { type: string; id: string } }> {
     for (const owner of references.get(ownerOf(type, id))) {
       const user = resolve(owner);
@@ -79,7 +79,7 @@ function editQuestions(
     }
   }
 
-  /** Finds resources as they are, but one as it would be. */
+  /** Finds resources as they are, and one as edited. */
   function withEdited(type: string, edited: ResourceMeta): FleetView['get'] {
     return <S>(key: { readonly type: string }, id: string) =>
       key.type === type && id === edited.id ? (edited as S) : of().get<S>(key, id);
@@ -122,7 +122,7 @@ function viewOf(state: FleetState): FleetView {
   const claims = claimIndexOn(state.claimEntries);
 
   const tableOf = (type: string): Table<AnyState> | undefined =>
-    Object.hasOwn(tables, type) ? (tables[type as ResourceType] as unknown as Table<AnyState>) : undefined;
+    Object.hasOwn(tables, type) ? (tables[type as ResourceType] as Table<AnyState>) : undefined;
 
   /** The state and the declaration of an owner. */
   function resolve(owner: Owner): Resolved | undefined {
@@ -173,7 +173,7 @@ export interface FleetState {
   readonly revision: Cell<number>;
   /** The log position of that revision. */
   readonly position: Cell<number>;
-  /** The head of the log chain at that revision. The fold of the log's commands checks it and moves it on. */
+  /** The head of the log chain at that revision. The reader of the log checks and advances it. */
   readonly logChain: Cell<ChainHead>;
 
   readonly tables: { readonly [T in ResourceType]: Table<StateOf<T>> };
@@ -182,9 +182,9 @@ export interface FleetState {
   readonly touched: Table<number>;
   readonly idempotency: IdempotencyTable;
   readonly reverts: RevertTable;
-  /** What the applies of sets left, where the fleet may be otherwise now. */
+  /** What the applies of sets left, where the fleet may differ now. */
   readonly left: LeftTable;
-  /** The highest version of what belonged to a node and was deleted. */
+  /** The highest version of a deleted resource that belonged to a node. */
   readonly deletedVersion: Cell<number>;
 
   // Indexes. A checkpoint does not hold them; they are derived again.
@@ -195,7 +195,7 @@ export interface FleetState {
   /** Node id → owners that may have rules in its snapshot. */
   readonly contributors: Index;
   readonly claimEntries: ClaimEntries;
-  /** Owner → what `claimEntries` hold of it. */
+  /** Owner → its claims in `claimEntries`. */
   readonly claimsOf: Table<readonly Claim[]>;
 }
 
@@ -215,12 +215,10 @@ export function emptyFleet(): Fleet {
     revision: createCell(-1),
     position: createCell(0),
     logChain: createCell(emptyChain),
-    tables: Object.fromEntries(
-      resourceTypes.map((type) => [type, createTable<AnyState>()]),
-    ) as unknown as FleetState['tables'],
+    tables: Object.fromEntries(resourceTypes.map((type) => [type, createTable<AnyState>()])) as FleetState['tables'],
     singletons: Object.fromEntries(
       singletonTypes.map((type) => [type, createCell<unknown>(singletons[type].initial)]),
-    ) as unknown as FleetState['singletons'],
+    ) as FleetState['singletons'],
     touched: createTable(),
     idempotency: createIdempotencyTable(),
     reverts: createTable(),
@@ -234,7 +232,7 @@ export function emptyFleet(): Fleet {
   });
 }
 
-/** A fleet to try commands on: the fleet that it is made of is unchanged until they are merged. */
+/** A draft to try commands on, which leaves the fleet unchanged until it is merged. */
 export function draftFleet(fleet: Fleet): Draft<Fleet> {
   const draft = draftOf(fleet.state);
   return { ...draft, state: fleetOn(draft.state) };

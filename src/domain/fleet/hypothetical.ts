@@ -1,10 +1,12 @@
-/** Events as a command that is tried on a draft of the fleet: nobody gave it, and it is never written. */
+/** Events as a command that is only tried on a draft of the fleet and never written. */
 import { timestamp } from '../../kernel/clock.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { streams } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';
 import type { AnyEvent } from '../resource/lifecycle.js';
+import { applyCommand } from './apply.js';
 import type { Fleet } from './fleet.js';
+import { draftFleet } from './fleet.js';
 
 /** @param events at least one, in their current shape @param revertOf the entry that they revert */
 export function hypothetical(fleet: Fleet, events: readonly AnyEvent[], revertOf?: string): RecordedCommand {
@@ -26,4 +28,11 @@ export function hypothetical(fleet: Fleet, events: readonly AnyEvent[], revertOf
   }));
   if (first === undefined) throw new RangeError('a command has at least one event');
   return { stream: streams.fleet, events: [first, ...rest] };
+}
+
+/** A draft of the fleet after some events. */
+export function draftAfter(fleet: Fleet, events: readonly AnyEvent[]): Fleet {
+  const { state } = draftFleet(fleet);
+  applyCommand(state, hypothetical(state, events));
+  return state;
 }

@@ -1,7 +1,6 @@
 /**
  * The list of the fleet's resources, lookups in it, and the types of all events and commands of `svc-fleet`. A new resource
- * is a line here. Behaviour that all resources share follows from their declarations; code that needs a line of its own
- * for each resource does not compile without it. Implements `docs/architecture.md#adding-a-resource`.
+ * is a line here. Implements `docs/architecture.md#adding-a-resource`.
  */
 import { l4Chain } from '../chain/declaration.js';
 import { credential } from '../credential/declaration.js';
@@ -20,10 +19,7 @@ import { webhook } from '../webhook/declaration.js';
 import type { RecordedEvent } from '../../kernel/event.js';
 import { eventOf, streams } from '../../kernel/event.js';
 
-/**
- * By type. Checkpoints have their lines in this order: a resource from which others take their claims comes before
- * them.
- */
+/** By type, in the order of checkpoints. A resource that shapes the claims of others comes before them. */
 export const resources = {
   node,
   l4_upstream: l4Upstream,
@@ -53,7 +49,7 @@ type KeyedByType<R> = { readonly [T in keyof R]: { readonly type: T } };
 resources satisfies KeyedByType<typeof resources>;
 singletons satisfies KeyedByType<typeof singletons>;
 
-/** The resources whose read model is the folded state: not nodes, which agents add facts to, nor what belongs to a node. */
+/** The resources whose read model is the folded state. Nodes also have facts of agents, and policies belong to nodes. */
 export type PlainType = Exclude<ResourceType, 'node' | 'listener_policy'>;
 
 export const resourceTypes = Object.keys(resources) as readonly ResourceType[];
@@ -63,13 +59,13 @@ export const plainTypes = resourceTypes.filter(
   (type): type is PlainType => type !== 'node' && resourceOfType(type)?.ownedByNode === undefined,
 );
 
-/** A declaration, without the types of its own state and events. */
+/** A declaration without the types of its state and events. */
 export function declarationOf(type: ResourceType): AnyResource {
   return resources[type] as unknown as AnyResource;
 }
 
 export function singletonOf(type: SingletonType): AnySingleton {
-  return singletons[type] as unknown as AnySingleton;
+  return singletons[type] as AnySingleton;
 }
 
 export function resourceOfType(type: string): AnyResource | undefined {
@@ -78,7 +74,7 @@ export function resourceOfType(type: string): AnyResource | undefined {
 
 type EventTable = { readonly [type: string]: FleetEventDeclaration<AnyEvent> };
 
-/** A declaration, found by one of its events. */
+/** The declaration of an event. */
 type DeclaringResource =
   | {
       readonly kind: 'resource';

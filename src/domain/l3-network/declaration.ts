@@ -1,7 +1,7 @@
 /**
  * The declaration of L3 networks: the rules of their definitions, the assignments of new and edited ones (from
- * `assign.ts`), and the listeners that an enabled network intends, one route for each tunnel. Saved is live, so every
- * route is deployed. Implements `docs/contract/domain.md#l3-network` and `#l4-chain`, listener intent.
+ * `assign.ts`), and the listeners of an enabled network, one route per tunnel. A saved network is live, so every route is
+ * deployed. Implements `docs/contract/domain.md#l3-network` and `#l4-chain`, listener intent.
  */
 import { limits } from '../../kernel/limits.js';
 import { credentialKey, credentialAt } from '../credential/credential.js';
@@ -20,20 +20,18 @@ import { networkBound, networkRulesOn, nodesWithOtherRules, peerEndpoint } from 
 import { namesOfCredential } from '../credential/material.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
 import type { SaveRules } from '../resource/lifecycle-decisions.js';
+import { firstProblem } from '../resource/rules.js';
 import type { Refusal } from '../resource/refusal.js';
 import { identifiedTunnels, namedMembers, nextNetworkId, overlapBetween } from './assign.js';
 import { definitionProblems } from './definition.js';
 import type { IntendedListener } from '../listeners/intent.js';
 
-type Assignable<T extends NetworkRequest['type']> = Omit<
-  Extract<NetworkRequest, { readonly type: T }>,
-  'type' | 'ifMatch'
->;
+type Request<T extends NetworkRequest['type']> = Extract<NetworkRequest, { readonly type: T }>;
 
 /** The definition of a new network with everything assigned; undefined when every number has been used. */
 function assigned(
   fleet: FleetView,
-  { id, members, tunnels, ...settings }: Assignable<'CreateL3Network'>,
+  { type: _, id, members, tunnels, ...settings }: Request<'CreateL3Network'>,
 ): NetworkDefinition | undefined {
   const network_id = nextNetworkId(fleet);
   if (network_id === undefined) return undefined;
@@ -45,11 +43,11 @@ function assigned(
   };
 }
 
-/** The lists of an edit, with their new entries' names and ids. */
+/** The lists of an edit with everything assigned. */
 function reassigned(
   fleet: FleetView,
   network: NetworkState,
-  { members, tunnels, credential_id, server_name }: Assignable<'UpdateL3Network'>,
+  { members, tunnels, credential_id, server_name }: Request<'UpdateL3Network'>,
 ): Partial<Pick<NetworkDefinition, 'members' | 'tunnels'>> {
   const edited = {
     id: network.id,
@@ -63,9 +61,9 @@ function reassigned(
 }
 
 const networkRules: SaveRules<NetworkState> = {
-  invalid: (fleet, next) => definitionRefusal(next) ?? referenceRefusal(fleet, next),
+  invalid: (fleet, next) => firstProblem(definitionProblems(next)) ?? referenceRefusal(fleet, next),
   conflict: (fleet, next, before) =>
-    // Unchanged members did not overlap before.
+    // Unchanged members cannot overlap.
     (next.members === before?.members ? undefined : overlapRefusal(fleet, next)) ??
     (next.enabled ? liveRefusal(fleet, next) : undefined),
 };
@@ -80,14 +78,6 @@ function invalid(message: string): Refusal {
 
 function conflict(message: string | undefined): Refusal | undefined {
   return message === undefined ? undefined : { code: 'conflict', message };
-}
-
-function definitionRefusal(network: NetworkState): Refusal | undefined {
-  for (const { path, message } of definitionProblems(network)) {
-    const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
-    return invalid(`${place.slice(1)}: ${message}`);
-  }
-  return undefined;
 }
 
 /** The nodes must exist, and the credential must be of type reality and have the server name. */
@@ -111,7 +101,10 @@ function referenceRefusal(fleet: FleetView, network: NetworkState): Refusal | un
   return undefined;
 }
 
-/** Conflicts that keep a network from being live: listeners, context ids and interfaces of others, and listeners that nobody can dial. */
+/**
+ * Conflicts that keep a network from being live: taken listeners, context ids and interfaces, and listeners that nobody can
+ * dial.
+ */
 function liveRefusal(fleet: FleetView, network: NetworkState): Refusal | undefined {
   return (
     conflict(listenerTaken(fleet, network)) ??
@@ -144,7 +137,7 @@ function undialable(fleet: FleetView, network: NetworkState): string | undefined
   return undefined;
 }
 
-/** The first name of an interface that another enabled network has on the same node, as a sentence. */
+/** The first interface name that another enabled network uses on the same node, as a sentence. */
 function interfaceTaken(fleet: FleetView, network: NetworkState): string | undefined {
   for (const [index, { node_id, interface_name }] of network.members.entries()) {
     for (const owner of fleet.referrersOf('node', node_id)) {
@@ -161,7 +154,7 @@ function interfaceTaken(fleet: FleetView, network: NetworkState): string | undef
   return undefined;
 }
 
-/** The listeners that a network intends on a node; none while it is disabled. */
+/** The listeners that an enabled network intends on a node. */
 function intendedByNetwork(_fleet: FleetView, network: NetworkState, nodeId: string): readonly IntendedListener[] {
   if (!network.enabled) return [];
   const nextHop = memberOn(network, nodeId)?.interface_name ?? '';
@@ -209,7 +202,7 @@ const compiled: Compiled<NetworkState> = {
     const dialling = tunnelsOn(network, nodeId).filter(({ listener_node_id }) => listener_node_id === nodeId);
     return [...new Set(dialling.map(({ connector_node_id }) => connector_node_id))];
   },
-  // A tunnel carries packets both ways; its link goes from the side that dials, as between the hops of a chain.
+  // A tunnel carries packets both ways; its link starts at the side that dials, as in a chain.
   linksFrom(fleet, network, nodeId) {
     if (!network.enabled) return [];
     const dialled = tunnelsOn(network, nodeId).filter(({ connector_node_id }) => connector_node_id === nodeId);
@@ -217,7 +210,7 @@ const compiled: Compiled<NetworkState> = {
   },
 };
 
-/** The name by which connectors know the listeners must stay one of the credential's. */
+/** The server name by which connectors know the listeners must stay in the credential. */
 function objectionTo({ server_name }: NetworkState, type: string, edited: { readonly id: string }): string | undefined {
   if (type !== credentialKey.type || (edited as CredentialState).server_names.includes(server_name)) return undefined;
   return `server_names: expected "${server_name}" among them while {} has it as server_name`;
@@ -235,9 +228,7 @@ const network = defineResource<NetworkDefinition>()('l3_network', {
   touches: nodesWithOtherRules,
 });
 
-type Request<T extends NetworkRequest['type']> = Extract<NetworkRequest, { readonly type: T }>;
-
-/** A network that comes back has its number and its context ids in the command: no other network ever had that number. */
+/** A restore needs no assignment: its command has the number, which no other network ever had, and the context ids. */
 export const l3Network = {
   ...network,
   decide: {

@@ -1,12 +1,13 @@
 /**
- * The rules that an L3 network must keep by itself: distinct members, tunnels between members, context ids, listeners,
- * names of interfaces, addresses. REST checks bodies with them, `declaration.ts` whole definitions. `assign.ts` compares
- * the addresses and routes of members with one another: a 409. Implements `docs/contract/domain.md#l3-network`.
+ * The rules of an L3 network by itself: distinct members, tunnels between members, context ids, listeners, interface names,
+ * addresses. REST checks bodies, `declaration.ts` whole definitions. `assign.ts` finds overlaps of members, which are a 409.
+ * Implements `docs/contract/domain.md#l3-network`.
  */
 import { hostOf, overlap, parseCidr } from '../../kernel/cidr.js';
 import type { Cidr } from '../../kernel/cidr.js';
 import { limits } from '../../kernel/limits.js';
 import { overlaps } from '../listeners/claims.js';
+import type { Problem } from '../resource/rules.js';
 import type { RequestedMember, RequestedTunnel } from './l3-network.js';
 
 /** A definition, or the fields of one that an edit sends. Optional fields may be present and undefined. */
@@ -21,19 +22,13 @@ type MemberToCheck = Pick<RequestedMember, 'node_id' | 'addresses'> & {
 
 type TunnelToCheck = Omit<RequestedTunnel, 'context_id'> & { readonly context_id?: number | undefined };
 
-interface DefinitionProblem {
-  /** For example `['members', 1, 'node_id']`. */
-  readonly path: readonly (string | number)[];
-  readonly message: string;
-}
-
-export function* definitionProblems({ members, tunnels = [] }: PartialNetwork): Generator<DefinitionProblem> {
+export function* definitionProblems({ members, tunnels = [] }: PartialNetwork): Generator<Problem> {
   yield* memberProblems(members ?? []);
   yield* tunnelProblems(tunnels);
   if (members !== undefined) yield* endProblems(tunnels, new Set(members.map(({ node_id }) => node_id)));
 }
 
-function* memberProblems(members: readonly MemberToCheck[]): Generator<DefinitionProblem> {
+function* memberProblems(members: readonly MemberToCheck[]): Generator<Problem> {
   const indexes = new Map<string, number>();
   for (const [index, { node_id, interface_name, addresses }] of members.entries()) {
     const earlier = indexes.get(node_id);
@@ -57,10 +52,10 @@ const interfaceName =
   `a name of an interface: 1 to ${limits.fleet.l3.interfaceNameChars} visible ASCII characters without / : %, ` +
   'and not ".", "..", "lo", "all" or "default"';
 
-/** Names that Linux has given already, or that stand for several interfaces in its settings. */
+/** Names that Linux uses itself, or that stand for several interfaces in its settings. */
 const reservedNames: ReadonlySet<string> = new Set(['.', '..', 'lo', 'all', 'default']);
 
-/** Linux takes a name of 15 bytes without slash, colon and white space; a percent sign would make it a pattern. */
+/** Linux allows 15 bytes without slash, colon and white space; a percent sign would make a pattern. */
 function isInterfaceName(name: string): boolean {
   const characters = /^[\x21-\x7e]+$/.test(name) && !/[/:%]/.test(name);
   return characters && name.length <= limits.fleet.l3.interfaceNameChars && !reservedNames.has(name);
@@ -80,7 +75,7 @@ function isHostAddress(address: string): boolean {
   return cidr !== undefined && !notOfHosts.some((range) => overlap(range, hostOf(cidr)));
 }
 
-function* tunnelProblems(tunnels: readonly TunnelToCheck[]): Generator<DefinitionProblem> {
+function* tunnelProblems(tunnels: readonly TunnelToCheck[]): Generator<Problem> {
   const contexts = new Map<number, number>();
   const listeners = new Map<string, Map<string, number>>();
   for (const [index, tunnel] of tunnels.entries()) {
@@ -105,7 +100,7 @@ function* tunnelProblems(tunnels: readonly TunnelToCheck[]): Generator<Definitio
   }
 }
 
-function* endProblems(tunnels: readonly TunnelToCheck[], members: ReadonlySet<string>): Generator<DefinitionProblem> {
+function* endProblems(tunnels: readonly TunnelToCheck[], members: ReadonlySet<string>): Generator<Problem> {
   for (const [index, tunnel] of tunnels.entries()) {
     for (const end of ['listener_node_id', 'connector_node_id'] as const) {
       if (members.has(tunnel[end])) continue;

@@ -1,6 +1,6 @@
 /**
- * The declaration of listener policies, with the decisions on their commands. Policies claim no listener, and a listener
- * need not exist to have one. Implements `docs/contract/rest.md#port-management`.
+ * The declaration of listener policies, with their decisions. A policy claims no listener, and its listener need not exist.
+ * Implements `docs/contract/rest.md#port-management`.
  */
 import type { Compiled, Indexed, Resource, Decisions } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
@@ -20,7 +20,7 @@ import { versionMismatch } from '../resource/refusal.js';
 import type { Refusal } from '../resource/refusal.js';
 import { exists, unlessRefused } from '../resource/rules.js';
 
-/** Policies per node. The delete of a node carries them, and so does the event that takes it back. */
+/** The most policies per node. The events that delete and restore a node carry them. */
 const policiesMax = 256;
 
 const decidePolicy: Decisions<PolicyCommand, PolicyEvent> = {
@@ -80,7 +80,7 @@ const fold = lifecycleFold<Omit<PolicyState, 'name'>, PolicyEvent>({
 
 const indexed: Indexed<PolicyState> = {
   dependsOn: ['node_id'],
-  // Not a reference: a policy does not keep its node from being deleted.
+  // A reference would keep the node from being deleted.
   references: () => [],
   claims: () => [],
   nodes: (policy) => [policy.node_id],
@@ -91,7 +91,7 @@ const compiled: Compiled<PolicyState> = {
     return { policies: [{ transport, listen_addr, listen_port, priority_order }] };
   },
   bound: (_fleet, policy) => ruleBytes + textBound(policy.listen_addr) + listBound(policy.priority_order),
-  // The port table adds policies to the listeners that other resources intend.
+  // The port table adds policies to the listeners of other resources.
   intendedOn: () => [],
   liveOn: () => [],
   nodesUsing: () => [],
@@ -147,13 +147,11 @@ export const listenerPolicy: Resource<
   objectionTo: null,
   events: {
     ListenerPolicyCreated: {
-      schemaVersion: 1,
       audit: audit.created,
       undo: ({ data }) => undoCreated(data),
       touches: (_fleet, { data }) => [data.node_id],
     },
     ListenerPolicyUpdated: {
-      schemaVersion: 1,
       audit: audit.updated,
       undo: undoUpdated,
       touches(fleet, { data }) {
@@ -162,13 +160,11 @@ export const listenerPolicy: Resource<
       },
     },
     ListenerPolicyDeleted: {
-      schemaVersion: 1,
       audit: audit.deleted,
       undo: undo.deleted,
       touches: (_fleet, { data }) => [data.node_id],
     },
     ListenerPolicyRestored: {
-      schemaVersion: 1,
       audit: audit.restored,
       undo: ({ data }) => undoCreated(data),
       touches: (_fleet, { data }) => [data.node_id],

@@ -1,14 +1,13 @@
 /**
- * The event with the heads of the other two chained streams. Each start, and each day, writes one to every chained stream,
- * so that none of them can be rolled back alone. It changes nothing in the meaning of the stream that it stands in, and has
- * no audit entry. Implements `docs/log-chain.md`.
+ * The event with the heads of the other two chained streams. It is written to every chained stream at each start and each
+ * day, so that none can be rolled back alone. It has no other meaning and no audit entry. Implements `docs/log-chain.md`.
  */
 import type { RecordedCommand } from '../../kernel/event.js';
 import { ok } from '../../kernel/result.js';
 import type { EventSchemas } from '../resource/declaration.js';
 import type { Decision } from '../resource/refusal.js';
 
-/** Where the log chain of a stream stood. Operators also print it, keep it elsewhere, and compare it later. */
+/** The head of a stream's log chain. Operators can print it, keep it elsewhere, and compare it later. */
 export interface LogHead {
   readonly stream: string;
   /** Revision of the last event. */
@@ -22,7 +21,7 @@ export type LogHeadsRecorded = {
   readonly data: { readonly heads: readonly LogHead[] };
 };
 
-export const logChainEvents: EventSchemas<LogHeadsRecorded> = { LogHeadsRecorded: { schemaVersion: 1 } };
+export const logChainEvents: EventSchemas<LogHeadsRecorded> = { LogHeadsRecorded: {} };
 
 /** The heads that an event names; undefined for any other event. */
 export function headsNamedBy(event: { readonly type: string; readonly data: object }): readonly LogHead[] | undefined {
@@ -30,15 +29,15 @@ export function headsNamedBy(event: { readonly type: string; readonly data: obje
   return event.type === type ? (event as LogHeadsRecorded).data.heads : undefined;
 }
 
-/** True for a command that names heads, and changes nothing that its stream holds. */
+/** Whether a command only names heads. */
 export const namesHeads = (command: RecordedCommand): boolean => headsNamedBy(command.events[0]) !== undefined;
 
-/** True when heads that were named say all that others would: of the same streams, and no older. */
+/** Whether the named heads cover the others: the same streams, at least as new. */
 export function namesAll(named: readonly LogHead[], heads: readonly LogHead[]): boolean {
   return heads.every(({ stream, revision }) => named.some((one) => one.stream === stream && one.revision >= revision));
 }
 
-/** Names the heads of the other streams, unless they are named already. */
+/** Records the heads of the other streams, unless they have been named. */
 export interface RecordLogHeads {
   readonly type: 'RecordLogHeads';
   readonly heads: readonly LogHead[];

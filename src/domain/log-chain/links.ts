@@ -1,7 +1,6 @@
 /**
- * The log chain of a stream: each command carries a MAC over the installation, the MAC of the command before it and its own
- * events, as they are stored. Computes and checks these links, given a function that makes MACs; holds no key. The event
- * with the heads of the other streams is in `heads.ts`. Implements `docs/log-chain.md`.
+ * The log chain of a stream: each command carries a MAC over the installation, the previous command's MAC and its own stored
+ * events. Makes and checks these links with a given MAC function; holds no key. Implements `docs/log-chain.md`.
  */
 import type { CommandLink, ProposedEvent, RecordedCommand } from '../../kernel/event.js';
 import { lastEvent } from '../../kernel/event.js';
@@ -9,30 +8,30 @@ import { canonicalJson } from '../../kernel/json.js';
 import { headsNamedBy } from './heads.js';
 import type { LogHead } from './heads.js';
 
-/** A stream's chain behind a command. */
+/** The state of a stream's chain after a command. */
 export interface ChainHead {
   /** The MAC of the last command; empty before the first. */
   readonly mac: string;
-  /** The heads of other streams that the stream has named last. */
+  /** The heads of other streams that the stream named last. */
   readonly named: readonly LogHead[];
 }
 
 export const emptyChain: ChainHead = { mac: '', named: [] };
 
-/** The key of an installation's chains, as a function: the MAC over a text, base64url. */
+/** The MAC function of an installation's chains, base64url. */
 export interface ChainMac {
   readonly installationId: string;
   macOf(text: string): string;
 }
 
-/** Why a command cannot stand where it stands. */
-export type BreakKind =
-  /** It carries no MAC. */
-  | 'unlinked'
-  /** It was written after another command than the one before it. */
-  | 'misplaced'
-  /** Its MAC does not fit its events. */
-  | 'altered';
+const reasons = {
+  unlinked: 'it carries no MAC',
+  misplaced: 'it was not written after the command before it: one was dropped, inserted or moved',
+  altered: 'its MAC does not fit its events: it was altered, or another installation wrote it',
+} as const;
+
+/** Why a command breaks the chain. */
+export type BreakKind = keyof typeof reasons;
 
 /** The first command that does not fit. */
 export interface ChainBreak {
@@ -43,13 +42,7 @@ export interface ChainBreak {
   readonly commandId: string;
 }
 
-const reasons: { readonly [K in BreakKind]: string } = {
-  unlinked: 'it carries no MAC',
-  misplaced: 'it was not written after the command before it: one was dropped, inserted or moved',
-  altered: 'its MAC does not fit its events: it was altered, or another installation wrote it',
-};
-
-/** One sentence, without a full stop, for readiness and the log. */
+/** One sentence without a full stop, for readiness and the log. */
 export function chainBreakText({ stream, revision, commandId, kind }: ChainBreak): string {
   return `the log chain of ${stream} breaks at revision ${revision}, command ${commandId}: ${reasons[kind]}`;
 }
@@ -65,9 +58,8 @@ export class BrokenChainError extends Error {
   }
 }
 
-/** Characters of a MAC that `after` shows: 64 bits. */
-const shown = 11;
-const shownOf = (mac: string): string => mac.slice(0, shown);
+/** The 64 bits of a MAC that `after` shows. */
+const shownOf = (mac: string): string => mac.slice(0, 11);
 
 /**
  * The text that a link's MAC covers. @param before the whole MAC of the command before
@@ -95,7 +87,7 @@ export interface Linked {
   readonly head: ChainHead;
 }
 
-/** Links a command that is about to be appended. */
+/** Links a command before its append. */
 export function linkCommand(
   head: ChainHead,
   stream: string,
@@ -127,7 +119,7 @@ function headAfter({ named }: ChainHead, mac: string, [first]: readonly Proposed
   return { mac, named: (first && headsNamedBy(first)) ?? named };
 }
 
-/** The link that a command carries, of any shape, because stored data may have been altered. */
+/** The link that a command carries, of unknown shape, because stored data may have been altered. */
 export function storedLink(command: RecordedCommand): Partial<CommandLink> | undefined {
   const link: unknown = lastEvent(command).metadata.link;
   if (link === undefined) return undefined;

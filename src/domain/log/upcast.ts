@@ -1,6 +1,6 @@
 /**
- * The event types that this release knows, and the way from their older shapes to the current one. Every reader of the log
- * calls this first. Implements `docs/contract/domain.md#commands-and-events`.
+ * The event types that this release knows, and how their older shapes become the current one. Every reader of the log calls
+ * this first. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { accountEvents } from '../accounts/declaration.js';
@@ -56,20 +56,20 @@ const schemas: { readonly [type: string]: EventSchema } = {
 
 /** The current schema version of each type. */
 export const schemaVersions = Object.fromEntries(
-  Object.entries(schemas).map(([type, { schemaVersion }]) => [type, schemaVersion]),
+  Object.entries(schemas).map(([type, { schemaVersion = 1 }]) => [type, schemaVersion]),
 ) as { readonly [T in DomainEvent['type']]: number };
 
 /** The event in its current shape. @throws UnknownEventError */
 export function readEvent(event: RecordedEvent): RecordedEvent {
   const schema = Object.hasOwn(schemas, event.type) ? schemas[event.type] : undefined;
   const version = event.metadata.schema_version;
-  if (version === schema?.schemaVersion) return event;
+  const { schemaVersion = 1, upcasters = {} } = schema ?? { schemaVersion: 0 };
+  if (version === schemaVersion) return event;
   const unknown = (): UnknownEventError => new UnknownEventError(event.stream, event.revision, event.type, version);
-  if (schema === undefined || !Number.isInteger(version) || version > schema.schemaVersion || version < 1)
-    throw unknown();
+  if (!Number.isInteger(version) || version > schemaVersion || version < 1) throw unknown();
   let current = event;
-  for (let from = version; from < schema.schemaVersion; from += 1) {
-    const upcast = schema.upcasters?.[from];
+  for (let from = version; from < schemaVersion; from += 1) {
+    const upcast = upcasters[from];
     if (upcast === undefined) throw unknown();
     current = upcast(current);
   }

@@ -1,7 +1,7 @@
 /**
- * What needs somebody: from what is not well in a fleet to matters, worst first, grouped by cause. A matter is what a person
- * mends in one place: twelve chains that are down because one upstream is unhealthy are one. Pure; whoever asks has gathered
- * the facts, and says which of them are true. Implements `docs/contract/rest.md#dashboard`, `matters`.
+ * Matters: the faults of a fleet that need attention, worst first, grouped by cause. One matter is fixed in one place: twelve
+ * chains that are down because one upstream is unhealthy are one matter. Pure.
+ * Implements `docs/contract/rest.md#dashboard`, `matters`.
  */
 import { compareText } from '../../kernel/compare-text.js';
 import { unreachable } from '../../kernel/errors.js';
@@ -12,7 +12,7 @@ import { sentenceOf } from './sentences.js';
 export const severities = ['down', 'degraded', 'soon'] as const;
 export type Severity = (typeof severities)[number];
 
-/** Kinds of matters with their severity, the worst first. */
+/** The kinds of matters with their severity, worst first. */
 const severityOf = {
   chain_down: 'down',
   certificate_ended: 'down',
@@ -45,14 +45,14 @@ export interface Concerned {
 export interface Matter {
   readonly severity: Severity;
   readonly kind: MatterKind;
-  /** Of chains that are down or degraded, else null. */
+  /** Null unless it is about chains that are down or degraded. */
   readonly cause: Cause['kind'] | null;
-  /** What the chains have in common; null for the rest of a kind and cause, of several resources. */
+  /** The common cause of the chains; null when several resources have caused it. */
   readonly causedBy: Cause | null;
-  /** Chains, or else resources. */
+  /** How many chains or other resources it is about. */
   readonly count: number;
   readonly sentence: string;
-  /** The first by name. */
+  /** The first ones by name. */
   readonly resources: readonly Concerned[];
 }
 
@@ -63,7 +63,7 @@ type Reasoned = Named & Pick<Concerned, 'reason'>;
 export interface UnwellChain extends Reasoned {
   readonly state: 'down' | 'degraded' | 'unknown';
   readonly cause: Cause | null;
-  /** Of an unknown one: since when, milliseconds since the epoch. */
+  /** When an unknown state began, milliseconds since the epoch. */
   readonly since: number;
 }
 
@@ -76,26 +76,25 @@ export interface ListenerOfNode {
   readonly state: string;
 }
 
-/** What is not well in a fleet. */
+/** The faults of a fleet. */
 export interface Unwell {
   readonly chains: readonly UnwellChain[];
   readonly offlineNodes: readonly Reasoned[];
-  /** Of those that are not offline. */
+  /** Without offline nodes. */
   readonly rejectingNodes: readonly Reasoned[];
-  /** Deployed, and not running. */
+  /** Deployed but not running. */
   readonly missingListeners: readonly ListenerOfNode[];
-  /** Reported, and not deployed. */
+  /** Reported but not deployed. */
   readonly unexpectedListeners: readonly ListenerOfNode[];
-  /** Of those that are enabled. */
+  /** Without disabled upstreams. */
   readonly unhealthyUpstreams: readonly Reasoned[];
-  /** Certificates that something uses. */
+  /** Only certificates in use. */
   readonly endedCertificates: readonly Reasoned[];
   readonly endingCertificates: readonly Reasoned[];
   readonly modifiedChains: readonly Reasoned[];
   readonly stoppedWebhooks: readonly Reasoned[];
 }
 
-/** Lists that whoever gathers the facts fills. */
 export type UnwellLists = { -readonly [K in keyof Unwell]: Unwell[K][number][] };
 
 export const nothingUnwell = (): UnwellLists => ({
@@ -111,12 +110,15 @@ export const nothingUnwell = (): UnwellLists => ({
   stoppedWebhooks: [],
 });
 
-/** How long nothing may be known of a chain before that is a matter: a deploy and a reconnect take a moment. @internal exported for tests */
+/**
+ * How long a chain may be unknown before that is a matter: a deploy and a reconnect take a moment. @internal exported for
+ * tests
+ */
 export const unknownForMs = 60_000;
 
 /**
- * Of one kind and cause, so many resources have a matter of their own, those with the most chains; the rest is one matter, so
- * that an answer stays short while half a fleet is away.
+ * How many resources of one kind and cause get a matter of their own, those with the most chains. The rest is one matter,
+ * so that an answer stays short while half a fleet is away.
  */
 const causesInFull = 10;
 
@@ -126,42 +128,31 @@ export function mattersOf(unwell: Unwell, now: number): readonly Matter[] {
   const causes = new Set(unwell.chains.flatMap(({ cause }) => (cause === null ? [] : [keyOf(cause)])));
   const isCause = (kind: Cause['kind'], resource: Named, detail?: string): boolean =>
     causes.has(keyOf({ kind, resource, ...(detail === undefined ? {} : { detail }) }));
-  const of = (kind: MatterKind, type: ConcernedType, some: readonly Reasoned[]): void => {
-    if (some.length > 0)
-      matters.push(
-        matterOf(
-          kind,
-          null,
-          some.length,
-          some.map((one) => ({ ...one, type })),
-        ),
-      );
+  const add = (kind: MatterKind, type: ConcernedType, some: readonly Reasoned[]): void => {
+    const concerned = some.map((one) => ({ ...one, type }));
+    if (some.length > 0) matters.push(matterOf(kind, null, concerned));
   };
-  const offline = unwell.offlineNodes.filter((node) => !isCause('node_offline', node));
-  const rejecting = unwell.rejectingNodes.filter((node) => !isCause('node_rejected', node));
-  // Where a chain is down because its node has rejected it, the listener is missing for the same reason.
+  const without = (kind: Cause['kind'], some: readonly Reasoned[]): readonly Reasoned[] =>
+    some.filter((one) => !isCause(kind, one));
+  // A node that rejected its configuration misses its listeners for the same reason.
   const missing = unwell.missingListeners.filter(
     ({ node, listener }) => !isCause('listener_missing', node, listener) && !isCause('node_rejected', node),
   );
-  of('certificate_ended', 'credential', unwell.endedCertificates);
-  of('node_offline', 'node', offline);
-  of('node_rejected', 'node', rejecting);
-  of(
-    'listener_missing',
-    'node',
-    byNode(missing, ({ listener, state }) => `${listener} is ${state}`),
-  );
-  const unhealthy = unwell.unhealthyUpstreams.filter((upstream) => !isCause('upstream_unhealthy', upstream));
-  of('upstream_unhealthy', 'l4_upstream', unhealthy);
-  of('webhook_stopped', 'webhook', unwell.stoppedWebhooks);
-  of('certificate_ending', 'credential', unwell.endingCertificates);
-  of('chain_modified', 'l4_chain', unwell.modifiedChains);
-  const unexpected = byNode(unwell.unexpectedListeners, ({ listener }) => `${listener} is not deployed`);
-  of('unexpected_listener', 'node', unexpected);
+  const missingReason = ({ listener, state }: ListenerOfNode): string => `${listener} is ${state}`;
+  const unexpectedReason = ({ listener }: ListenerOfNode): string => `${listener} is not deployed`;
+  add('certificate_ended', 'credential', unwell.endedCertificates);
+  add('node_offline', 'node', without('node_offline', unwell.offlineNodes));
+  add('node_rejected', 'node', without('node_rejected', unwell.rejectingNodes));
+  add('listener_missing', 'node', byNode(missing, missingReason));
+  add('upstream_unhealthy', 'l4_upstream', without('upstream_unhealthy', unwell.unhealthyUpstreams));
+  add('webhook_stopped', 'webhook', unwell.stoppedWebhooks);
+  add('certificate_ending', 'credential', unwell.endingCertificates);
+  add('chain_modified', 'l4_chain', unwell.modifiedChains);
+  add('unexpected_listener', 'node', byNode(unwell.unexpectedListeners, unexpectedReason));
   return matters.sort(worstFirst);
 }
 
-/** The worst kind first, and of one kind the one that concerns most. */
+/** The worst kind first, and within a kind the matter about most resources. */
 function worstFirst(a: Matter, b: Matter): number {
   return (
     severities.indexOf(a.severity) - severities.indexOf(b.severity) ||
@@ -171,7 +162,7 @@ function worstFirst(a: Matter, b: Matter): number {
   );
 }
 
-/** Names a cause. The detail of a link is where it leads, of a listener which one it is. */
+/** Identifies a cause. */
 const keyOf = ({ kind, resource, detail = '' }: Pick<Cause, 'kind' | 'resource' | 'detail'>): string =>
   `${kind}/${resource.id}/${detail}`;
 
@@ -194,44 +185,35 @@ interface Group {
   readonly chains: UnwellChain[];
 }
 
-/** Chains of one kind, one cause and one resource are one matter. */
+/** One matter for the chains with the same kind and cause. */
 function chainMatters(chains: readonly UnwellChain[], now: number): Matter[] {
-  const groups = new Map<string, Group>();
+  /** By kind and kind of cause, then by cause. */
+  const groups = new Map<string, Map<string, Group>>();
   for (const chain of chains) {
     const kind = kindOf(chain, now);
     if (kind === undefined) continue;
     const cause = kind === 'chain_unknown' ? null : chain.cause;
-    const key = `${kind}/${cause === null ? '' : keyOf(cause)}`;
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, { kind, cause, chains: [chain] });
-    else group.chains.push(chain);
+    const alikeKey = `${kind}/${cause?.kind ?? ''}`;
+    const alike = groups.get(alikeKey) ?? new Map<string, Group>();
+    groups.set(alikeKey, alike);
+    const key = cause === null ? '' : keyOf(cause);
+    const group = alike.get(key) ?? { kind, cause, chains: [] };
+    alike.set(key, group);
+    group.chains.push(chain);
   }
-  const byKindAndCause = new Map<string, Group[]>();
-  for (const group of groups.values()) {
-    const key = `${group.kind}/${group.cause?.kind ?? ''}`;
-    const alike = byKindAndCause.get(key);
-    if (alike === undefined) byKindAndCause.set(key, [group]);
-    else alike.push(group);
-  }
-  return [...byKindAndCause.values()].flatMap(inFullOrTogether);
+  return [...groups.values()].flatMap((alike) => inFullOrTogether([...alike.values()]));
 }
 
 function inFullOrTogether(groups: readonly Group[]): readonly Matter[] {
-  const matter = ({ kind, cause, chains }: Group, others = 0): Matter =>
-    matterOf(
-      kind,
-      cause,
-      chains.length,
-      chains.map(({ id, name, reason }) => ({ type: 'l4_chain' as const, id, name, reason })),
-      others,
-    );
+  const matter = ({ kind, cause, chains }: Group, others = 0): Matter => {
+    const concerned = chains.map((chain) => ({ ...chain, type: 'l4_chain' as const }));
+    return matterOf(kind, cause, concerned, others);
+  };
   if (groups.length <= causesInFull + 1) return groups.map((group) => matter(group));
-  const largest = firstOf(
-    groups,
-    causesInFull,
-    (a, b) =>
-      b.chains.length - a.chains.length || compareText(a.cause?.resource.name ?? '', b.cause?.resource.name ?? ''),
-  );
+  const nameOf = ({ cause }: Group): string => cause?.resource.name ?? '';
+  const largestFirst = (a: Group, b: Group): number =>
+    b.chains.length - a.chains.length || compareText(nameOf(a), nameOf(b));
+  const largest = firstOf(groups, causesInFull, largestFirst);
   const shown = new Set(largest);
   const rest = groups.filter((group) => !shown.has(group));
   const [{ kind, cause } = { kind: groups[0]?.kind ?? 'chain_down', cause: null }] = rest;
@@ -240,34 +222,26 @@ function inFullOrTogether(groups: readonly Group[]): readonly Matter[] {
 }
 
 /** @param others more than 0 for a matter that several resources have caused */
-function matterOf(kind: MatterKind, cause: Cause | null, count: number, all: readonly Concerned[], others = 0): Matter {
-  const resources = firstOf(all, limits.rest.matterResources, byName).map(({ type, id, name, reason }) => ({
-    type,
-    id,
-    name,
-    reason,
-  }));
+function matterOf(kind: MatterKind, cause: Cause | null, all: readonly Concerned[], others = 0): Matter {
+  const resources = firstOf(all, limits.rest.matterResources, byName).map(({ type, id, name, reason }) => {
+    return { type, id, name, reason };
+  });
+  const count = all.length;
+  const { name: first = '', reason = '' } = resources[0] ?? {};
   return {
     severity: severityOf[kind],
     kind,
     cause: cause?.kind ?? null,
     causedBy: others > 0 ? null : cause,
     count,
-    sentence: sentenceOf({
-      kind,
-      cause,
-      count,
-      first: resources[0]?.name ?? '',
-      reason: resources[0]?.reason ?? '',
-      others,
-    }),
+    sentence: sentenceOf({ kind, cause, count, first, reason, others }),
     resources,
   };
 }
 
 const byName = (a: Named, b: Named): number => compareText(a.name, b.name) || compareText(a.id, b.id);
 
-/** The first ones in an order, without sorting all of them. */
+/** The first ones in an order, without sorting all. */
 function firstOf<T>(all: readonly T[], count: number, order: (a: T, b: T) => number): readonly T[] {
   const first: T[] = [];
   for (const one of all) {

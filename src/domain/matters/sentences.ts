@@ -1,24 +1,21 @@
-/**
- * A matter as one sentence: what is wrong, with what, and why. Names stand in quotes, as in the reasons of a chain's health.
- * Pure. Implements `docs/contract/rest.md#dashboard`, `matters`.
- */
+/** A matter as one sentence: what is wrong, with what, and why. Implements `docs/contract/rest.md#dashboard`, `matters`. */
 import { unreachable } from '../../kernel/errors.js';
 import type { Cause } from '../chain/health.js';
 import type { MatterKind } from './matters.js';
 
-interface Told {
+interface SentenceParts {
   readonly kind: MatterKind;
   readonly cause: Cause | null;
   readonly count: number;
-  /** The name of the first resource, and why it is here. */
+  /** The name and the reason of the first resource. */
   readonly first: string;
   readonly reason: string;
-  /** The number of resources that have caused it together; 0 for one cause, or none. */
+  /** How many resources caused it together; 0 for one cause, or none. */
   readonly others: number;
 }
 
 /** A sentence without its full stop. */
-export function sentenceOf({ kind, cause, count, first, reason, others }: Told): string {
+export function sentenceOf({ kind, cause, count, first, reason, others }: SentenceParts): string {
   const chains = count === 1 ? `Chain "${first}"` : `${count} chains`;
   const be = count === 1 ? 'is' : 'are';
   const one = count === 1;
@@ -51,54 +48,32 @@ export function sentenceOf({ kind, cause, count, first, reason, others }: Told):
   }
 }
 
+/** A cause as a clause: of one resource, and of several others together. */
+const clauses: {
+  readonly [K in Cause['kind']]: readonly [one: (name: string, detail: string) => string, several: string];
+} = {
+  node_offline: [(name) => `node ${name} is offline`, 'nodes are offline'],
+  node_rejected: [
+    (name) => `node ${name} has rejected its newest configuration`,
+    'nodes have rejected their newest configuration',
+  ],
+  listener_missing: [(name, detail) => `listener ${detail} of node ${name} does not run`, 'listeners do not run'],
+  target_unusable: [
+    (name, detail) => `node ${name} cannot use the REALITY target of ${detail}`,
+    'REALITY targets cannot be used',
+  ],
+  upstream_unhealthy: [(name) => `upstream ${name} is unhealthy`, 'upstreams are unhealthy'],
+  upstream_disabled: [(name) => `upstream ${name} is disabled`, 'upstreams are disabled'],
+  link_loss: [(name, detail) => `the link from ${name} to "${detail}" loses too much`, 'links lose too much'],
+  apply_behind: [
+    (name) => `node ${name} has not applied its newest configuration yet`,
+    'nodes have not applied their newest configuration yet',
+  ],
+};
+
 function because(cause: Cause | null, others: number): string {
   if (cause === null) return '';
-  return ` because ${others > 1 ? severalOf(cause, others) : oneOf(cause)}`;
-}
-
-function oneOf({ kind, resource, detail }: Cause): string {
-  const name = `"${resource.name}"`;
-  switch (kind) {
-    case 'node_offline':
-      return `node ${name} is offline`;
-    case 'node_rejected':
-      return `node ${name} has rejected its newest configuration`;
-    case 'listener_missing':
-      return `listener ${detail} of node ${name} does not run`;
-    case 'target_unusable':
-      return `node ${name} cannot use the REALITY target of ${detail}`;
-    case 'upstream_unhealthy':
-      return `upstream ${name} is unhealthy`;
-    case 'upstream_disabled':
-      return `upstream ${name} is disabled`;
-    case 'link_loss':
-      return `the link from ${name} to "${detail}" loses too much`;
-    case 'apply_behind':
-      return `node ${name} has not applied its newest configuration yet`;
-    default:
-      return unreachable(kind);
-  }
-}
-
-function severalOf({ kind }: Cause, count: number): string {
-  switch (kind) {
-    case 'node_offline':
-      return `${count} more nodes are offline`;
-    case 'node_rejected':
-      return `${count} more nodes have rejected their newest configuration`;
-    case 'listener_missing':
-      return `${count} more listeners do not run`;
-    case 'target_unusable':
-      return `${count} more REALITY targets cannot be used`;
-    case 'upstream_unhealthy':
-      return `${count} more upstreams are unhealthy`;
-    case 'upstream_disabled':
-      return `${count} more upstreams are disabled`;
-    case 'link_loss':
-      return `${count} more links lose too much`;
-    case 'apply_behind':
-      return `${count} more nodes have not applied their newest configuration yet`;
-    default:
-      return unreachable(kind);
-  }
+  const [one, several] = clauses[cause.kind];
+  if (others > 1) return ` because ${others} more ${several}`;
+  return ` because ${one(`"${cause.resource.name}"`, cause.detail ?? '')}`;
 }

@@ -16,7 +16,7 @@ import { err, ok } from '../../kernel/result.js';
 import { policiesOf } from '../listener-policy/policy.js';
 import { describeOwners } from '../references/references.js';
 import type { Changes } from '../resource/change.js';
-import { changesOf } from '../resource/change.js';
+import { changesOf, inverseOf } from '../resource/change.js';
 import { pick } from '../resource/lifecycle.js';
 import { owned } from '../resource/lifecycle-decisions.js';
 import type { Decision, Refusal } from '../resource/refusal.js';
@@ -30,7 +30,7 @@ const savedFields = [...nodeFields, 'managed_by'] as const;
 
 type Of<T extends NodeCommand['type']> = Extract<NodeCommand, { readonly type: T }>;
 
-/** Decides on the node that a command addresses, at the version that the command expects. */
+/** Decides about the node that a command addresses, at the version that it expects. */
 const onNode =
   <C extends Exclude<NodeCommand, Of<'CreateNode' | 'RestoreNode'>>>(
     decide: (fleet: FleetView, node: NodeState, command: C) => Decision<NodeEvent>,
@@ -99,7 +99,7 @@ function reportAddress(fleet: FleetView, node: NodeState, command: Of<'ReportNod
   return unlessRefused(refusal, { type: 'NodeReportedAddressChanged', data });
 }
 
-/** Raises the offset so that the node's next generation is above the one that its agent runs. */
+/** Raises the offset, so that the node's next generation exceeds the one that its agent runs. */
 function raise(fleet: FleetView, node: NodeState, { reported }: Of<'RaiseNodeGeneration'>): Decision<NodeEvent> {
   // Another instance may have raised it already.
   if (reported < (fleet.generationOf(node.id) ?? 0)) return ok([]);
@@ -157,9 +157,6 @@ function diallersIfMoved(
 function undoUpdate(event: Extract<NodeEvent, { readonly type: 'NodeUpdated' }>): Undo {
   const { node_id: id, changes } = event.data;
   const plain = Object.entries(changes).filter(([field]) => !isLabelField(field));
-  const back = Object.fromEntries(
-    Object.entries(changes).map(([field, { from, to }]) => [field, { from: to, to: from }]),
-  );
   return {
     ...undo.updated(event),
     now(fleet: FleetView) {
@@ -173,7 +170,8 @@ function undoUpdate(event: Extract<NodeEvent, { readonly type: 'NodeUpdated' }>)
     },
     command(fleet: FleetView) {
       const labels = fleet.get(nodeKey, id)?.labels ?? {};
-      const relabelled = plain.length === Object.keys(changes).length ? {} : { labels: evolveLabels(labels, back) };
+      const relabelled =
+        plain.length === Object.keys(changes).length ? {} : { labels: evolveLabels(labels, inverseOf(changes)) };
       return { ...earlierValues(Object.fromEntries(plain)), ...relabelled, type: 'UpdateNode', id, ifMatch: undefined };
     },
   };
@@ -192,17 +190,15 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
   compiled: null,
   objectionTo: null,
   events: {
-    NodeCreated: { schemaVersion: 1, audit: audit.created, undo: undo.created, touches: itself },
-    NodeUpdated: { schemaVersion: 1, audit: audit.updated, undo: undoUpdate, touches: diallersIfMoved },
+    NodeCreated: { audit: audit.created, undo: undo.created, touches: itself },
+    NodeUpdated: { audit: audit.updated, undo: undoUpdate, touches: diallersIfMoved },
     NodeDeleted: {
-      schemaVersion: 1,
       audit: audit.deleted,
       undo: undo.deleted,
       touches: () => [],
     },
-    NodeRestored: { schemaVersion: 1, audit: audit.restored, undo: undo.restored, touches: itself },
+    NodeRestored: { audit: audit.restored, undo: undo.restored, touches: itself },
     NodePskIssued: {
-      schemaVersion: 1,
       audit: ({ data }) =>
         eventAudit(
           'psk',
@@ -216,13 +212,11 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
       touches: () => [],
     },
     NodeConfigRefreshed: {
-      schemaVersion: 1,
       audit: () => eventAudit('refresh', [], 'a refresh changes nothing that could be undone'),
       undo: null,
       touches: itself,
     },
     NodeReportedAddressChanged: {
-      schemaVersion: 1,
       audit({ data: { public_ipv4, public_ipv6 } }) {
         const changes = fieldChanges({ public_ipv4, public_ipv6 }).filter(({ before, after }) => before !== after);
         return eventAudit('update', changes, reportedByAgent);
@@ -231,13 +225,11 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
       touches: diallersIfMoved,
     },
     NodeGenerationRaised: {
-      schemaVersion: 1,
       audit: ({ data }) => eventAudit('refresh', fieldChanges({ generation_offset: data.offset }), reportedByAgent),
       undo: null,
       touches: itself,
     },
     NodeCommandQueued: {
-      schemaVersion: 1,
       audit: ({ data }) =>
         eventAudit(
           'command',

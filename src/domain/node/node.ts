@@ -1,5 +1,5 @@
 /**
- * A gateway node as operators describe it: state, events, commands. What its agent did is in `agents/`. Implements
+ * A gateway node as operators describe it: state, events, commands. The facts of its agent are in `agents/`. Implements
  * `docs/contract/rest.md#nodes` and `docs/contract/domain.md#generation`.
  */
 import { isDialableIp } from '../../kernel/addresses.js';
@@ -33,12 +33,12 @@ export const nodeFields = fieldsOf<NodeDefinition>()(['name', 'description', 'ad
 
 export interface NodeState extends ResourceMeta, NodeDefinition {
   readonly psk: NodePsk | null;
-  /** As the agent's last hello reported them. */
+  /** From the agent's last hello. */
   readonly public_ipv4: string | null;
   readonly public_ipv6: string | null;
   /** Part of the node's generation; above 0 only after a restore of an older log. */
   readonly generation_offset: number;
-  /** For the agent, oldest first, delivered, expired or neither: the last ones, so that no one that waits is missing. */
+  /** The last commands to the agent, oldest first, including delivered and expired ones. */
   readonly commands: readonly AgentCommand[];
 }
 
@@ -54,7 +54,7 @@ interface QueuedCommand {
 
 /** A command to the agent. It is sent at most once: a claim in the read store decides which instance sends it. */
 export interface AgentCommand extends QueuedCommand {
-  /** The id of the command that queued it, which is also the id of its audit entry. */
+  /** The id of the command that queued it, and of its audit entry. */
   readonly id: string;
   readonly actor: Actor;
 }
@@ -69,11 +69,11 @@ interface NodePsk extends IssuedPsk {
   readonly issued_at: string;
 }
 
-/** The parts besides the definition that a delete removes and an undo restores. */
+/** What a delete removes, and a restore brings back, besides the definition. */
 export interface DeletedWithNode {
   readonly override: MultiplexOverride | null;
   readonly policies: readonly PolicyOfNode[];
-  /** Without it, a restored node could get a generation that its agent has already seen. */
+  /** Without it, a restored node could get a generation that its agent has seen. */
   readonly generation_offset: number;
 }
 
@@ -108,7 +108,7 @@ export type NodeCommand =
   | {
       readonly type: 'RaiseNodeGeneration';
       readonly id: string;
-      /** The generation that the agent says it runs. The node's next generation is above it. */
+      /** The generation that the agent runs. The node's next one will be higher. */
       readonly reported: number;
     }
   | ({ readonly type: 'QueueNodeCommand'; readonly id: string } & QueuedCommand);
@@ -116,9 +116,8 @@ export type NodeCommand =
 export const nodeKey: ResourceKey<NodeState> = { type: 'node' };
 
 /**
- * The address that other nodes dial: the node's own, as the operator gave it, else the public IPv4 or IPv6 that its agent
- * reported. One that a dialler would take for itself or its own link is passed over: a node must not be able to lead
- * others to their own loopback.
+ * The address that other nodes dial: the configured one, else the public IPv4 or IPv6 that the agent reported. Reported
+ * loopback and link-local addresses are ignored, because a dialler would reach itself.
  */
 export function dialAddress(node: Pick<NodeState, 'address' | 'public_ipv4' | 'public_ipv6'>): string | null {
   if (node.address !== null) return node.address;
@@ -130,13 +129,12 @@ export function unexpired(commands: readonly AgentCommand[], at: string): readon
   return commands.filter((command) => command.expires_at > at);
 }
 
-/** Of a node that is created or comes back: it has a new agent to come, whose PSK is still to be issued. */
+/** A new or restored node waits for a new agent and its PSK. */
 const neverConnected = { psk: null, public_ipv4: null, public_ipv6: null, commands: [] } as const;
 
 /**
- * The node after one event; undefined once deleted. Ignores an event for a node that does not exist, and the creation or
- * restoring of one that does.
- * @param context its `commandId` becomes the id of a command to the agent, its `actor` who queued it
+ * The node after one event; undefined once deleted. Ignores events for a node that does not exist, and the creation or
+ * restore of one that does. @param context gives a queued command its id and its actor
  */
 export function evolveNode(
   state: NodeState | undefined,
@@ -147,7 +145,7 @@ export function evolveNode(
   if (event.type === 'NodeCreated') {
     if (state !== undefined) return state;
     const { data } = event;
-    // One literal without spreads: each creation is folded three times, and a rest of fields costs fifty times as much.
+    // One literal, because each creation is folded three times, and a rest of fields takes fifty times as long.
     return {
       name: data.name,
       description: data.description,
@@ -167,7 +165,7 @@ export function evolveNode(
   }
   if (event.type === 'NodeRestored') {
     if (state !== undefined) return state;
-    // Policies and the override are with the resources that hold them.
+    // `fleet/apply.ts` restores the policies and the override.
     const { node_id, former, override: _, policies: __, ...fields } = event.data;
     return { ...fields, ...restoredVersion(node_id, former, at), ...neverConnected };
   }
@@ -176,7 +174,7 @@ export function evolveNode(
     case 'NodeUpdated': {
       const { changes } = event.data;
       const fields = Object.keys(changes);
-      // Few updates change labels, which takes several passes over them.
+      // Few updates change labels, which takes several passes.
       if (!fields.some(isLabelField)) return nextVersion(withChanges(state, changes), at);
       const plain = Object.fromEntries(Object.entries(changes).filter(([field]) => !isLabelField(field)));
       return nextVersion({ ...withChanges(state, plain), labels: evolveLabels(state.labels, changes) }, at);
@@ -185,7 +183,7 @@ export function evolveNode(
       return undefined;
     case 'NodePskIssued': {
       const { fingerprint, verifier } = event.data;
-      return { ...state, psk: { fingerprint, verifier, issued_at: at }, version: state.version + 1, updated_at: at };
+      return nextVersion({ ...state, psk: { fingerprint, verifier, issued_at: at } }, at);
     }
     case 'NodeConfigRefreshed':
       return nextVersion(state, at);

@@ -1,7 +1,7 @@
 /**
- * The audit's view of one event, from its declaration: its verb, its changes, and why it cannot be reverted; the lifecycle
- * that all resources share is here. Declarations mask secrets with `masked`. `audit/describe.ts` makes the entry from a
- * whole command. Implements `docs/contract/rest.md#audit`.
+ * One event as the audit shows it: verb, changes, and why it cannot be reverted. Declarations say this for their events; the
+ * lifecycle of all resources is here. `audit/describe.ts` makes entries of whole commands.
+ * Implements `docs/contract/rest.md#audit`.
  */
 import type { Json } from '../../kernel/json.js';
 import type { Changes } from './change.js';
@@ -10,7 +10,7 @@ export interface AuditChange {
   readonly path: string;
   readonly before: Json;
   readonly after: Json;
-  /** Of an entry that is about several; its name is null when its event gives none. */
+  /** Only in an entry about several resources; `name` is null when the event has none. */
   readonly resource?: { readonly type: string; readonly id: string | null; readonly name: string | null };
 }
 
@@ -32,7 +32,6 @@ export const auditVerbs = [
 ] as const;
 export type AuditVerb = (typeof auditVerbs)[number];
 
-/** One event as the audit shows it. */
 export interface EventAudit {
   /** The action is `<resource type>.<verb>`. */
   readonly verb: AuditVerb;
@@ -44,7 +43,7 @@ export interface EventAudit {
 /** Stands for a secret. */
 export const masked = '***';
 
-/** @param changes or a function that makes them on demand: the read model of the audit needs only the verb */
+/** @param changes may be a function, because the audit's read model needs only the verb */
 export function eventAudit(
   verb: AuditVerb,
   changes: readonly AuditChange[] | (() => readonly AuditChange[]),
@@ -64,8 +63,8 @@ export function fieldChanges(changes: Changes): readonly AuditChange[] {
 }
 
 /**
- * A change of a list as one change per field of its entries, `hops[0].listen_port`, unless the number of entries changed.
- * @param field the list's field; other changes stay as they are
+ * Splits a change of a list into one per field of its entries, `hops[0].listen_port`, unless the number of entries changed.
+ * @param field the list's field; other changes stay
  */
 export const entryByEntry =
   (field: string) =>
@@ -107,31 +106,24 @@ function flat(fields: object): readonly [string, Json][] {
   return entries;
 }
 
-interface CarriesDefinition {
-  readonly data: object;
-}
+type AuditOf<D = object> = (event: { readonly data: D }) => EventAudit;
 
-/**
- * @param fields the definition's fields; nothing else of an event is shown @returns one function per event; fields are
- * in the order of the event
- */
+/** @param fields the definition's fields; the audit shows no others, and in the order of the event */
 export function lifecycleAudit(fields: readonly string[]): {
-  created(event: CarriesDefinition): EventAudit;
-  updated(event: { readonly data: { readonly changes: Changes } }): EventAudit;
-  deleted(event: CarriesDefinition): EventAudit;
-  restored(event: CarriesDefinition): EventAudit;
+  readonly created: AuditOf;
+  readonly updated: AuditOf<{ readonly changes: Changes }>;
+  readonly deleted: AuditOf;
+  readonly restored: AuditOf;
 } {
-  const ofDefinition = new Set(fields);
-  const definition = (data: object): object => {
-    const found: Record<string, unknown> = {};
-    for (const [field, value] of Object.entries(data)) if (ofDefinition.has(field)) found[field] = value;
-    return found;
-  };
+  const shown = new Set(fields);
+  const definition = (data: object): object =>
+    Object.fromEntries(Object.entries(data).filter(([field]) => shown.has(field)));
+  const created: AuditOf = ({ data }) => eventAudit('create', () => addedFields(definition(data)));
   return {
-    created: ({ data }) => eventAudit('create', () => addedFields(definition(data))),
+    created,
     updated: ({ data }) => eventAudit('update', () => fieldChanges(data.changes)),
     deleted: ({ data }) => eventAudit('delete', () => removedFields(definition(data))),
-    // Shown as the revert that it belongs to.
-    restored: ({ data }) => eventAudit('create', () => addedFields(definition(data))),
+    // Its entry has the verb `revert`.
+    restored: created,
   };
 }

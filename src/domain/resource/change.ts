@@ -1,5 +1,5 @@
 /**
- * Field changes with both values, so that an update event alone says how to undo it.
+ * Field changes with both values, so that an update event can be undone from its own data.
  * Implements `docs/contract/domain.md#commands-and-events`.
  */
 import type { Json } from '../../kernel/json.js';
@@ -14,8 +14,8 @@ export interface FieldChange<T = Json> {
 export type Changes = { readonly [field: string]: FieldChange };
 
 /**
- * The changes of a partial update. Absent fields stay; equal values are no change.
- * @param fields those that may change, in the order that the event lists them in
+ * The changes of a partial update, without absent fields and equal values.
+ * @param fields those that may change, in the order of the event
  */
 export function changesOf<S extends object>(
   state: S,
@@ -30,6 +30,11 @@ export function changesOf<S extends object>(
     if (!jsonEqual(from, to)) changes[String(field)] = { from: from as Json, to: to as Json };
   }
   return changes;
+}
+
+/** The changes that undo these. */
+export function inverseOf(changes: Changes): Changes {
+  return Object.fromEntries(Object.entries(changes).map(([field, { from, to }]) => [field, { from: to, to: from }]));
 }
 
 /** The state with the new values of its changed fields; top-level fields only. */

@@ -1,7 +1,6 @@
 /**
- * Declares a resource that is created, updated, deleted and restored: names, fields and rules in, the whole declaration
- * out. A resource with further commands or events spreads the result and adds them.
- * Implements `docs/architecture.md#adding-a-resource`.
+ * Makes the declaration of a resource that is created, updated, deleted and restored from names, fields and rules. A resource
+ * with further commands or events spreads the result and adds them. Implements `docs/architecture.md#adding-a-resource`.
  */
 import { entryByEntry, eventAudit, fieldChanges, lifecycleAudit } from './audit-change.js';
 import type { EventContext, EventDeclaration, FleetEventDeclaration, Resource } from './declaration.js';
@@ -14,7 +13,7 @@ import type { ResourceMeta } from './meta.js';
 import type { Undo } from './undo.js';
 import { lifecycleUndo } from './undo.js';
 
-/** The parts that the declarations of all resources have alike. */
+/** The parts that are passed through to the declaration. */
 type Common<S extends ResourceMeta & Named> = Pick<
   Resource<string, string, string, S, AnyEvent, never>,
   'sealed' | 'indexed' | 'compiled' | 'objectionTo'
@@ -24,7 +23,7 @@ interface Named {
   readonly name: string;
 }
 
-/** The further fields of a state that is only its definition. */
+/** For a state without further fields. */
 export type WithoutFields = Record<never, never>;
 
 interface Options<
@@ -35,24 +34,24 @@ interface Options<
   F extends readonly (keyof D)[],
 >
   extends Common<S>, SaveRules<S> {
-  /** `Upstream` of `UpstreamCreated`; the type with a capital unless given. */
+  /** `Upstream` in `UpstreamCreated`; the capitalised type unless given. */
   readonly noun?: Noun;
-  /** `upstream` of `upstream_id`; the type unless given. */
+  /** `upstream` in `upstream_id`; the type unless given. */
   readonly singular?: Singular;
   /** Every field of the definition. */
   readonly fields: CompleteFields<D, F>;
-  /** Fields that events of earlier releases lack, with the values that they then have. */
+  /** The values of fields that events of earlier releases lack. */
   readonly absent?: Partial<D>;
-  /** Fields that are lists, whose changes the audit shows entry by entry. */
+  /** List fields, whose changes the audit shows entry by entry. */
   readonly lists?: readonly (keyof D & string)[];
   /**
-   * Ids of the nodes whose configuration a change of the resource changes, judged on the fleet before it; null when it
-   * changes none. `before` is undefined for a new or restored resource, `after` for a deleted one.
+   * Ids of the nodes whose configuration changes with the resource, given the fleet before; null for none. `before` is
+   * undefined for a new or restored resource, `after` for a deleted one.
    */
   readonly touches: ((fleet: FleetView, before: S | undefined, after: S | undefined) => Iterable<string>) | null;
 }
 
-/** The further fields of a state: their first values, and the ones that a delete carries. */
+/** The first values of a state's further fields, and the ones that a delete carries. */
 type FurtherFields<Further> = [keyof Further] extends [never]
   ? unknown
   : { readonly initial: Further; readonly alsoDeleted: readonly (keyof Further)[] };
@@ -102,7 +101,6 @@ export const defineResource =
     const audit = lifecycleAudit(fields);
     const undo = lifecycleUndo(type, noun, singular);
     const declared = (verb: EventDeclaration<never>['audit'], back: (event: never) => Undo): unknown => ({
-      schemaVersion: 1,
       audit: verb,
       undo: back,
       touches(fleet: FleetView, event: Event, context: EventContext) {
@@ -137,8 +135,8 @@ export const defineResource =
       objectionTo,
       decide: lifecycleDecisions<Noun, Singular, State, D, Fixed, AlsoDeleted>(shape, options),
       evolve,
-      // The compiler does not follow names of events that are made of a noun.
-      events: events as unknown as {
+      // The compiler does not follow event names made from a noun.
+      events: events as {
         readonly [T in Event['type']]: FleetEventDeclaration<Extract<Event, { type: T }>>;
       },
     };

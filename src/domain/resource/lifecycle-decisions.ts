@@ -1,6 +1,6 @@
 /**
- * The decisions on create, update, delete and restore that resources share. A resource adds its own rules as two
- * functions; checks follow `docs/contract/rest.md#envelope` in their order.
+ * The decisions to create, update, delete and restore, which resources share. A resource adds its own rules as two functions.
+ * Checks have the order of `docs/contract/rest.md#envelope`.
  */
 import { err, ok } from '../../kernel/result.js';
 import { changesOf, withChanges } from './change.js';
@@ -16,9 +16,9 @@ import { existing, exists, nameTaken, newNameRefusal, stillUsed, unlessRefused }
 type SaveRule<S> = (fleet: FleetView, next: S, before: S | undefined) => Refusal | undefined;
 
 export interface SaveRules<S> {
-  /** Why the definition is invalid by itself, or refers to something wrong. */
+  /** Why the definition is invalid by itself, or has a wrong reference. */
   readonly invalid?: SaveRule<S>;
-  /** Why it conflicts with the rest of the fleet; a taken name and objecting referrers are checked for every resource. */
+  /** Why it conflicts with the rest of the fleet. Taken names and objections of referrers are checked for every resource. */
   readonly conflict?: SaveRule<S>;
 }
 
@@ -34,7 +34,7 @@ export interface LifecycleShape<S> {
   readonly alsoDeleted: readonly (keyof S)[];
 }
 
-/** Without an owner that is none, which events leave out. */
+/** Drops a `managed_by` of null, which events leave out. */
 export function owned<D extends object>(definition: D): D {
   if (Reflect.get(definition, 'managed_by') !== null) return definition;
   const { managed_by: _, ...rest } = definition as Owned;
@@ -62,9 +62,9 @@ export function lifecycleDecisions<
     type: `${noun}${verb}`,
     data: { [`${singular}_id`]: id, ...data },
   });
-  /** A state that no event has made. */
+  /** A state before its first event. */
   const unsaved = (id: string, definition: Partial<S>): S =>
-    ({ ...initial, ...definition, id, version: 0, created_at: '', updated_at: '' }) as unknown as S;
+    ({ ...initial, ...definition, id, version: 0, created_at: '', updated_at: '' }) as S;
 
   function refusalOf(fleet: FleetView, next: S, before?: S, refused = newNameRefusal): Refusal | undefined {
     return (
@@ -102,6 +102,6 @@ export function lifecycleDecisions<
       return unlessRefused(refusal, event('Restored', id, { ...owned(definition), former }));
     },
   };
-  // The compiler does not follow names of commands and events that are made of a noun.
-  return decisions as unknown as ReturnType<typeof lifecycleDecisions<Noun, Singular, S, D, Fixed, AlsoDeleted>>;
+  // The compiler does not follow command and event names made from a noun.
+  return decisions as ReturnType<typeof lifecycleDecisions<Noun, Singular, S, D, Fixed, AlsoDeleted>>;
 }

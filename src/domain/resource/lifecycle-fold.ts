@@ -1,4 +1,4 @@
-/** The fold of a resource's lifecycle events. The fleet and the read model both use it. */
+/** The fold of a resource's lifecycle events. */
 import type { Changes } from './change.js';
 import { withChanges } from './change.js';
 import type { EventContext } from './declaration.js';
@@ -8,8 +8,8 @@ import type { ResourceMeta } from './meta.js';
 import { firstVersion, nextVersion, restoredVersion } from './meta.js';
 
 /**
- * @returns the state after one event; undefined once deleted, and for an event of a resource that does not exist. The
- * creation or restoring of one that exists, which this service never writes, changes nothing
+ * @returns the state after one event; undefined once deleted, or if the resource does not exist. Ignores the creation or
+ * restore of one that exists, which this service never writes
  */
 export function lifecycleFold<S extends ResourceMeta, E extends AnyEvent>({
   noun,
@@ -40,8 +40,8 @@ export function lifecycleFold<S extends ResourceMeta, E extends AnyEvent>({
 const idIn = (data: object, idField: string): string => String(Reflect.get(data, idField));
 
 /**
- * The definition in an event's data, then the meta. A loop, because every command is folded several times and taking fields
- * out of an object by a computed name is slow.
+ * The definition in an event's data, with the meta. A loop, because every command is folded several times, and removing
+ * fields by computed names is slow.
  */
 function stateOf<S extends ResourceMeta>(
   initial: Partial<S>,
@@ -51,5 +51,5 @@ function stateOf<S extends ResourceMeta>(
 ): S {
   const state: Record<string, unknown> = { ...initial };
   for (const [field, value] of Object.entries(data)) if (!except.includes(field)) state[field] = value;
-  return Object.assign(state, meta) as unknown as S;
+  return Object.assign(state, meta) as S;
 }

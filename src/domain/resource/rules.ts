@@ -25,7 +25,10 @@ export function existing<S extends ResourceMeta>(
   return mismatch === undefined ? ok(state) : err(mismatch);
 }
 
-/** The refusal of a new name that nobody could read, or that another resource of the type has. @param before the resource, if it exists */
+/**
+ * The refusal of a new name that is unreadable, or that another resource of the type has. @param before the resource, if it
+ * exists
+ */
 export function newNameRefusal(
   fleet: FleetView,
   type: string,
@@ -52,7 +55,7 @@ export function nameTaken(
   };
 }
 
-/** The refusal to bring back a resource that exists. */
+/** The refusal to restore a resource that exists. */
 export function exists(fleet: FleetView, type: string, id: string): Refusal | undefined {
   if (!fleet.has(type, id)) return undefined;
   return { code: 'conflict', message: `the ${type} "${fleet.nameOf(type, id) ?? id}" exists` };
@@ -67,6 +70,22 @@ export function stillUsed(
   const referrers = fleet.referrersOf(type, id);
   if (referrers.size === 0) return undefined;
   return { code: 'conflict', message: `the ${type} "${name}" is still used by ${describeOwners(fleet, referrers)}` };
+}
+
+/** A rule that a definition breaks by itself. */
+export interface Problem {
+  /** For example `['hops', 1, 'outer']`. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+/** The refusal of a definition by its first problem. */
+export function firstProblem(problems: Iterable<Problem>): Refusal | undefined {
+  for (const { path, message } of problems) {
+    const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
+    return { code: 'invalid_request', message: `${place.slice(1)}: ${message}` };
+  }
+  return undefined;
 }
 
 /** One event, unless the command is refused. */

@@ -1,6 +1,6 @@
 /**
- * Decides the revert of an entry of the fleet: the inverse of each of its events, newest first, through the ordinary
- * decisions, unless that would overwrite later work; and previews it. Accounts have their own (`accounts/revert.ts`).
+ * Decides and previews the revert of a fleet entry: the inverse of each event, newest first, through the ordinary decisions,
+ * unless that would overwrite later work. `accounts/revert.ts` reverts entries of accounts.
  * Implements `docs/contract/domain.md#audit-and-revert`.
  */
 import { unreachable } from '../../kernel/errors.js';
@@ -8,7 +8,7 @@ import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { jsonEqual } from '../../kernel/json.js';
 import type { Result } from '../../kernel/result.js';
 import { err, ok } from '../../kernel/result.js';
-import { alreadyReverted, notRevertible, standingRevert } from '../aggregate/reverts.js';
+import { alreadyReverted, notRevertible, activeRevert } from '../aggregate/reverts.js';
 import { describeCommand, auditOfFleetEvent, fleetSubject } from '../audit/describe.js';
 import { oversizedInPieces } from '../compile/size.js';
 import { applyCommand, applyInPieces } from '../fleet/apply.js';
@@ -29,7 +29,7 @@ import type { AuditChange } from '../resource/audit-change.js';
 
 export interface Revert {
   readonly type: 'Revert';
-  /** The command that the entry shows, in its current shape. */
+  /** The command of the entry, in its current shape. */
   readonly entry: RecordedCommand;
   readonly history: History;
 }
@@ -41,7 +41,6 @@ export function versionOfSubject(fleet: Fleet, { events: [first] }: RecordedComm
   return fleet.get<ResourceMeta>({ type }, id)?.version;
 }
 
-/** What a refusal says when the history no longer holds. */
 export const changedMeanwhile = 'the resource was changed while its history was read; try again';
 
 export function decideRevert(fleet: Fleet, { entry, history }: Revert): Decision<FleetEvent> {
@@ -56,7 +55,7 @@ export function decideRevert(fleet: Fleet, { entry, history }: Revert): Decision
   for (const recorded of entry.events.toReversed()) {
     const undo = undoOf(recorded);
     if (undo === undefined) continue;
-    // It is decided on what the inverse of the later event leaves.
+    // Decided after the inverse of the later event.
     if (last.length > 0) applyCommand(draft, hypothetical(draft, last));
     const decision = decideUndo(draft, recorded, undo, history);
     if (!decision.ok) return decision;
@@ -66,7 +65,7 @@ export function decideRevert(fleet: Fleet, { entry, history }: Revert): Decision
   return ok(events);
 }
 
-/** The same, with the refusal that only the fold after the events tells. Yields between two pieces. */
+/** Like `decideRevert`, with the refusals that only the fold shows. Yields between two pieces. */
 export function* tryRevert(fleet: Fleet, revert: Revert): Generator<void, Decision<FleetEvent>> {
   const decision = decideRevert(fleet, revert);
   if (!decision.ok || decision.value.length === 0) return decision;
@@ -77,7 +76,7 @@ export function* tryRevert(fleet: Fleet, revert: Revert): Generator<void, Decisi
   return refusal === undefined ? decision : err(refusal);
 }
 
-/** Why the entry cannot be reverted, whatever became of its resource. */
+/** Why an entry cannot be reverted, whatever its resource is like now. */
 export function entryRefusal(fleet: Fleet, entry: RecordedCommand): Refusal | undefined {
   const because = describeCommand(entry)?.notRevertibleBecause;
   if (because !== null) return notRevertible(because ?? 'it is none of the audit');
@@ -107,7 +106,7 @@ export function undoCommand(
     }
     case 'delete': {
       if (!fleet.has(subject.type, subject.id)) return refuse('conflict', gone(subject, history));
-      const work = laterWork(history, (id) => standingRevert(fleet.reverts, id) !== undefined);
+      const work = laterWork(history, (id) => activeRevert(fleet.reverts, id) !== undefined);
       if (work.length === 0) return given(undo.command);
       const name = fleet.nameOf(subject.type, subject.id) ?? subject.id;
       return refuse(
@@ -128,7 +127,7 @@ export function undoCommand(
   }
 }
 
-/** The fields that no longer have the value that the event set; undefined when the resource is gone. */
+/** The fields that no longer have the event's value; undefined when the resource is gone. */
 function conflictsOf(fleet: Fleet, undo: Undo): readonly FieldConflict[] | undefined {
   if (undo.kind !== 'change') return [];
   const now = undo.now(fleet);
@@ -137,13 +136,13 @@ function conflictsOf(fleet: Fleet, undo: Undo): readonly FieldConflict[] | undef
   return changed.map(([field, { from }]) => ({ field, now: now(field), wanted: from }));
 }
 
-/** The fields of an entry that something has changed since, whose entries a refusal names. */
+/** The fields of an entry that have changed since. A refusal names the entries that changed them. */
 export function fieldsInTheWay(fleet: Fleet, entry: RecordedCommand): readonly string[] {
   const conflicts = entry.events.map(undoOf).flatMap((undo) => (undo && conflictsOf(fleet, undo)) ?? []);
   return [...new Set(conflicts.map(({ field }) => field))];
 }
 
-/** The request is valid, but something that the entry needs is gone or no longer fits. */
+/** A refusal of the inverse is a conflict, because the request itself is valid. */
 function asConflict(decision: Decision<FleetEvent>): Decision<FleetEvent> {
   if (decision.ok || decision.error.code === 'payload_too_large') return decision;
   return refuse('conflict', decision.error.message);

@@ -1,7 +1,7 @@
 /**
- * The declaration of legacy routes: their rules in the snapshots of their nodes, their claims on them, and their rows in
- * the port table. Implements `docs/contract/domain.md#legacy-route`, `docs/contract/wire.md#configuration` and listener
- * intent of `docs/contract/domain.md#l4-chain`.
+ * The declaration of legacy routes: their rules in snapshots, their claims, and their rows in the port table. Implements
+ * `docs/contract/domain.md#legacy-route`, `docs/contract/wire.md#configuration` and listener intent of
+ * `docs/contract/domain.md#l4-chain`.
  */
 import { plainIp } from '../../kernel/addresses.js';
 import { listenersOf } from '../listeners/claims.js';
@@ -12,6 +12,7 @@ import { ownerOf } from '../references/references.js';
 import { defineResource } from '../resource/define-resource.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { Refusal } from '../resource/refusal.js';
+import { firstProblem } from '../resource/rules.js';
 import type { RouteDefinition, RouteState, RouteHop } from './route.js';
 import { liveNodes, routeProblems, matchOf, routeKey } from './route.js';
 import type { Claim } from '../listeners/claims.js';
@@ -35,7 +36,7 @@ function liveHop(fleet: FleetView, { enabled, hops, backend }: RouteState, nodeI
   return { index, hop, next: next === undefined ? backend : dialEndpoint(fleet, next) };
 }
 
-/** The listeners of an enabled route; none of a disabled one. */
+/** The listeners of an enabled route. */
 function claimsOfRoute(route: RouteState): readonly Claim[] {
   if (!route.enabled) return [];
   return route.hops.map((hop) => ({
@@ -49,10 +50,7 @@ function claimsOfRoute(route: RouteState): readonly Claim[] {
   }));
 }
 
-/**
- * A rule and an upstream cluster of its own for each hop. As with chains, a hop has no rule while the address of its
- * next hop is unknown: with a rule that leads nowhere, the agent would reject the snapshot.
- */
+/** A rule and a cluster of its own for each hop, but not while the next hop's address is unknown, as with chains. */
 function routeRulesOn(fleet: FleetView, route: RouteState, nodeId: string): NodeRules {
   const live = liveHop(fleet, route, nodeId);
   if (live === undefined || live.next === '') return noRules;
@@ -102,7 +100,7 @@ function intendedByRoute(fleet: FleetView, route: RouteState, nodeId: string): r
 export const route = defineResource<RouteDefinition>()('route', {
   fields: ['name', 'host', 'path_prefix', 'enabled', 'hops', 'backend'],
   lists: ['hops'],
-  invalid: (fleet, next) => definitionRefusal(next) ?? unknownNode(fleet, next.hops),
+  invalid: (fleet, next) => firstProblem(routeProblems(next.hops)) ?? unknownNode(fleet, next.hops),
   // A saved route is live unless it is disabled.
   conflict: (fleet, next) =>
     collisionRefusal(fleet, next) ?? (next.enabled ? undialable(fleet, next.hops, 'its address') : undefined),
@@ -129,7 +127,7 @@ export const route = defineResource<RouteDefinition>()('route', {
   },
   objectionTo: null,
   touches: (_fleet, before, after) =>
-    // The last hop alone leads to the backend; everything else of a route is in the rules of all its hops.
+    // Only the last hop leads to the backend; everything else is in the rules of all hops.
     before !== undefined && after !== undefined && differOnlyInBackend(before, after)
       ? liveNodes(after).slice(-1)
       : new Set([...liveNodes(before), ...liveNodes(after)]),
@@ -139,14 +137,7 @@ function differOnlyInBackend(before: RouteState, after: RouteState): boolean {
   return (['name', 'host', 'path_prefix', 'enabled', 'hops'] as const).every((field) => before[field] === after[field]);
 }
 
-function definitionRefusal({ hops }: RouteDefinition): Refusal | undefined {
-  for (const { path, message } of routeProblems(hops)) {
-    return { code: 'invalid_request', message: `hops[${path[1]}].node_id: ${message}` };
-  }
-  return undefined;
-}
-
-/** The claims of a route follow the order of its hops. */
+/** Claims have the order of the hops. */
 function collisionRefusal(fleet: FleetView, state: RouteState): Refusal | undefined {
   for (const [index, claim] of claimsOfRoute(state).entries()) {
     const collision = collisionOf(fleet, claim);

@@ -1,11 +1,12 @@
 /**
  * A legacy route: HTTP requests for a host and a path prefix enter at `hops[0]` and leave the last hop for the backend. It
- * is not deployed: what is saved is live while the route is enabled. The definition and the rules that hops keep by
- * themselves, by which REST checks bodies too. Implements `docs/contract/domain.md#legacy-route`.
+ * needs no deploy: an enabled route is live once saved. Definition, and the rules of hops, by which REST checks bodies too.
+ * Implements `docs/contract/domain.md#legacy-route`.
  */
 import { repeatedNodes } from '../node/hops.js';
 import type { ResourceKey } from '../resource/fleet-view.js';
 import type { ResourceMeta } from '../resource/meta.js';
+import type { Problem } from '../resource/rules.js';
 
 export interface RouteHop {
   readonly node_id: string;
@@ -29,23 +30,18 @@ export interface RouteState extends ResourceMeta, RouteDefinition {}
 
 export const routeKey: ResourceKey<RouteState> = { type: 'route' };
 
-/** The key that distinguishes two routes on one listener. A host has no `/`, so no two pairs give the same text. */
+/** What distinguishes two routes on one listener. It is unique, because a host has no `/`. */
 export function matchOf({ host, path_prefix }: Pick<RouteDefinition, 'host' | 'path_prefix'>): string {
   return host + path_prefix;
 }
 
-/** Ids of the nodes of a route while it is live; none of a disabled one. */
+/** Ids of the nodes of an enabled route. */
 export function liveNodes(route: RouteDefinition | undefined): readonly string[] {
   return route?.enabled === true ? route.hops.map((hop) => hop.node_id) : [];
 }
 
-interface RouteProblem {
-  readonly path: readonly ['hops', number, 'node_id'];
-  readonly message: string;
-}
-
-/** A node is in a route at most once. @param hops those of a body, which may lack them */
-export function* routeProblems(hops: readonly Pick<RouteHop, 'node_id'>[] = []): Generator<RouteProblem> {
+/** A node may be in a route only once. @param hops undefined in an edit without them */
+export function* routeProblems(hops: readonly Pick<RouteHop, 'node_id'>[] = []): Generator<Problem> {
   for (const { index, earlier } of repeatedNodes(hops)) {
     const message = `expected each node at most once in a route; this one is already hops[${earlier}]`;
     yield { path: ['hops', index, 'node_id'], message };

@@ -1,7 +1,6 @@
 /**
- * The compiler version of the log: raised when a release with a higher number starts, lowered by an operator who goes
- * back to an older release. The number of this release is in `compile/version.ts`. Implements
- * `docs/contract/domain.md#generation`.
+ * The compiler version of the log. A release with a higher number raises it at its start; an operator who returns to an older
+ * release lowers it. This release's number is in `compile/version.ts`. Implements `docs/contract/domain.md#generation`.
  */
 import { err, ok } from '../../kernel/result.js';
 import { eventAudit, fieldChanges } from '../resource/audit-change.js';
@@ -42,7 +41,6 @@ function lower(fleet: FleetView, to: number): Decision<CompilerEvent> {
 
 /** Touches every node, so each gets a new generation. */
 const changed: FleetEventDeclaration<CompilerEvent> = {
-  schemaVersion: 1,
   audit: ({ data }) =>
     eventAudit(
       'update',
@@ -63,7 +61,5 @@ export const compiler: Singleton<'service', 'compiler', number, CompilerEvent, C
     LowerCompilerVersion: (fleet, { version }) => lower(fleet, version),
   },
   evolve: (_state, { data }) => data.version.to,
-  withoutNode: (state) => state,
-  withNode: (state) => state,
   events: { CompilerVersionRaised: changed, CompilerVersionLowered: changed },
 };

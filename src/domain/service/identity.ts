@@ -1,8 +1,8 @@
 /**
- * The keys of an installation. The first event of `svc-service` is written at the first start, by an append that expects no
- * stream, so that of several instances only one creates it; later ones replace the key that signs tokens and record
- * versions of the keyring, which `svc-keyring` holds as its one event. Only the master key opens it
- * (`src/security/keyring.ts`). Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
+ * The keys of an installation. The first start writes the first event of `svc-service` with an append that expects no
+ * stream, so only one instance succeeds. Later events replace the key that signs tokens, and record versions of the
+ * keyring, which `svc-keyring` holds and only the master key opens (`src/security/keyring.ts`). Implements
+ * `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  */
 import { unreachable } from '../../kernel/errors.js';
 import type { RecordedEvent } from '../../kernel/event.js';
@@ -25,7 +25,7 @@ export type ServiceEvent =
         readonly signing_private: SealedSecret;
       };
     }
-  /** Every token that the earlier key signed has ended. */
+  /** Ends every token that the former key signed. */
   | {
       readonly type: 'TokenSigningKeyReplaced';
       readonly data: {
@@ -34,7 +34,7 @@ export type ServiceEvent =
         readonly signing_private: SealedSecret;
       };
     }
-  /** The newest version of the keyring: an older one is no longer accepted. */
+  /** The newest version of the keyring; older ones are no longer accepted. */
   | {
       readonly type: 'KeyringRecorded';
       readonly data: {
@@ -48,9 +48,9 @@ export type ServiceEvent =
 export type ServiceKeyEvent = Extract<ServiceEvent, { readonly data: { readonly signing_private: SealedSecret } }>;
 
 export const serviceEvents: EventSchemas<ServiceEvent> = {
-  ServiceIdentityCreated: { schemaVersion: 1 },
-  TokenSigningKeyReplaced: { schemaVersion: 1 },
-  KeyringRecorded: { schemaVersion: 1 },
+  ServiceIdentityCreated: {},
+  TokenSigningKeyReplaced: {},
+  KeyringRecorded: {},
 };
 
 /** The resource type of audit entries about the installation. */
@@ -59,7 +59,7 @@ export const serviceType = 'service';
 /** A recorded event as one of `svc-service`. */
 export const serviceEvent = (event: RecordedEvent): ServiceEvent => eventOf(streams.service, event);
 
-/** How the audit shows an event. The first start is nobody's command, so it has no entry. */
+/** How the audit shows an event; null for the first start, which is no user's command. */
 export function auditOfService({ type, data }: ServiceEvent): EventAudit | null {
   switch (type) {
     case 'ServiceIdentityCreated':
@@ -87,4 +87,4 @@ export interface KeyringWrapped {
   };
 }
 
-export const keyringEvents: EventSchemas<KeyringWrapped> = { KeyringWrapped: { schemaVersion: 1 } };
+export const keyringEvents: EventSchemas<KeyringWrapped> = { KeyringWrapped: {} };

@@ -53,7 +53,6 @@ export const connectivity: Singleton<'connectivity', 'settings', SettingsState, 
   withNode,
   events: {
     ConnectivityUpdated: {
-      schemaVersion: 1,
       audit: ({ data }) => eventAudit('update', fieldChanges(data.changes)),
       undo: ({ data }) => undoUpdate(data.changes),
       touches(fleet, event, context) {

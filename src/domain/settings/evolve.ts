@@ -1,4 +1,5 @@
 /** The fold of the settings' events. A node's override is the field `nodes.<id>`, with null for a missing override. */
+import { fromJson } from '../../kernel/json.js';
 import type { Changes } from '../resource/change.js';
 import { withChanges } from '../resource/change.js';
 import type { EventContext } from '../resource/declaration.js';
@@ -15,7 +16,7 @@ export function overriddenNode(field: string): string | undefined {
   return field.startsWith(overridePrefix) ? field.slice(overridePrefix.length) : undefined;
 }
 
-/** Ids of the nodes whose effective multiplex the changes may affect: all for a global field, else the overridden ones. */
+/** Ids of the nodes whose multiplex the changes may affect: all for a global field, else the overridden ones. */
 export function nodesInReach(changes: Changes, all: Iterable<string>): Iterable<string> {
   if (changes['multiplex'] !== undefined || changes['multiplex_port'] !== undefined) return all;
   return Object.keys(changes)
@@ -23,7 +24,7 @@ export function nodesInReach(changes: Changes, all: Iterable<string>): Iterable<
     .filter((id) => id !== undefined);
 }
 
-/** The settings by the fields of their events. */
+/** The settings under the field names of their events. */
 export function fieldsOfSettings({ nodes, ...globals }: SettingsState): { readonly [field: string]: unknown } {
   const overrides = Object.entries(nodes).map(([id, override]) => [overrideField(id), override] as const);
   return { ...globals, ...Object.fromEntries(overrides) };
@@ -42,7 +43,7 @@ export function evolveSettings(
     const nodeId = overriddenNode(field);
     if (nodeId === undefined) continue;
     if (to === null) nodes.delete(nodeId);
-    else nodes.set(nodeId, to as unknown as MultiplexOverride);
+    else nodes.set(nodeId, fromJson<MultiplexOverride>(to));
   }
   return {
     ...withChanges(state, Object.fromEntries(globals)),
@@ -56,7 +57,7 @@ function sorted(nodes: ReadonlyMap<string, MultiplexOverride>): SettingsState['n
   return Object.fromEntries([...nodes].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The settings with the override of a node that comes back, if it had one; their version stays. */
+/** The settings with the override of a restored node, if it had one; their version stays. */
 export function withNode(
   state: SettingsState,
   { node_id, override }: { readonly node_id: string; readonly override: MultiplexOverride | null },

@@ -1,6 +1,6 @@
 /**
- * The facts of `svc-webhooks`: how far a webhook has delivered, and the tries of the item that fails. They are in no audit and no
- * feed, and nothing else holds a cursor. Implements `docs/contract/automation.md#webhooks`, "the cursor".
+ * The facts of `svc-webhooks`, the only place of cursors: how far a webhook has delivered, and the tries of a failing item.
+ * Neither audit nor feed shows them. Implements `docs/contract/automation.md#webhooks`, "the cursor".
  */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { eventOf, streams } from '../../kernel/event.js';
@@ -10,14 +10,14 @@ import type { WebhookState } from './webhook.js';
 export const webhookStates = ['ok', 'failing', 'stopped', 'disabled'] as const;
 export type WebhookStateName = (typeof webhookStates)[number];
 
-/** The tries of the item behind the cursor. */
+/** The tries of the item after the cursor. */
 export type WebhookTries = {
   /** `tries_since` of the webhook when they were made. */
   readonly tries_since: number;
   readonly failures: number;
   /** RFC 3339; null while the last try did not fail. */
   readonly failing_since: string | null;
-  /** When it is tried again, RFC 3339; null for at once. */
+  /** The time of the next try, RFC 3339; null for at once. */
   readonly next_at: string | null;
 };
 
@@ -33,7 +33,7 @@ export interface WebhookCursorMoved {
   };
 }
 
-export const webhookCursorEvents: EventSchemas<WebhookCursorMoved> = { WebhookCursorMoved: { schemaVersion: 1 } };
+export const webhookCursorEvents: EventSchemas<WebhookCursorMoved> = { WebhookCursorMoved: {} };
 
 /** A recorded event as a fact of webhooks. */
 export const webhookCursor = (event: RecordedEvent): WebhookCursorMoved => eventOf(streams.webhooks, event);

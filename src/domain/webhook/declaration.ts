@@ -1,7 +1,6 @@
 /**
- * The declaration of webhooks, with the decisions on rotation, stop and resume. Secrets arrive sealed, and where to go on
- * arrives as a cursor that the feed knows (`src/webhooks/commands.ts`).
- * Implements `docs/contract/automation.md#webhooks`.
+ * The declaration of webhooks, with the decisions to rotate, stop and resume. Secrets arrive sealed, cursors checked
+ * (`src/webhooks/commands.ts`). Implements `docs/contract/automation.md#webhooks`.
  */
 import { limits } from '../../kernel/limits.js';
 import { err, ok } from '../../kernel/result.js';
@@ -27,13 +26,13 @@ import type {
 } from './webhook.js';
 import { schemeAndHost, webhookAt, webhookKey } from './webhook.js';
 
-/** The fields that the audit shows, apart from the secrets. */
+/** The fields besides the secrets. */
 const open = ['name', 'url', 'types', 'filters', 'enabled'] as const;
 
 const base = defineResource<WebhookDefinition, WebhookRun, never, Pick<WebhookRun, 'cursor'>>()('webhook', {
   fields: [...open, 'secret', 'former_secret', 'former_secret_until'],
   initial: { cursor: null, since: -1, since_at: '', tries_since: -1, stopped: null },
-  // A restored one goes on where it was deleted.
+  // A restored webhook continues where it was deleted.
   alsoDeleted: ['cursor'],
   sealed: ['secret', 'former_secret'],
   conflict(fleet, _next, before) {
@@ -49,7 +48,7 @@ const base = defineResource<WebhookDefinition, WebhookRun, never, Pick<WebhookRu
 type Decided<T extends keyof typeof base.decide> = Parameters<(typeof base.decide)[T]>[1];
 type WebhookEvent = Parameters<typeof base.evolve>[1] | WebhookStopped | WebhookResumed;
 
-/** With a new secret, the one before stays valid for a while and the one before that ends. */
+/** With a new secret, the former one stays valid for a while, and an older one ends. */
 function update(fleet: FleetView, command: Decided<'UpdateWebhook'>): ReturnType<typeof base.decide.UpdateWebhook> {
   const before = command.secret === undefined ? undefined : webhookAt(fleet, command.id);
   return base.decide.UpdateWebhook(
@@ -108,7 +107,7 @@ function evolve(state: WebhookState | undefined, event: WebhookEvent, context: E
       const next = base.evolve(state, event, context);
       if (next === undefined) return undefined;
       if (state === undefined) return { ...next, since: revision, since_at: at, tries_since: revision };
-      // Whatever failed may be right now.
+      // What failed may work now.
       const anew = next.url !== state.url || (next.enabled && !state.enabled);
       return anew ? { ...next, stopped: null, tries_since: revision } : next;
     }
@@ -120,7 +119,7 @@ const shown = (path: string, value: Json): Json => {
   return path === 'secret' && value !== null ? masked : value;
 };
 
-/** Changes without secrets, among which is what a URL has beside its host. */
+/** Changes without secrets, such as the path of a URL. */
 function withoutSecrets(changes: readonly AuditChange[]): readonly AuditChange[] {
   return changes
     .filter(({ path }) => !path.startsWith('former_secret'))
@@ -160,7 +159,6 @@ export const webhook = {
     },
     WebhookRestored: { ...base.events.WebhookRestored, audit: created },
     WebhookStopped: {
-      schemaVersion: 1,
       audit: ({ data: { reason } }) =>
         eventAudit(
           'stop',
@@ -174,7 +172,6 @@ export const webhook = {
       touches: nowhere,
     },
     WebhookResumed: {
-      schemaVersion: 1,
       audit: ({ data: { after, was_stopped } }) =>
         eventAudit(
           'resume',

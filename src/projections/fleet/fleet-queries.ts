@@ -5,7 +5,7 @@
  */
 import { chainKey } from '../../domain/chain/chain.js';
 import type { ChainState } from '../../domain/chain/chain.js';
-import { standingRevert } from '../../domain/aggregate/reverts.js';
+import { activeRevert } from '../../domain/aggregate/reverts.js';
 import { driftOf, hasSet, setsOf } from '../../domain/fleet-file/drift.js';
 import { baseOf } from '../../domain/fleet-set/declaration.js';
 import type { ResourceCounts } from '../../domain/fleet/counts.js';
@@ -59,7 +59,7 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     sets: () => withPauses(setsOf(fleet())),
     drift: async (set) => (hasSet(fleet(), set) ? withPauses(driftOf(fleet(), set)) : undefined),
     base: (set) => baseOf(fleet().singletons.fleet.value, set),
-    revertOf: (entryId) => standingRevert(fleet().reverts, entryId),
+    revertOf: (entryId) => activeRevert(fleet().reverts, entryId),
     revision: () => fleet().revision.value,
   };
 }

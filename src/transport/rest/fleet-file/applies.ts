@@ -44,7 +44,7 @@ export function applyRoutes(app: RestApp, deps: RestDeps, sections: Sections): v
       response: answers(pastApplySchema),
     },
     handler: async (request, reply) => {
-      const apply = orNotFound(await deps.commands.fleetFile.went(pathId(request.params, what)), what);
+      const apply = orNotFound(await deps.commands.fleetFile.find(pathId(request.params, what)), what);
       return sendPieces(reply, objectInPieces(await pastApplyView(deps, sections, apply, request.query.page)));
     },
   });

@@ -1,8 +1,7 @@
 /**
- * Commands that are tried together on a draft of the fleet, where the result alone is judged: one that the fleet refuses on
- * the way is tried without the rules among resources, and must hold once all others are carried out too. So two chains may
- * trade listeners, and an upstream may be replaced in one go. Documents are carried out so, and applies taken back. In
- * pieces, because many commands take a while. Implements `docs/contract/automation.md#the-fleet-as-a-file`, "Atomic".
+ * Tries commands together on a draft of the fleet and judges only the result: a command that conflicts on the way is tried
+ * without the rules between resources, and must hold once all others are applied. So two chains may swap listeners, and an
+ * upstream may be replaced in one go. Implements `docs/contract/automation.md#the-fleet-as-a-file`, "Atomic".
  */
 import { applyInPieces, putResource } from '../fleet/apply.js';
 import { decideFleet } from '../fleet/decide.js';
@@ -18,51 +17,43 @@ import { pick } from '../resource/lifecycle.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { Refusal } from '../resource/refusal.js';
 import type { SettingsState } from '../settings/settings.js';
-import type { StepAction } from './compare.js';
+import type { Change } from './compare.js';
 
-/** What is tried: a command about one resource. */
-export interface Attempt {
-  readonly action: StepAction;
-  readonly resource: { readonly type: string; readonly name: string; readonly id: string };
-}
+/** A command about one resource. */
+export type Attempt = Pick<Change, 'action' | 'resource'>;
 
-export interface Held<A> {
-  readonly attempt: A;
-  readonly events: readonly FleetEvent[];
-}
-
-export interface TriedTogether<A> {
-  /** Those that change something, in their order. */
-  readonly held: readonly Held<A>[];
+export interface DryRun<A> {
+  /** The attempts that change something, in order. A refused one may be among them. */
+  readonly accepted: readonly { readonly attempt: A; readonly events: readonly FleetEvent[] }[];
   readonly refused: readonly { readonly attempt: A; readonly refusal: Refusal }[];
-  /** The fleet behind all of them. */
+  /** The fleet after all of them. */
   readonly after: Fleet;
+  /** Ids of the touched nodes. */
   readonly touched: ReadonlySet<string>;
 }
 
-/** So many are tried at a time. */
-const perPiece = 25;
+const commandsPerPiece = 25;
 
-/** Yields between two pieces. @param commandOf on what those before it leave */
-export function* triedTogether<A extends Attempt>(
+/** Yields between two pieces. @param commandOf makes the command of an attempt, given the fleet before it */
+export function* dryRun<A extends Attempt>(
   fleet: Fleet,
   attempts: readonly A[],
   commandOf: (attempt: A, draft: Fleet) => Result<FleetCommand, Refusal>,
-): Generator<void, TriedTogether<A>> {
+): Generator<void, DryRun<A>> {
   const { state: draft } = draftFleet(fleet);
-  const held: Held<A>[] = [];
+  const accepted: DryRun<A>['accepted'][number][] = [];
   const tentative: { readonly attempt: A; readonly command: FleetCommand; readonly before: Before }[] = [];
   const refused: { readonly attempt: A; readonly refusal: Refusal }[] = [];
   const touched = new Set<string>();
   const missing = new Set<string>();
   for (const [index, attempt] of attempts.entries()) {
-    if (index > 0 && index % perPiece === 0) yield;
+    if (index > 0 && index % commandsPerPiece === 0) yield;
     const command = commandOf(attempt, draft);
     if (!command.ok) {
       refused.push({ attempt, refusal: command.error });
       continue;
     }
-    // What refers to a resource that could not be created would be refused for that alone.
+    // A command that mentions a resource that could not be created would only repeat that refusal.
     if (missing.size > 0 && mentions(command.value, missing)) continue;
     const strict = decideFleet(draft, command.value);
     const alone =
@@ -73,17 +64,17 @@ export function* triedTogether<A extends Attempt>(
       continue;
     }
     if (alone.value.length === 0) continue;
-    // Settings look at all nodes, and so does what follows.
+    // A change of settings looks at all nodes, and so does its fold.
     if (isSettings(attempt)) yield;
     if (!strict.ok) tentative.push({ attempt, command: command.value, before: stateOf(draft, attempt) });
     for (const id of yield* applyInPieces(draft, hypothetical(draft, alone.value))) touched.add(id);
-    held.push({ attempt, events: alone.value });
+    accepted.push({ attempt, events: alone.value });
   }
-  yield* forEach(tentative, perPiece, ({ attempt, command, before }) => {
+  yield* forEach(tentative, commandsPerPiece, ({ attempt, command, before }) => {
     const refusal = refusalAfter(draft, attempt, command, before);
     if (refusal !== undefined) refused.push({ attempt, refusal });
   });
-  return { held, refused, after: draft, touched };
+  return { accepted, refused, after: draft, touched };
 }
 
 function mentions(command: FleetCommand, ids: ReadonlySet<string>): boolean {
@@ -94,7 +85,7 @@ function mentions(command: FleetCommand, ids: ReadonlySet<string>): boolean {
 const nobody = new Set<string>();
 const noClaims = claimIndexOn(createClaimEntries());
 
-/** The fleet without the rules among resources. */
+/** The fleet without the rules between resources. */
 function withoutOthers(fleet: Fleet): FleetView {
   return {
     ...fleet,
@@ -117,16 +108,15 @@ function stateOf(fleet: Fleet, attempt: Attempt): Before {
 }
 
 /**
- * Why a command does not hold although everything else has been carried out: it is decided once more, on the result with
- * the definition that was there before it.
+ * Why a command is refused even after all others: it is decided again, on the result with the resource's former definition.
  */
 function refusalAfter(draft: Fleet, attempt: Attempt, command: FleetCommand, before: Before): Refusal | undefined {
   const { state: probe } = draftFleet(draft);
   const { type, id } = attempt.resource;
   const declaration = resourceOfType(type);
-  // Nothing is left of what was done to a resource that has gone since.
+  // A later change deleted the resource.
   if (declaration !== undefined && attempt.action !== 'delete' && !draft.has(type, id)) return undefined;
-  // A deploy is judged by the listeners that it leaves.
+  // A deploy is judged with the listeners that it leaves.
   if (attempt.action !== 'deploy') {
     if (isSettings(attempt)) probe.singletons.connectivity.set(before as SettingsState);
     else if (declaration !== undefined) {
