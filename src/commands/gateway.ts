@@ -167,7 +167,7 @@ export function createGateway<State extends DecidingState, Command>(
         return answer;
       case 'repeated': {
         const { commandId, resourceId, revision } = answer;
-        const command = await firstOf(commandsFrom(revision));
+        const command = await firstOf(commandsFrom(eventStore, stream, revision));
         const end = command === undefined ? position() : lastEvent(command).position;
         return { kind: 'repeated', commandId, resourceId, command, position: end };
       }
@@ -178,18 +178,8 @@ export function createGateway<State extends DecidingState, Command>(
     }
   }
 
-  async function* commandsFrom(revision: number): AsyncGenerator<RecordedCommand> {
-    const assembler = createCommandAssembler();
-    const options = { direction: 'forward', from: revision, maxCount: Number.MAX_SAFE_INTEGER } as const;
-    for await (const event of eventStore.read(stream, options)) {
-      // An instance is read-only at a foreign event, so none of its own events follow.
-      if (isForeign(event)) return;
-      yield* assembler.add([event]).map(readCommand);
-    }
-  }
-
   return {
-    commandsFrom,
+    commandsFrom: (revision) => commandsFrom(eventStore, stream, revision),
     async execute<R>(
       command: Command,
       context: CommandContext,
@@ -213,6 +203,20 @@ export function createGateway<State extends DecidingState, Command>(
       await running;
     },
   };
+}
+
+async function* commandsFrom(
+  eventStore: EventStore,
+  stream: string,
+  revision: number,
+): AsyncGenerator<RecordedCommand> {
+  const assembler = createCommandAssembler();
+  const options = { direction: 'forward', from: revision, maxCount: Number.MAX_SAFE_INTEGER } as const;
+  for await (const event of eventStore.read(stream, options)) {
+    // An instance is read-only at a foreign event, so none of its own events follow.
+    if (isForeign(event)) return;
+    yield* assembler.add([event]).map(readCommand);
+  }
 }
 
 /** A command at the position of its group's last event. */

@@ -79,9 +79,11 @@ const harmless: ReadonlySet<string> = new Set(['psk', 'refresh', 'command']);
 /** Whether an entry is about several resources: an apply, its revert, the release of a set. */
 const isOfSeveral = (action: string): boolean => action.startsWith(`${fleetSetType}.`);
 
-export function createRevertHandlers(options: RevertHandlerOptions): FleetRevertHandlers {
-  const { gateway, projections, audit } = options;
-
+/**
+ * Reads histories from the audit.
+ * @returns the history of a subject behind `position`, that of the whole entry, which may be about other resources too
+ */
+function createHistories(audit: AuditTrail): (subject: Subject, position: number) => Promise<History> {
   /** Entries about several resources by resource, because the histories of all their resources need the same entries. */
   const ofSeveral = createLru<ReadonlyMap<Owner, RecordedCommand>>(tuning.entriesRemembered);
 
@@ -99,28 +101,6 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
       ofSeveral.set(entryId, subjects);
     }
     return subjects.get(ownerOf(type, id));
-  }
-
-  /** The subjects of entries, once the audit holds their changes. */
-  async function subjectsNow(entries: readonly RecordedCommand[]): Promise<readonly Subject[]> {
-    const { subjects, revision } = await gateway.read((fleet) => ({
-      subjects: entries.map((entry) => {
-        return { entry, version: versionOfSubject(fleet, entry), fields: fieldsInTheWay(fleet, entry) };
-      }),
-      revision: fleet.revision.value,
-    }));
-    await auditHolds(projections, streams.fleet, revision);
-    return subjects;
-  }
-
-  /** @param position of the whole entry, which may be about other resources too */
-  async function historyOf({ entry, version, fields }: Subject, position: number): Promise<History> {
-    const { type, id } = resourceOf(entry.events[0]);
-    const later: EntryAbout[] = [];
-    for await (const one of audit.about(type, id, position)) if (!harmless.has(verbOf(one.action))) later.push(one);
-    const history = { version, later, changedBy: await changersOf({ type, id, fields }, later, position) };
-    if (deletes(entry)) return { ...history, former: await formerOf(type, id) };
-    return version === undefined ? { ...history, deletedBy: await deleterOf(type, id, position) } : history;
   }
 
   /** The newest entry that changed each field. */
@@ -179,6 +159,32 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
       created_at = one.at;
     }
     return { version, created_at };
+  }
+
+  return async ({ entry, version, fields }, position) => {
+    const { type, id } = resourceOf(entry.events[0]);
+    const later: EntryAbout[] = [];
+    for await (const one of audit.about(type, id, position)) if (!harmless.has(verbOf(one.action))) later.push(one);
+    const history = { version, later, changedBy: await changersOf({ type, id, fields }, later, position) };
+    if (deletes(entry)) return { ...history, former: await formerOf(type, id) };
+    return version === undefined ? { ...history, deletedBy: await deleterOf(type, id, position) } : history;
+  };
+}
+
+export function createRevertHandlers(options: RevertHandlerOptions): FleetRevertHandlers {
+  const { gateway, projections } = options;
+  const historyOf = createHistories(options.audit);
+
+  /** The subjects of entries, once the audit holds their changes. */
+  async function subjectsNow(entries: readonly RecordedCommand[]): Promise<readonly Subject[]> {
+    const { subjects, revision } = await gateway.read((fleet) => ({
+      subjects: entries.map((entry) => {
+        return { entry, version: versionOfSubject(fleet, entry), fields: fieldsInTheWay(fleet, entry) };
+      }),
+      revision: fleet.revision.value,
+    }));
+    await auditHolds(projections, streams.fleet, revision);
+    return subjects;
   }
 
   async function historiesOf(entry: RecordedCommand): Promise<RevertSeveral['histories']> {

@@ -71,46 +71,49 @@ function ageOf({ written_since }: NodeAgentFacts, now: number): number | undefin
   return age < -limits.clocks.apartMs ? tuning.standingFactsDays * day : age;
 }
 
+/** The standing facts of a node, as one command. */
+function proposed({ id, agent }: KnownNode, ids: Ids, now: number): readonly ProposedEvent[] {
+  const standing = standingFacts(id, agent, timestamp(now));
+  const command = { id: ids.next(), count: standing.length };
+  return standing.map(({ event, at }, index) => ({
+    id: ids.next(),
+    type: event.type,
+    data: fromJson(asJson(event.data)),
+    metadata: {
+      command: { ...command, index },
+      actor: { type: 'agent', id, name: id },
+      request_id: 'standing facts',
+      occurred_at: at,
+      schema_version: schemaVersions[event.type],
+    },
+  }));
+}
+
+/** The facts of the first nodes, as many as fit into one append, at least one. */
+function group(
+  nodes: readonly KnownNode[],
+  ids: Ids,
+  now: number,
+): { taken: number; events: readonly ProposedEvent[] } {
+  const events: ProposedEvent[] = [];
+  let [bytes, taken] = [0, 0];
+  for (const node of nodes) {
+    const ofNode = proposed(node, ids, now);
+    bytes += ofNode.reduce((sum, event) => sum + eventBytes(event), 0);
+    const tooMuch = events.length + ofNode.length > limits.events.appendEvents || bytes > limits.events.appendBytes;
+    if (taken > 0 && tooMuch) break;
+    events.push(...ofNode);
+    taken += 1;
+  }
+  return { taken, events };
+}
+
 /** @internal exported for tests */
 export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
   const { clock, eventStore, facts, ids, instanceId, leases, logger } = deps;
   const known = (id: string): KnownNode => ({ id, agent: facts.of(id) });
   let written = 0;
   let oldestSeconds = 0;
-
-  const propose = ({ id, agent }: KnownNode): readonly ProposedEvent[] => {
-    const standing = standingFacts(id, agent, timestamp(clock.now()));
-    const command = { id: ids.next(), count: standing.length };
-    return standing.map(({ event, at }, index) => ({
-      id: ids.next(),
-      type: event.type,
-      data: fromJson(asJson(event.data)),
-      metadata: {
-        command: { ...command, index },
-        actor: { type: 'agent', id, name: id },
-        request_id: 'standing facts',
-        occurred_at: at,
-        schema_version: schemaVersions[event.type],
-      },
-    }));
-  };
-
-  /** The nodes whose facts fit into one append, at least one. */
-  const group = (
-    nodes: readonly KnownNode[],
-  ): { readonly taken: number; readonly events: readonly ProposedEvent[] } => {
-    const events: ProposedEvent[] = [];
-    let [bytes, taken] = [0, 0];
-    for (const node of nodes) {
-      const proposed = propose(node);
-      bytes += proposed.reduce((sum, event) => sum + eventBytes(event), 0);
-      const tooMuch = events.length + proposed.length > limits.events.appendEvents || bytes > limits.events.appendBytes;
-      if (taken > 0 && tooMuch) break;
-      events.push(...proposed);
-      taken += 1;
-    }
-    return { taken, events };
-  };
 
   /** Writes the facts that are still due, of nodes of one stream. */
   const writeStream = async (
@@ -127,7 +130,7 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
       if (head !== undefined && !(await facts.holds(stream, head, tuning.standingFactsWaitMs))) return;
       const due = nodeIds.map(known).filter(isDue);
       if (due.length === 0) return;
-      const { taken, events } = group(due);
+      const { taken, events } = group(due, ids, clock.now());
       const outcome = await eventStore.append(stream, head ?? unreadable, events);
       if (outcome.kind === 'appended') {
         written += taken;

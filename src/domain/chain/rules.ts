@@ -114,7 +114,8 @@ export function chainRulesOn(fleet: FleetView, chain: ChainState, nodeId: string
     transport_profile: hopProfile(deployed.payload, hop),
     outbound: dialled.outbound,
   } as const;
-  return ruleOf(fleet, hop, base, dialled.pins, upstream === undefined ? [] : [clusterOf(upstream)]) ?? noRules;
+  const rules = ruleOf(fleet, hop, base, dialled.pins) ?? noRules;
+  return upstream === undefined || rules === noRules ? rules : { ...rules, clusters: [clusterOf(upstream)] };
 }
 
 /** The fields of every rule of a chain. */
@@ -123,54 +124,42 @@ type RuleBase = Pick<
   'rule_id' | 'origin' | 'listen_addr' | 'listen_port' | 'transport_profile' | 'outbound'
 > & { readonly outbound: Outbound };
 
-/** The rule of a hop by its row in the transport table, with the clusters; undefined while its credential is missing. */
-function ruleOf(
-  fleet: FleetView,
-  hop: Hop,
-  base: RuleBase,
-  pins: readonly string[],
-  clusters: readonly UpstreamCluster[],
-): NodeRules | undefined {
+/** The rule of a hop by its row in the transport table; undefined while its credential is missing. */
+function ruleOf(fleet: FleetView, hop: Hop, base: RuleBase, pins: readonly string[]): NodeRules | undefined {
   switch (hop.outer) {
     case 'tcp':
-      return tcpRule(fleet, hop, base, pins, clusters);
+      return tcpRule(fleet, hop, base, pins);
     case 'quic': {
       const reality = realityInbound(fleet, hop.credential_id, effectiveNames(fleet, hop));
       if (reality === undefined) return undefined;
       const max_streams_per_connection = hop.max_streams ?? limits.fleet.maxStreams.default;
       const quic = [{ ...base, reality, max_streams_per_connection, upstream_tls_spki_pins_sha256: pins }];
-      return { quic, clusters };
+      return { quic };
     }
     case 'udp':
     case 'fake_tcp':
-      return udpRule(fleet, hop, base, clusters);
+      return udpRule(fleet, hop, base);
     default:
       return unreachable(hop.outer);
   }
 }
 
-function tcpRule(
-  fleet: FleetView,
-  hop: Hop,
-  base: RuleBase,
-  pins: readonly string[],
-  clusters: readonly UpstreamCluster[],
-): NodeRules | undefined {
+function tcpRule(fleet: FleetView, hop: Hop, base: RuleBase, pins: readonly string[]): NodeRules | undefined {
   const server_names = effectiveNames(fleet, hop);
   switch (hop.security) {
     case 'tls': {
       const certificate = tlsCertificate(fleet, hop.credential_id);
       if (certificate === undefined) return undefined;
       const rule = proxyRule(base, server_names, pins, 'TLS', null, certificate.credential_id);
-      return { tcp: [rule], certificates: [certificate], clusters };
+      return { tcp: [rule], certificates: [certificate] };
     }
     case 'reality': {
       const reality = realityInbound(fleet, hop.credential_id, server_names);
       if (reality === undefined) return undefined;
-      return { tcp: [proxyRule(base, server_names, pins, 'REALITY', reality, '')], clusters };
+      return { tcp: [proxyRule(base, server_names, pins, 'REALITY', reality, '')] };
     }
     default:
-      return { tcp: [proxyRule(base, server_names, pins, 'RAW', null, '')], clusters };
+      return { tcp: [proxyRule(base, server_names, pins, 'RAW', null, '')] };
   }
 }
 
@@ -198,19 +187,14 @@ function proxyRule(
   };
 }
 
-function udpRule(
-  fleet: FleetView,
-  hop: Hop,
-  base: RuleBase,
-  clusters: readonly UpstreamCluster[],
-): NodeRules | undefined {
+function udpRule(fleet: FleetView, hop: Hop, base: RuleBase): NodeRules | undefined {
   if (hop.security !== 'noise') {
-    return { udp: [{ ...base, mode: 'RAW', noise_private_key: null, noise_public_key: null }], clusters };
+    return { udp: [{ ...base, mode: 'RAW', noise_private_key: null, noise_public_key: null }] };
   }
   const keys = x25519Material(fleet, hop.credential_id);
   if (keys === undefined) return undefined;
   const { private_key: noise_private_key, public_key: noise_public_key } = keys;
-  return { udp: [{ ...base, mode: 'ENC', noise_private_key, noise_public_key }], clusters };
+  return { udp: [{ ...base, mode: 'ENC', noise_private_key, noise_public_key }] };
 }
 
 function clusterOf(upstream: UpstreamState): UpstreamCluster {
