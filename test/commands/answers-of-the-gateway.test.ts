@@ -9,10 +9,9 @@ import { limits } from '../../src/kernel/limits.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { BrokenLogError } from '../../src/storage/broken-log.js';
 import type { CommandFixture } from '../support/command-fixture.js';
-import { bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
-import { createNode, sealed, updateNode } from '../support/fleet.js';
+import { createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import { createNode, sealed } from '../support/fleet.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
-import { unavailable } from '../support/scripted-event-store.js';
 
 let fixture: CommandFixture;
 beforeEach(async () => {
@@ -96,24 +95,6 @@ describe('a read', () => {
     await gateway.close();
     expect((await refusalOf(gateway.read(() => 1))).message).toContain('shutting down');
   });
-});
-
-test('a command that could not be written leaves nothing behind', async () => {
-  const gateway = await fixture.gateway();
-  await gateway.run(createNode('a'));
-  fixture.store.script(unavailable);
-  expect((await refusalOf(gateway.run(createNode('b')))).code).toBe('unavailable');
-  expect([...gateway.fleet.tables.node.values()].map(({ name }) => name)).toEqual(['a']);
-  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
-});
-
-test('a gateway begins with what the log holds, and tells its newest position', async () => {
-  const other = await fixture.other();
-  for (const name of ['a', 'b']) await other.run(createNode(name));
-  const [newest] = (await fixture.log()).slice(-1);
-  const gateway = await fixture.gateway();
-  expect(gateway.fleet.tables.node.size).toBe(2);
-  expect(await gateway.run(updateNode('a', { name: 'a' }))).toMatchObject({ position: newest?.position });
 });
 
 test('the answer to a written command is never at an older position than the command before it', async () => {

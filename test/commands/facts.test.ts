@@ -109,13 +109,6 @@ describe('a fact', () => {
     expect([...facts.stats().outcomes]).toEqual([['recorded', 1]]);
   });
 
-  test('of one stream is appended together with those that arrive with it, in order', async () => {
-    await Promise.all(upTo(250).map((generation) => record(applied(generation))));
-    expect(fixture.store.appends.map(({ events }) => events.length)).toEqual([100, 100, 50]);
-    expect(await generations()).toEqual(upTo(250));
-    expect([...facts.stats().outcomes]).toEqual([['recorded', 250]]);
-  });
-
   test('that arrives right after a batch starts the next one', async () => {
     for (let depth = 0; depth < 6; depth += 1) {
       await record(applied(depth));
@@ -317,17 +310,6 @@ describe('what one node may write', () => {
     }
   });
 
-  test('is written at a shutdown as far as the budget allows by then, and the rest is given up', async () => {
-    await spend();
-    const first = record(version('1'));
-    const second = refusalOf(record(rejected(16 * 1024)));
-    fixture.clock.advance(1_000);
-    await facts.close();
-    expect(await first).toBe('recorded');
-    expect((await second).code).toBe('unavailable');
-    expect((await fixture.log(stream)).at(-1)?.type).toBe('AgentVersionConflict');
-  });
-
   test('is dropped with its session while it is held back or waits for the log, and nothing of another node is', async () => {
     await spend();
     const held = record(rejected(16 * 1024));
@@ -371,26 +353,5 @@ describe('a fact that the log refuses for good', () => {
     // How many more there were is told at the latest by the close.
     await facts.close();
     expect(JSON.stringify(logged.slice(1))).toContain('299');
-  });
-
-  test('is refused alone when it is the append that is refused', async () => {
-    fixture.store.always(async (write, { events }) =>
-      events.some(({ data }) => data['generation'] === 2)
-        ? { kind: 'refused', what: 'append', cause: 'scripted: too large' }
-        : write(),
-    );
-    expect(await Promise.all(upTo(5).map((generation) => record(applied(generation))))).toEqual([
-      'recorded',
-      'recorded',
-      'refused',
-      'recorded',
-      'recorded',
-    ]);
-    expect(await generations()).toEqual([0, 1, 3, 4]);
-  });
-
-  test('is written when the refusal does not last', async () => {
-    fixture.store.script(refused('stream'), refused('stream'));
-    expect(await record(applied(1))).toBe('recorded');
   });
 });

@@ -154,18 +154,6 @@ test('after 200 days a rebuild of a log that has dropped its old facts gives wha
   await standing.close();
 });
 
-test('without it the rebuild would have lost them', async () => {
-  await fleet.createNode('n');
-  await tell('n', openedBy('n'), applied('n', 5));
-  side.clock.advance(200 * day);
-  await fleet.createNode('later');
-  // All but the last append of the stream are gone.
-  expect((await rebuilt()).find(({ id }) => id === 'n')?.agent).toMatchObject({
-    connected_once: false,
-    agent_version: null,
-  });
-});
-
 describe('facts are written again', () => {
   test('with their content and time, and change nothing that is shown; a second turn writes nothing', async () => {
     await fleet.createNode('n');
@@ -182,24 +170,6 @@ describe('facts are written again', () => {
     expect(again.map(({ data }) => data)).toEqual(first.map(({ data }) => ({ ...data, again_at })));
     expect(new Set(again.map(({ metadata }) => metadata.command.id)).size).toBe(1);
     expect(await standing.turn(never)).toBe(0);
-  });
-
-  test('by the instance that holds the session, before the one that looks after the others', async () => {
-    for (const id of ['here', 'there', 'offline']) {
-      await fleet.createNode(id);
-      await tell(id, openedBy(id));
-    }
-    online.set('here', { instance_id: 'two' });
-    online.set('there', { instance_id: 'one' });
-    const [leader, other] = [job('one'), job('two')];
-    side.clock.advance(46 * day);
-    // The first to come looks after nodes without a session, but not yet.
-    expect(await leader.turn(never)).toBe(1);
-    expect(await other.turn(never)).toBe(1);
-    side.clock.advance(5 * day);
-    // The lease has run out: whoever comes first looks after them now.
-    expect([await leader.turn(never), await other.turn(never)]).toEqual([1, 0]);
-    expect(leader.oldestSeconds()).toBeLessThan(10 * 24 * 3600);
   });
 
   test('once, when two instances write at the same time', async () => {

@@ -44,15 +44,6 @@ test('an append whose answer is lost is found by its event ids and not repeated'
   expect(await namesInLog()).toEqual(['before', 'a', 'b']);
 });
 
-test('an append that was not written is retried unchanged', async () => {
-  fixture.store.script(notWritten, notWritten);
-  expect(await gateway.run(createNode('a'))).toMatchObject({ kind: 'done' });
-  const [, ...tries] = fixture.store.appends;
-  expect(tries.length).toBe(3);
-  for (const { expected, events } of tries) expect([expected, events]).toEqual([0, tries[0]?.events]);
-  expect(await namesInLog()).toEqual(['before', 'a']);
-});
-
 test('an append that is written late, before the retry, is written once', async () => {
   let late: Promise<AppendOutcome> | undefined;
   fixture.store.script(async (write) => {
@@ -131,27 +122,6 @@ test('after an unknown outcome, an unavailable store does not make the caller he
   expect(refusal.message).toContain('may have been');
   expect(refusal.message).not.toContain('nothing was written');
   expect(await namesInLog()).toEqual(['before', 'a']);
-});
-
-test('the event ids are looked up even after the last try', async () => {
-  fixture.store.script(async (...step) => {
-    fixture.clock.advance(tuning.outcomeWaitMs);
-    return answerLost(...step);
-  });
-  expect(await gateway.run(createNode('a'))).toMatchObject({ kind: 'done' });
-});
-
-test('the number of tries is bounded even when the clock stands still', async () => {
-  const other = await fixture.gateway();
-  let tries = 0;
-  fixture.store.always(async (...step) => {
-    tries += 1;
-    // Closing the gateway at the third try saves the test the other backoffs.
-    if (tries === 3) void other.close();
-    return notWritten(...step);
-  });
-  expect((await refusalOf(other.run(createNode('a')))).message).toContain('may have been');
-  expect(tries).toBe(3);
 });
 
 test('a position that the store did not answer is read from the log', async () => {

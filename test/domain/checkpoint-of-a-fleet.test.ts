@@ -1,7 +1,8 @@
 /**
- * A checkpoint of the fleet by example: everything that events wrote comes back, and bytes that are none are refused. At
- * random, and with the rest of the log behind it, this is in `checkpoint-and-tail.test.ts`.
+ * A checkpoint of the fleet: everything that events wrote comes back, by example and at random with the rest of the log
+ * behind it, and bytes that are none are refused.
  */
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
@@ -9,6 +10,8 @@ import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { emptyChain } from '../../src/domain/log-chain/links.js';
 import * as f from '../support/fleet.js';
 import { dumpFleet } from '../support/fleet-dump.js';
+import { histories } from '../support/fleet-histories.js';
+import { logOf, play } from '../support/fleet-play.js';
 import * as l3 from '../support/l3-networks.js';
 
 const slicesOf = (fleet: Fleet): readonly Uint8Array[] => [...encodeFleet(captureFleet(fleet))];
@@ -40,6 +43,12 @@ function fullFleet(): Fleet {
   return fleet;
 }
 
+/** Hours between commands, so that keys are used again after they have expired. */
+const withKeys = (step: number) => ({
+  at: Date.UTC(2025, 0, 1) + step * 5_400_000 + (step % 3) * 1_000_000,
+  idempotency: step % 3 === 0 ? undefined : { key_hash: `key ${step % 16}`, body_hash: 'body' },
+});
+
 describe('a checkpoint', () => {
   it('gives the same fleet again', () => {
     const fleet = fullFleet();
@@ -69,6 +78,31 @@ describe('a checkpoint', () => {
       expect(ids.length).toBeGreaterThan(1);
       expect(ids).toEqual([...ids].sort());
     }
+  });
+
+  it('gives the fleet of a full replay once the rest of the log is folded, indexes included', () => {
+    fc.assert(
+      fc.property(histories(80), fc.nat(), (moves, at) => {
+        const { fleet, steps } = play(moves, { recording: withKeys });
+        const log = logOf(steps);
+        const cut = at % (log.length + 1);
+        const before = f.foldOf(log.slice(0, cut));
+        const bytes = bytesOf(before);
+        const restored = restoreFleet(bytes);
+        expect(dumpFleet(restored)).toBe(dumpFleet(before));
+        expect(bytesOf(restored).equals(bytes)).toBe(true);
+        expect(dumpFleet(f.foldOf(log.slice(cut), restored))).toBe(dumpFleet(fleet));
+      }),
+      { numRuns: 80 },
+    );
+  });
+
+  it('holds the fleet as captured, although the fold continues while it is encoded', () => {
+    const { fleet, when } = f.given(f.createNode('a'), f.createNode('b'));
+    const dump = dumpFleet(fleet);
+    const slices = encodeFleet(captureFleet(fleet));
+    when(f.createNode('c')).thenAccepted();
+    expect(dumpFleet(restoreFleet(Buffer.concat([...slices])))).toBe(dump);
   });
 
   it('may lack the line feed at its end', () => {

@@ -7,7 +7,6 @@ import { definitionProblems as chainProblems } from '../../src/domain/chain/defi
 import type { PartialDefinition } from '../../src/domain/chain/definition.js';
 import { definitionProblems as networkProblems } from '../../src/domain/l3-network/definition.js';
 import type { PartialNetwork } from '../../src/domain/l3-network/definition.js';
-import { overlapBetween } from '../../src/domain/l3-network/assign.js';
 import { routeProblems } from '../../src/domain/route/route.js';
 import { settingsProblems } from '../../src/domain/settings/settings.js';
 
@@ -124,76 +123,6 @@ describe('the definition of an L3 network', () => {
     ],
   ])('%s', (_, definition, paths) => {
     expect(pathsOf(networkProblems(definition))).toEqual(paths);
-  });
-
-  it.each<
-    [string, readonly (readonly [addresses: readonly string[], routes: readonly string[]])[], string | undefined]
-  >([
-    [
-      'nothing, when all are apart',
-      [
-        [['10.0.0.1/24'], []],
-        [['10.0.0.2/24'], ['10.1.0.0/16']],
-      ],
-      undefined,
-    ],
-    [
-      'two equal addresses',
-      [
-        [['10.0.0.1/24'], []],
-        [['10.0.0.1/16'], []],
-      ],
-      'members[1].addresses[0]',
-    ],
-    [
-      'a route over an address',
-      [
-        [['10.0.0.1/24'], []],
-        [[], ['10.0.0.0/16']],
-      ],
-      'members[1].routes[0]',
-    ],
-    [
-      'an address below the route of an earlier member',
-      [
-        [[], ['10.0.0.0/16']],
-        [['10.0.0.1/24'], []],
-      ],
-      'members[1].addresses[0]',
-    ],
-    [
-      'two default routes',
-      [
-        [[], ['0.0.0.0/0']],
-        [[], ['0.0.0.0/0']],
-      ],
-      'members[1].routes[0]',
-    ],
-    [
-      'nothing of a default route and an address',
-      [
-        [[], ['0.0.0.0/0']],
-        [['10.0.0.1/0'], []],
-      ],
-      undefined,
-    ],
-    [
-      'nothing of what is no address',
-      [
-        [['nonsense'], []],
-        [['nonsense'], ['nonsense']],
-      ],
-      undefined,
-    ],
-    ['nothing of one member', [[['10.0.0.1/24'], ['10.0.0.0/8']]], undefined],
-  ])('finds overlaps of members: %s', (_, entries, place) => {
-    const members = entries.map(([addresses, routes], index) => ({ node_id: `n${index}`, addresses, routes }));
-    const sentence = overlapBetween(members, (id) => `name of ${id}`);
-    if (place === undefined) expect(sentence).toBeUndefined();
-    else {
-      expect(sentence?.startsWith(`${place}: `), sentence).toBe(true);
-      expect(sentence).toContain('node "name of n0"');
-    }
   });
 });
 

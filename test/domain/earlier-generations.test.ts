@@ -9,8 +9,6 @@ import type { NodeSnapshot } from '../../src/domain/snapshot/snapshot.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { lastEvent } from '../../src/kernel/event.js';
 import { dealer } from '../support/dealer.js';
-import * as f from '../support/fleet.js';
-import { foldOf } from '../support/fleet.js';
 import { dumpFleet } from '../support/fleet-dump.js';
 import { histories } from '../support/fleet-histories.js';
 import { logOf, play } from '../support/fleet-play.js';
@@ -88,42 +86,5 @@ describe('in a random history', () => {
       { numRuns: 40 },
     );
     expect(begun).toBeGreaterThan(30);
-  });
-});
-
-describe('a node that was deleted and brought back', () => {
-  const id = f.nodeId('a');
-  const fleet = emptyFleet();
-  const log: RecordedCommand[] = [];
-  const served = new Map<string, NodeSnapshot[]>();
-  const write = (...commands: Parameters<typeof f.perform>[1][]): void => {
-    for (const command of commands) {
-      const performed = f.perform(fleet, command);
-      if (performed.kind !== 'written') throw new Error(`${command.type} wrote nothing`);
-      log.push(performed.command);
-      noteServed(served, fleet);
-    }
-  };
-  const connect = (port: number, name: string) => [f.createChain(name, [f.hop('a', port)]), f.deployChain(name)];
-  write(f.createNode('a'), f.createNode('b'), ...connect(80, 'one'));
-  const last = fleet.generationOf(id) ?? 0;
-  write({ type: 'DeleteChain', id: f.chainId('one'), ifMatch: undefined });
-  const withoutChain = fleet.generationOf(id) ?? 0;
-  write({ type: 'DeleteNode', id, ifMatch: undefined }, f.createUpstream('up'));
-  const deletedUntil = fleet.revision.value;
-  write(f.createNode('a'), ...connect(81, 'two'));
-
-  it('keeps the configurations from before, up to its return', () => {
-    expect(foundAt(log, id, last)?.tcp_proxy_rules.map(({ listen_port }) => listen_port)).toEqual([80]);
-    for (const generation of [withoutChain, deletedUntil, deletedUntil + 1]) {
-      expect(foundAt(log, id, generation)).toEqual(expectedAt(served, id, withoutChain));
-    }
-    expect(foundAt(log, id, deletedUntil + 2)?.generation).toBe(deletedUntil + 2);
-    expect(foundAt(log, id, Number.MAX_SAFE_INTEGER)?.tcp_proxy_rules).toHaveLength(1);
-  });
-
-  it('cannot be looked for from a fleet without it', () => {
-    const without = foldOf(log.filter((command) => lastEvent(command).revision <= deletedUntil));
-    expect(mayBeginAt(without, id, deletedUntil + 10)).toBe(false);
   });
 });

@@ -1,10 +1,10 @@
 /** The fold of the accounts, of logs that no decision of this release writes included, and stronger hashes of passwords. */
 import { describe, expect, it } from 'vitest';
-import { applyAccounts, decideAccounts, emptyAccounts, userByName } from '../../src/domain/accounts/accounts.js';
+import { applyAccounts, emptyAccounts, userByName } from '../../src/domain/accounts/accounts.js';
 import type { Accounts } from '../../src/domain/accounts/accounts.js';
 import { accountEvent } from '../../src/domain/accounts/declaration.js';
 import { signinEvent } from '../../src/domain/accounts/signin.js';
-import type { AccountCommand, AccountEvent } from '../../src/domain/accounts/user.js';
+import type { AccountEvent } from '../../src/domain/accounts/user.js';
 import type { RecordedEvent } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
 import type { JsonObject } from '../../src/kernel/json.js';
@@ -111,47 +111,5 @@ describe('the fold of the accounts', () => {
     expect(() => accountEvent(of(streams.fleet))).toThrow('svc-fleet@3 is no event of svc-accounts');
     expect(() => signinEvent(of(streams.accounts))).toThrow('svc-accounts@3 is no event of svc-signins');
     expect(signinEvent(of(streams.signins))).toMatchObject({ revision: 3 });
-  });
-});
-
-describe('commands about accounts', () => {
-  function withOne(): Accounts {
-    const accounts = emptyAccounts();
-    apply(accounts, created('one', 'first'));
-    return accounts;
-  }
-  const decided = (command: AccountCommand, on = withOne()) => {
-    const decision = decideAccounts(on, command);
-    return decision.ok ? decision.value : decision.error.code;
-  };
-
-  it('create the first user when there is none, and otherwise nobody', () => {
-    const { data } = created('admin', 'admin') as Extract<AccountEvent, { type: 'UserCreated' }>;
-    const { user_id: id, ...fields } = data;
-    const create = { type: 'CreateUser', id, ...fields, onlyIfFirst: true } as const;
-    expect(decided(create, emptyAccounts())).toEqual([{ type: 'UserCreated', data }]);
-    expect(decided(create)).toEqual([]);
-    expect(decided({ ...create, onlyIfFirst: false })).toEqual([{ type: 'UserCreated', data }]);
-  });
-
-  it.each(['display_name', 'email'] as const)('change only the field of a profile that differs: %s', (field) => {
-    const update = { type: 'UpdateUserProfile', id: 'one', ifMatch: undefined } as const;
-    expect(decided({ ...update, [field]: sealed })).toEqual([
-      { type: 'UserProfileUpdated', data: { user_id: 'one', changes: { [field]: { from: null, to: sealed } } } },
-    ]);
-    expect(decided({ ...update, [field]: null })).toEqual([]);
-    expect(decided(update)).toEqual([]);
-  });
-
-  it('hash a password anew without a new version of tokens', () => {
-    const rehash = { type: 'RehashUserPassword', id: 'one', password: sealed, replaces: password('one') } as const;
-    const data = { user_id: 'one', password: sealed, rehashed: true };
-    expect(decided(rehash)).toEqual([{ type: 'UserPasswordChanged', data }]);
-    const after = emptyAccounts();
-    apply(after, created('one', 'first'), { type: 'UserPasswordChanged', data });
-    expect(usersIn(after)).toMatchObject([{ password: sealed, token_version: 'event 0', version: 2 }]);
-    // It is changed by now, or the user was never there.
-    expect(decided(rehash, after)).toEqual([]);
-    expect(decided({ ...rehash, id: 'nobody' })).toEqual([]);
   });
 });

@@ -116,6 +116,7 @@ describe('members of a network', () => {
     ['two default routes', [['10.0.0.1/24'], ['0.0.0.0/0']], [['10.0.0.2/24'], ['0.0.0.0/0']], true],
     ['default routes of two families', [['10.0.0.1/24'], ['0.0.0.0/0']], [['fd00::1/64'], ['::/0']], false],
     ['equal numbers in two families', [['0.0.0.0/0'], []], [['::/0'], []], false],
+    ['what is no address', [['nonsense'], []], [['nonsense'], ['nonsense']], false],
     ['one IPv6 address in two members', [['fd00::1/64'], []], [['fd00::1/128'], []], true],
   ])('with %s', (_, one, other, refused) => {
     const list = [one, other].map(([addresses, routes], index) => ({ node_id: `n${index}`, addresses, routes }));

@@ -1,6 +1,5 @@
 /** Which listeners can share a key and which collide, case by case (`docs/contract/domain.md#listeners-and-collisions`). */
-import { describe, expect, it } from 'vitest';
-import { overlaps } from '../../src/domain/listeners/claims.js';
+import { describe, it } from 'vitest';
 import type { Hop } from '../../src/domain/chain/chain.js';
 import * as f from '../support/fleet.js';
 
@@ -170,75 +169,5 @@ describe('the claims of a chain', () => {
       'conflict',
       'hops[1].listen_port: the tcp listener 0.0.0.0 port 80 on node "n" collides with l4_chain "one"',
     );
-  });
-});
-
-describe('a multiplex port', () => {
-  const node_id = f.nodeId('n');
-
-  it('collides with a tcp listener on any address, in either order', () => {
-    for (const listen_addr of ['0.0.0.0', '::', '10.0.0.1', 'fd00::1']) {
-      const chain = f.createChain('one', [f.hop('n', 80, { listen_addr, server_names: ['a.example'] })]);
-      const multiplex = f.settings({ multiplex: true, multiplex_port: 80 });
-      f.given(f.createNode('n'), chain)
-        .when(multiplex)
-        .thenRefused('conflict', 'multiplex_port: port 80 on node "n"', 'l4_chain "one"');
-      f.given(f.createNode('n'), multiplex)
-        .when(chain)
-        .thenRefused('conflict', 'hops[0].listen_port', 'the multiplex port of node "n" (connectivity settings)');
-    }
-  });
-
-  it('does not collide with udp listeners or on other nodes', () => {
-    const { when } = f.given(
-      f.createNode('n'),
-      f.createNode('m'),
-      f.settings({ nodes: [{ node_id, multiplex: true, multiplex_port: 80 }] }),
-    );
-    when(f.createChain('udp', [f.udpHop('n', 80)])).thenAccepted();
-    when(f.createChain('elsewhere', [f.hop('m', 80)])).thenAccepted();
-    when(f.createChain('fake', [f.hop('n', 80, fake)])).thenRefused('conflict', 'multiplex port of node "n"');
-  });
-
-  it('of an override replaces the global one', () => {
-    const { when } = f.given(
-      f.createNode('n'),
-      f.settings({ multiplex: true, multiplex_port: 80, nodes: [{ node_id, multiplex: true, multiplex_port: 90 }] }),
-      f.createChain('one', [f.hop('n', 80)]),
-    );
-    when(f.settings({ nodes: [{ node_id, multiplex: null }] })).thenRefused('conflict', 'port 80', 'l4_chain "one"');
-    when(f.settings({ nodes: [{ node_id, multiplex: true }] })).thenRefused('conflict', 'port 80', 'l4_chain "one"');
-    when(f.settings({ nodes: [{ node_id, multiplex: false, multiplex_port: 80 }] })).thenAccepted();
-    when(f.settings({ nodes: [{ node_id, multiplex: true, multiplex_port: 80 }] })).thenRefused(
-      'conflict',
-      'l4_chain "one"',
-    );
-  });
-
-  it('collides with a deployed listener that the current definition no longer has', () => {
-    const { when } = f.given(
-      f.createNode('n'),
-      f.createChain('one', [f.hop('n', 80)]),
-      f.deployChain('one'),
-      f.updateChain('one', { hops: [f.hop('n', 81)] }),
-    );
-    when(f.settings({ multiplex: true, multiplex_port: 80 })).thenRefused('conflict', 'l4_chain "one"');
-    when(f.settings({ multiplex: true, multiplex_port: 82 })).thenAccepted();
-  });
-});
-
-describe('the overlap', () => {
-  it.each([
-    ['0.0.0.0', '10.0.0.1', true],
-    ['0.0.0.0', '0.0.0.0', true],
-    ['0.0.0.0', 'fd00::1', false],
-    ['::', '10.0.0.1', true],
-    ['::', 'fd00::1', true],
-    ['::', '0.0.0.0', true],
-    ['10.0.0.1', '10.0.0.2', false],
-    ['fd00::1', 'fd00::1', true],
-  ])('of %s and %s is %s', (a, b, expected) => {
-    expect(overlaps(a, b)).toBe(expected);
-    expect(overlaps(b, a)).toBe(expected);
   });
 });

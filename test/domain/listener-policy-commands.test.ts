@@ -119,16 +119,6 @@ describe('a listener policy', () => {
     expect(of('b')).toEqual([]);
   });
 
-  it('touches its node alone', () => {
-    const { fleet } = world();
-    const touched = f.performAll(fleet, [
-      f.savePolicy('a', 443, []),
-      f.savePolicy('a', 443, ['raw']),
-      f.deletePolicy('a', 443),
-    ]);
-    expect(touched.map((ids) => [...ids])).toEqual([[f.nodeId('a')], [f.nodeId('a')], [f.nodeId('a')]]);
-  });
-
   it('is deleted with its node, and never keeps it from being deleted', () => {
     const { fleet, when } = world(f.savePolicy('a', 443, ['tls']), f.savePolicy('b', 443, ['raw']));
     when(removeNode('a')).thenAccepted();

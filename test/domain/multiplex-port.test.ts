@@ -75,6 +75,24 @@ describe('a multiplex port', () => {
     }
   });
 
+  it('of an override takes the place of the global one, unless it has none', () => {
+    const override = (multiplex: boolean | null, multiplex_port?: number) =>
+      f.settings({ nodes: [{ node_id, multiplex, multiplex_port }] });
+    const chain = f.createChain('x', [f.hop('n', port)]);
+    const { when } = world(f.settings({ multiplex: true, multiplex_port: port }), override(true, 90), chain);
+    for (const own of [override(null), override(true), override(true, port)]) {
+      when(own).thenRefused('conflict', `port ${port}`, 'l4_chain "x"');
+    }
+    when(override(false, port)).thenAccepted();
+  });
+
+  it('collides with a deployed listener that the current definition no longer has', () => {
+    const moved = f.updateChain('x', { hops: [f.hop('n', 81)] });
+    const { when } = world(f.createChain('x', [f.hop('n', port)]), f.deployChain('x'), moved);
+    when(multiplexing).thenRefused('conflict', 'l4_chain "x"');
+    when(f.settings({ multiplex: true, multiplex_port: 82 })).thenAccepted();
+  });
+
   it('is checked again when a route that was saved while it was disabled is enabled or moved there', () => {
     const { when } = world(
       f.createRoute('x', [f.routeHop('n', port)], { enabled: false }),

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import type { Accounts } from '../../src/domain/accounts/accounts.js';
 import { applyAccounts, decideAccounts, emptyAccounts } from '../../src/domain/accounts/accounts.js';
 import { changedFields } from '../../src/domain/accounts/revert.js';
-import { canonicalUsername, isPassword } from '../../src/domain/accounts/user.js';
 import type { AccountCommand, AccountEvent } from '../../src/domain/accounts/user.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { streams } from '../../src/kernel/event.js';
@@ -142,19 +141,4 @@ describe('the revert of an edit of a profile', () => {
     const gone = decideAccounts(emptyAccounts(), { type: 'RevertUserProfile', entry, changedBy: new Map() });
     expect(gone).toEqual({ ok: false, error: { code: 'conflict', message: `the user ${id} is gone` } });
   });
-});
-
-it('a user name is 2 to 64 characters of a few kinds, lowered; a password 12 to 256 of any kind', () => {
-  const names = ['a', 'ab', 'Anna.B_c-9', 'a'.repeat(64), 'a'.repeat(65), 'a b', 'ab\n', ' ab', 'é-user', ''];
-  expect(names.map(canonicalUsername)).toEqual([
-    undefined,
-    'ab',
-    'anna.b_c-9',
-    'a'.repeat(64),
-    ...Array<undefined>(6).fill(undefined),
-  ]);
-  for (const unit of ['a', '𝔭']) {
-    const lengths = [0, 11, 12, 256, 257];
-    expect(lengths.map((length) => isPassword(unit.repeat(length)))).toEqual([false, false, true, true, false]);
-  }
 });

@@ -5,7 +5,7 @@ import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { referrersOf } from '../../src/domain/fleet/referrers.js';
 import { policiesOf } from '../../src/domain/listener-policy/policy.js';
 import { intendedLinks } from '../../src/domain/port-table/intended-links.js';
-import { intendedListeners, portRows } from '../../src/domain/port-table/port-table.js';
+import { intendedListeners } from '../../src/domain/port-table/port-table.js';
 import * as f from '../support/fleet.js';
 import * as l3 from '../support/l3-networks.js';
 
@@ -159,12 +159,6 @@ describe('what is listed about the listeners of a node', () => {
     );
   });
 
-  it('has rows by port, those of listeners and those of policies alone', () => {
-    expect(portRows(site(), a).map(({ listenPort }) => listenPort)).toEqual([79, 80, 81, 82, 83, 84, 85, 90]);
-    expect(intendedListeners(site(), a).map(({ listenPort }) => listenPort)).toEqual([79, 85, 90]);
-    expect(intendedListeners(site(), 'nowhere')).toEqual([]);
-  });
-
   it('has no listener where only the deployed definition has a hop, and no deployed route where only the current one has', () => {
     const { fleet: moved } = f.given(...nodes, ...commands, f.updateChain('z', { hops: [f.hop('c', 90)] }));
     expect(intendedListeners(moved, a).map(({ listenPort }) => listenPort)).toEqual([79, 85]);
@@ -234,16 +228,5 @@ describe('a generation', () => {
     when(raise(105)).thenNothing();
     when(raise(106)).thenAccepted();
     expect([offset(), fleet.generationOf(f.nodeId('a'))]).toEqual([101, 108]);
-  });
-
-  it('of a deploy follows from the offset that the event holds of each node', () => {
-    const { when } = f.given(
-      ...nodes,
-      { type: 'RaiseNodeGeneration', id: f.nodeId('b'), reported: 50 },
-      f.createChain('one', [f.hop('a', 80), f.hop('b', 80)]),
-    );
-    const outcome = when(f.deployChain('one'));
-    const [event] = outcome.performed.kind === 'written' ? outcome.performed.events : [];
-    expect(event?.type === 'ChainDeployed' && event.data.nodes.map(({ offset }) => offset)).toEqual([0, 49]);
   });
 });
