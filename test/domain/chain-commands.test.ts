@@ -45,14 +45,6 @@ describe('creating a chain', () => {
       ['hops[0]', 'one of the combinations'],
     ],
     [
-      'a credential with security raw',
-      [f.hop('a', 80, { credential_id: f.nodeId('x') })],
-      {},
-      ['hops[0].credential_id'],
-    ],
-    ['max_streams without outer quic', [f.hop('a', 80, { max_streams: 5 })], {}, ['hops[0].max_streams']],
-    ['server names with outer udp', [f.udpHop('a', 80, { server_names: ['x'] })], {}, ['hops[0].server_names']],
-    [
       'a target with tls for payload udp',
       [f.udpHop('a', 80)],
       { target: { ...target, tls: f.upstreamTls } },

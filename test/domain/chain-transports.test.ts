@@ -153,20 +153,6 @@ describe('the names of a hop', () => {
     when(at({ ...tls, credential_id: id('wild') })).thenAccepted();
     when(at({ ...tls, server_names: ['*.a.example'] }, 81)).thenAccepted();
   });
-
-  it('cannot be read in advance after an earlier hop has ended the TLS', () => {
-    const { when } = world();
-    const sni = { server_names: ['sni.example'] };
-    const problem = ['hops[1].server_names: expected none with security raw after hops[0]'] as const;
-    when(two(sni, tls)).thenRefused('invalid_request', ...problem);
-    when(f.createChain('three', [f.hop('a', 60, tls), f.hop('b', 60, reality), f.hop('c', 60, sni)])).thenRefused(
-      'invalid_request',
-      'hops[2].server_names: expected none with security raw after hops[0]',
-    );
-    when(two({}, tls)).thenAccepted();
-    when(f.createChain('before', [f.hop('a', 61, sni), f.hop('b', 61, reality), f.hop('c', 61, tls)])).thenAccepted();
-    when(f.createChain('behind reality', [f.hop('a', 62, reality), f.hop('b', 62, sni)])).thenAccepted();
-  });
 });
 
 describe('an edit of a chain', () => {

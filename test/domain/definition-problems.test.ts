@@ -8,7 +8,6 @@ import type { PartialDefinition } from '../../src/domain/chain/definition.js';
 import { definitionProblems as networkProblems } from '../../src/domain/l3-network/definition.js';
 import type { PartialNetwork } from '../../src/domain/l3-network/definition.js';
 import { routeProblems } from '../../src/domain/route/route.js';
-import { settingsProblems } from '../../src/domain/settings/settings.js';
 
 const pathsOf = (problems: Iterable<{ readonly path: readonly (string | number)[] }>) =>
   [...problems].map(({ path }) => path.join('.'));
@@ -131,17 +130,5 @@ describe('the definition of a route', () => {
     expect([...routeProblems()]).toEqual([]);
     expect([...routeProblems([{ node_id: 'a' }, { node_id: 'b' }])]).toEqual([]);
     expect([...routeProblems([{ node_id: 'a' }, { node_id: 'a' }])]).toHaveLength(1);
-  });
-});
-
-describe('the connectivity settings', () => {
-  it.each([
-    [{ heartbeat_interval_secs: 10, offline_after_secs: 20 }, 0],
-    [{ heartbeat_interval_secs: 10, offline_after_secs: 19 }, 1],
-    [{ heartbeat_interval_secs: 10, offline_after_secs: null }, 0],
-    [{ offline_after_secs: 1 }, 0],
-    [{ heartbeat_interval_secs: 10 }, 0],
-  ])('need two heartbeats before a node is offline, if both are sent: %o', (fields, problems) => {
-    expect([...settingsProblems(fields)]).toHaveLength(problems);
   });
 });

@@ -1,11 +1,9 @@
-/** A draft behaves like the fleet and changes it only when it is merged, indexes included. Deciding and planning change nothing. */
+/** A draft behaves like the fleet and changes it only when it is merged, indexes included. Deciding changes nothing. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { planDeploy } from '../../src/domain/compile/plan.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { draftFleet } from '../../src/domain/fleet/fleet.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
-import { createChain, createNode, deployChain, given, hop, updateChain, chainId, nodeId } from '../support/fleet.js';
 import { dumpFleet } from '../support/fleet-dump.js';
 import { commandOf, histories } from '../support/fleet-histories.js';
 import { play } from '../support/fleet-play.js';
@@ -90,43 +88,5 @@ describe('deciding', () => {
       }),
       { numRuns: 40 },
     );
-  });
-});
-
-describe('the plan of a deploy', () => {
-  it('leaves the fleet unchanged', () => {
-    fc.assert(
-      fc.property(histories(), (moves) => {
-        play(moves, {
-          after(fleet, { performed }) {
-            if (performed.kind !== 'written') return;
-            const dump = dumpFleet(fleet);
-            for (const id of fleet.tables.l4_chain.ids()) planDeploy(fleet, id);
-            expect(dumpFleet(fleet)).toBe(dump);
-          },
-        });
-      }),
-      { numRuns: 40 },
-    );
-  });
-
-  it('names the rules that the deploy then adds, changes and removes', () => {
-    const { fleet } = given(
-      ...['a', 'b', 'c', 'd'].map((name) => createNode(name)),
-      createChain('one', [hop('a', 80), hop('b', 80), hop('d', 80)]),
-      deployChain('one'),
-      updateChain('one', { hops: [hop('a', 80), hop('c', 80), hop('d', 80)] }),
-    );
-    const id = chainId('one');
-    expect(planDeploy(fleet, id)).toEqual({
-      collisions: [],
-      nodes: [
-        { node_id: nodeId('a'), added: [], changed: [`${id}/0`], removed: [] },
-        { node_id: nodeId('b'), added: [], changed: [], removed: [`${id}/1`] },
-        // Nothing changes on d.
-        { node_id: nodeId('c'), added: [`${id}/1`], changed: [], removed: [] },
-      ],
-    });
-    expect(planDeploy(fleet, chainId('nowhere'))).toBeUndefined();
   });
 });

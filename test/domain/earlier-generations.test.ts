@@ -9,6 +9,7 @@ import type { NodeSnapshot } from '../../src/domain/snapshot/snapshot.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { lastEvent } from '../../src/kernel/event.js';
 import { dealer } from '../support/dealer.js';
+import { foldOf } from '../support/fleet.js';
 import { dumpFleet } from '../support/fleet-dump.js';
 import { histories } from '../support/fleet-histories.js';
 import { logOf, play } from '../support/fleet-play.js';

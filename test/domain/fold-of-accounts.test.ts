@@ -1,4 +1,4 @@
-/** The fold of the accounts, of logs that no decision of this release writes included, and stronger hashes of passwords. */
+/** The fold of the accounts, including logs that no decision of this release writes. */
 import { describe, expect, it } from 'vitest';
 import { applyAccounts, emptyAccounts, userByName } from '../../src/domain/accounts/accounts.js';
 import type { Accounts } from '../../src/domain/accounts/accounts.js';

@@ -5,7 +5,6 @@ import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { canonicalJson } from '../../src/kernel/json.js';
-import * as f from '../support/fleet.js';
 import { foldOf } from '../support/fleet.js';
 import { dumpFleet } from '../support/fleet-dump.js';
 import { histories } from '../support/fleet-histories.js';
@@ -21,32 +20,6 @@ function deepFreeze<T>(value: T): T {
 
 const copyOf = (log: readonly RecordedCommand[]): RecordedCommand[] =>
   JSON.parse(JSON.stringify(log)) as RecordedCommand[];
-
-describe('the creation of a resource that exists', () => {
-  it.each([
-    ['node', f.nodeId('a')],
-    ['l4_upstream', f.upstreamId('up')],
-    ['l4_chain', f.chainId('one')],
-  ])('changes nothing of the %s', (type, id) => {
-    const fleet = emptyFleet();
-    const hops = [f.hop('a', 80)];
-    const commands = [f.createNode('a'), f.createUpstream('up'), f.createChain('one', hops)];
-    const created = commands.flatMap((command) => {
-      const performed = f.perform(fleet, command);
-      return performed.kind === 'written' ? performed.events : [];
-    });
-    f.performAll(fleet, [
-      { type: 'IssueNodePsk', id: f.nodeId('a'), fingerprint: 'f', verifier: f.sealed },
-      f.updateNode('a', { name: 'renamed' }),
-      f.updateUpstream('up', { enabled: false }),
-      f.deployChain('one'),
-    ]);
-    const before = fleet.get<object>({ type }, id);
-    for (const event of created) f.append(fleet, event);
-    expect(fleet.get({ type }, id)).toEqual(before);
-    expect(fleet.idOfName('node', 'a')).toBeUndefined();
-  });
-});
 
 describe('the fold of a random log', () => {
   it('equals the fold of a prefix, continued with the rest', () => {

@@ -254,28 +254,3 @@ describe('a command about an L3 network or what it uses touches', () => {
     expect(touchedBy(setup, command)).toBe(touched);
   });
 });
-
-describe('a deleted node', () => {
-  it('leaves no policy, no override and no generation behind, and nothing of others goes with it', () => {
-    const settings = f.settings({
-      nodes: ['a', 'b'].map((name) => ({ node_id: f.nodeId(name), multiplex: true, multiplex_port: 4433 })),
-    });
-    const policies = [f.savePolicy('a', 80, ['raw']), f.savePolicy('b', 80, ['raw'])];
-    const { fleet, when } = f.given(...nodes, settings, ...policies);
-    when({ type: 'DeleteNode', id: f.nodeId('a'), ifMatch: undefined }).thenAccepted();
-    expect([...fleet.tables.listener_policy.ids()]).toEqual([f.policyIdOf('b', 80)]);
-    expect(fleet.singletons.connectivity.value.nodes).toEqual({
-      [f.nodeId('b')]: { multiplex: true, multiplex_port: 4433 },
-    });
-    expect(names.map((name) => fleet.touchedAt(f.nodeId(name)) === undefined)).toEqual([true, false, false, false]);
-    expect(fleet.generationOf(f.nodeId('a'))).toBeUndefined();
-    expect(fleet.contributorsTo(f.nodeId('a'))).toEqual([]);
-  });
-
-  it('that nothing is said about leaves the settings as they are', () => {
-    const { fleet, when } = f.given(...nodes, f.settings({ heartbeat_interval_secs: 20 }));
-    const before = fleet.singletons.connectivity.value;
-    when({ type: 'DeleteNode', id: f.nodeId('a'), ifMatch: undefined }).thenAccepted();
-    expect(fleet.singletons.connectivity.value).toBe(before);
-  });
-});

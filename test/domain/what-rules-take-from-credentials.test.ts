@@ -1,10 +1,9 @@
 /**
  * Keys, certificates, names and pins as rules take them from credentials: of the right type and complete, or not at all
- * (`docs/contract/wire.md#configuration`), and how many certificates end soon (`docs/contract/rest.md#dashboard`).
+ * (`docs/contract/wire.md#configuration`).
  */
 import { describe, expect, it } from 'vitest';
 import type { CredentialState } from '../../src/domain/credential/credential.js';
-import { countCredentials } from '../../src/domain/fleet/counts.js';
 import {
   namesOfCredential,
   realityInbound,
@@ -15,7 +14,6 @@ import {
 } from '../../src/domain/credential/material.js';
 import { firstVersion } from '../../src/domain/resource/meta.js';
 import { streams } from '../../src/kernel/event.js';
-import { limits } from '../../src/kernel/limits.js';
 import * as f from '../support/fleet.js';
 
 const at = '2025-01-01T00:00:00.000Z';
@@ -135,34 +133,5 @@ describe('rules take nothing from', () => {
     const from = credentials(keys, { ...cert, certificate: null });
     expect([undefined, nowhere, x25519, certificate].map((one) => spkiPins(from, one))).toEqual([[], [], [], []]);
     expect(namesOfCredential(from, certificate)).toEqual([]);
-  });
-});
-
-describe('credentials are counted', () => {
-  const now = Date.parse(at);
-  const counted = (...left: readonly (number | null)[]) => {
-    const { get } = credentials(
-      ...left.map((ms, index) =>
-        ms === null
-          ? f.createX25519(`${index}`)
-          : f.createTlsCert(`${index}`, {
-              certificate: f.certificate('x', { not_after: new Date(now + ms).toISOString() }),
-            }),
-      ),
-    );
-    return countCredentials(
-      left.map((_, index) => get(undefined, id(`${index}`))),
-      now,
-    );
-  };
-
-  it.each<[string, readonly (number | null)[], readonly [number, number, number]]>([
-    ['none', [], [0, 0, 0]],
-    ['those without a certificate only in all', [null, null], [2, 0, 0]],
-    ['a certificate that ends now or has ended as expired', [0, -1], [2, 0, 2]],
-    ['one that ends within thirty days as expiring', [1, limits.rest.expiringSoonMs], [2, 2, 0]],
-    ['one that ends later only in all', [limits.rest.expiringSoonMs + 1], [1, 0, 0]],
-  ])('%s', (_, left, [total, expiring_30d, expired]) => {
-    expect(counted(...left)).toEqual({ total, expiring_30d, expired });
   });
 });

@@ -64,7 +64,7 @@ function outboundToHop(fleet: FleetView, payload: Payload, hop: Hop): Dialled | 
   }
 }
 
-/** The last hop's outbound: by TLS or REALITY when the target has it, else raw, over the payload's own transport or QUIC. */
+/** How the last hop reaches the target: with its TLS or REALITY, else raw. */
 function outboundToTarget({ target, payload }: ChainDefinition, upstream: UpstreamState | undefined): Dialled {
   const { tls, reality } = 'endpoint' in target ? target : (upstream ?? {});
   const raw: Outbound = {

@@ -174,7 +174,7 @@ export function evolveNode(
     case 'NodeUpdated': {
       const { changes } = event.data;
       const fields = Object.keys(changes);
-      // Few updates change labels, which takes several passes.
+      // The fast path, because few updates change labels.
       if (!fields.some(isLabelField)) return nextVersion(withChanges(state, changes), at);
       const plain = Object.fromEntries(Object.entries(changes).filter(([field]) => !isLabelField(field)));
       return nextVersion({ ...withChanges(state, plain), labels: evolveLabels(state.labels, changes) }, at);

@@ -22,7 +22,7 @@ export interface WebhookDefinition {
   readonly types: readonly WebhookType[];
   readonly filters: WebhookFilters;
   readonly enabled: boolean;
-  /** The 32 bytes that sign. */
+  /** The signing key, 32 bytes. */
   readonly secret: SealedSecret | null;
   /** Signs too until `former_secret_until`; null for none. */
   readonly former_secret: SealedSecret | null;
