@@ -165,6 +165,14 @@ describe('matters', () => {
     expect(matters[0]?.resources).toHaveLength(20);
   });
 
+  it('name eleven causes, for the eleventh alone would be no shorter, and ten of twelve', () => {
+    const alone = (count: number) => {
+      const chains = Array.from({ length: count }, (_, index) => chain(`c${index}`, upstreamCause(`u${index}`)));
+      return mattersFor({ chains }).filter(({ causedBy }) => causedBy !== null).length;
+    };
+    expect([10, 11, 12].map(alone)).toEqual([10, 11, 10]);
+  });
+
   describe('of any fleet', () => {
     const name = fc.constantFrom(...Array.from({ length: 30 }, (_, index) => `r${index}`));
     const detailed = new Set<string>(['listener_missing', 'target_unusable', 'link_loss']);
