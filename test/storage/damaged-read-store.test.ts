@@ -80,7 +80,7 @@ it.each(damages)('when %s, it is set aside and made anew', async (_, damage) => 
 it('after a close that left no note, a sound one is read through and kept', async () => {
   await withFolder(async (folder, read) => {
     await fill(folder);
-    await rm(join(read, 'closed.txt'));
+    await rm(join(read, 'closed'));
     expect((await look(folder)).result).toMatchObject({ first: { id: 'id-1' }, head: 1 });
     expect((await readdir(folder)).filter((name) => name.startsWith('read.'))).toEqual([]);
   });

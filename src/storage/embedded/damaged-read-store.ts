@@ -13,7 +13,7 @@ import type { Logger } from '../../kernel/logger.js';
 /** A store that takes longer to read counts as sound: its start must not wait for it. */
 const readMs = 10_000;
 
-const noteOf = (path: string): string => join(path, 'closed.txt');
+const noteOf = (path: string): string => join(path, 'closed');
 
 /** The size and the time of the data file; undefined when there is none. */
 async function stateOf(path: string): Promise<string | undefined> {
