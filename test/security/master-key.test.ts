@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -33,6 +33,16 @@ describe('the master key', () => {
     const loads = await Promise.all(Array.from({ length: 8 }, () => loadMasterKey({ dataDir, mayCreate: true })));
     const ids = new Set(loads.map((load) => valueOf(load).masterKey.keyId));
     expect(ids.size).toBe(1);
+  });
+
+  it('takes the place of nothing that came there meanwhile', async () => {
+    const dataDir = join(root, 'taken');
+    const file = join(dataDir, 'master.key');
+    await mkdir(dataDir);
+    // Not there for a reader, and there for who wants to create it.
+    await symlink(join(root, 'nowhere'), file);
+    expect(await loadMasterKey({ dataDir, mayCreate: true })).toMatchObject({ ok: false });
+    expect((await lstat(file)).isSymbolicLink()).toBe(true);
   });
 
   it('comes from the environment or a file, never from both, and is not created when it must be given', async () => {
