@@ -17,6 +17,7 @@ let waits: string[];
 let waitMs: number;
 let state: ServingState;
 let failure: string | undefined;
+let factsFailure: string | undefined;
 let broken: ChainBreak | undefined;
 let status: ProjectionStatus;
 
@@ -26,6 +27,7 @@ beforeEach(() => {
   waitMs = 0;
   state = { kind: 'ready' };
   failure = undefined;
+  factsFailure = undefined;
   broken = undefined;
   status = { caughtUp: true, position: 41, parked: [], unknownEvent: null, brokenLog: null, lastError: null };
 });
@@ -65,7 +67,7 @@ function fakeParts(): FollowerParts {
       until: (_condition, timeoutMs) => wait('fleet', timeoutMs),
     },
     projections: { status: () => status },
-    agentFacts: { failure: () => undefined, caughtUp: () => true },
+    agentFacts: { failure: () => factsFailure, caughtUp: () => true },
     accounts: {
       accounts,
       failure: () => failure,
@@ -151,8 +153,9 @@ describe('an instance', () => {
     expect(followers().notReady()).toEqual([reason]);
   });
 
-  it('is read-only once the accounts are no longer followed', () => {
-    failure = 'unknown event';
+  it.each(['accounts', 'facts'])('is read-only once the %s are no longer followed', (which) => {
+    if (which === 'facts') factsFailure = 'unknown event';
+    else failure = 'unknown event';
     expect(followers().readOnlyReason()).toBe('this instance is read-only: unknown event');
     expect(followers().notReady()).toEqual(['this instance is read-only: unknown event']);
   });
