@@ -1,9 +1,7 @@
 /**
  * The handlers of accounts for REST: sign-in, the caller's own account, users as admins see them, and reverts of
- * profiles. The list of users comes from the committed accounts, which every instance holds in memory to check tokens;
- * a read model would be a second copy that can lag behind. The rules are in `src/domain/accounts`;
- * `src/commands/revert.ts` reverts changes of the fleet. Implements `docs/contract/rest.md#authentication-and-roles`
- * and `docs/contract/domain.md#audit-and-revert`.
+ * profiles. Users are listed from memory, where every instance holds them to check tokens. Implements
+ * `docs/contract/rest.md#authentication-and-roles` and `docs/contract/domain.md#audit-and-revert`.
  */
 import type { CommandHandlers, Done, RevertHandlers } from '../commands/handlers-port.js';
 import { createUserFields } from './fields.js';

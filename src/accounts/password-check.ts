@@ -1,7 +1,6 @@
 /**
- * Checks whether somebody knows the password of an account: within the budget of failures, before any hash is computed,
- * and with the same work for a name that does not exist. Sign-ins and password changes share it, so that neither is a
- * way around the other's budget. Callers act on the outcome. Implements
+ * Checks whether somebody knows an account's password: within the budget of failures, before any hash is computed, and
+ * with the same work for an unknown name. Sign-ins and password changes share the budget. Implements
  * `docs/contract/rest.md#authentication-and-roles`.
  */
 import type { UserState } from '../domain/accounts/user.js';

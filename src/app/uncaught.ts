@@ -1,10 +1,9 @@
 /**
  * Uncaught exceptions. The process survives only two kinds, neither of which touches the service's state:
  * - node:http2 was asked to answer on a stream that its peer has ended, which a stranger can cause;
- * - the client package of EventStoreDB lost its node with two calls in flight. It informs both callers, but awaits
- *   neither its own second search for the leader nor the start of a call on the channel that it has just closed.
- * Everything else is a bug after which the state of this process cannot be trusted, while the event log can: the
- * process ends.
+ * - the client package of EventStoreDB lost its node and awaits neither its second search for the leader nor the start
+ *   of a call on the channel that it has just closed; it has informed the callers.
+ * Everything else is a bug after which the state of this process cannot be trusted: the process ends.
  */
 import { errorText } from '../kernel/errors.js';
 import type { LogFields, Logger } from '../kernel/logger.js';

@@ -1,8 +1,6 @@
 /**
- * The lease of an instance. It says that the instance is alive, how far its read models are, which compiler it runs,
- * and up to which revision it has closed revoked sessions and refuses ended tokens. Other instances read it before they
- * purge tombstones, and before they report that sessions or tokens have ended. Implements
- * `docs/contract/agent-protocol.md#several-instances`.
+ * The lease of an instance: what others must know of it before they purge tombstones, or report that sessions or tokens
+ * have ended. Implements `docs/contract/agent-protocol.md#several-instances`.
  */
 import { startLoop } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';

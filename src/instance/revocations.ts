@@ -1,8 +1,7 @@
 /**
- * Waits until every live instance has carried out a revocation: has closed a revoked node's sessions, or refuses the
- * tokens that a password change has ended. Each instance states its progress in its lease. Does neither itself: the
- * agent transport closes sessions, and `src/accounts` refuses tokens. Implements
- * `docs/contract/agent-protocol.md#several-instances` and `docs/contract/rest.md#authentication-and-roles`.
+ * Waits until every live instance has closed a revoked node's sessions, or refuses the tokens that a password change has
+ * ended, as each states in its lease. Implements `docs/contract/agent-protocol.md#several-instances` and
+ * `docs/contract/rest.md#authentication-and-roles`.
  */
 import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';

@@ -1,8 +1,7 @@
 /**
- * Compares the clock of this instance with its stores' clocks: at the start, every minute, and more often while they
- * are apart. In between, the monotonic clock extends the last comparison, so that a jump of this instance's clock shows
- * at once. An instance whose clock is too far off must not write: event times, the age of idempotency keys and expiries
- * would be wrong. Implements `docs/contract/domain.md#commands-and-events`.
+ * Compares the clock of this instance with its stores' clocks: at the start, every minute, and more often while they are
+ * apart. In between, the monotonic clock extends the last comparison, so that a jump shows at once. An instance whose
+ * clock is too far off must not write. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';

@@ -1,8 +1,6 @@
 /**
- * A logger for events that authenticated callers and agents can trigger at will. It writes one line per event within a
- * budget that a log file can take, and lets one source use at most a quarter of it, so that no source crowds out the
- * others. Lines beyond the budget are counted and summed up in one line. Events that strangers can trigger go to the
- * much smaller sampled log (`sampled-log.ts`).
+ * A logger for events that authenticated callers and agents can trigger at will: one line each within a budget, of which
+ * one source may use a quarter. Lines beyond it are counted and summed up. Events of strangers go to `sampled-log.ts`.
  */
 import type { Clock } from './clock.js';
 import type { Logger } from './logger.js';

@@ -1,8 +1,7 @@
 /**
- * A log for events that strangers can trigger, or that repeat for as long as their cause lasts. No flood can fill it:
- * it writes at most one line a second per reason and address, with the number of events left out since the last one,
- * and has a byte budget for all lines together. Lines beyond the budget are summed up by reason in one line. All events
- * are counted by reason for `/metrics`. Events that happen once, or only when an operator acts, go to the logger.
+ * A log for events that strangers can trigger, or that repeat for as long as their cause lasts. No flood can fill it: it
+ * writes one line a second per reason and address, with the number left out since, within a budget of bytes for all
+ * lines. Lines beyond that are summed up by reason. All events are counted by reason for `/metrics`.
  */
 import { addressKey } from './addresses.js';
 import type { Clock } from './clock.js';

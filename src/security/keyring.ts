@@ -1,8 +1,7 @@
 /**
  * The keyring of an installation: it seals values with its newest key, and opens them with any key it holds. The log
- * stores it as one ciphertext, wrapped with the master key and bound to the installation and the version. This file
- * creates keyrings and their versions; `src/app/installation/keyring.ts` reads and writes the log. Implements
- * `docs/contract/domain.md#commands-and-events`, secrets.
+ * stores it as one ciphertext, wrapped with the master key; `src/app/installation/keyring.ts` reads and writes it.
+ * Implements `docs/contract/domain.md#commands-and-events`, secrets.
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { aeadKeyBytes } from '../kernel/crypto/crypto.js';

@@ -1,10 +1,9 @@
 /**
  * Limits failed sign-ins per address and per pair of address and name, and slows down a name that fails from many
- * addresses. Runs before the password is hashed. `passwords.ts` queues hashes; REST words the refusal. Implements
- * `docs/contract/rest.md#authentication-and-roles`.
+ * addresses. Runs before the password is hashed. Implements `docs/contract/rest.md#authentication-and-roles`.
  *
- * An attempt in flight may fail, so it counts against the budget until it settles. When only attempts in flight use up
- * the budget, a new attempt waits for them: many correct sign-ins at once are not refused, and wrong ones gain nothing.
+ * An attempt in flight counts against the budget until it settles. When only such attempts use up the budget, a new one
+ * waits for them: many correct sign-ins at once are not refused, and wrong ones gain nothing.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../kernel/clock.js';

@@ -1,9 +1,7 @@
 /**
- * The master key, which wraps the keyring. Its bytes stay inside the returned capability, so no log, error or object
- * dump can show them. It is loaded from `SVC_MASTER_KEY`, from `SVC_MASTER_KEY_FILE`, or from `<data>/master.key`,
- * which the first start creates; the caller reads the environment. Every refusal is one sentence that names the setting
- * or the file and contains no character of the key. Implements `docs/contract/domain.md#commands-and-events` and
- * `docs/contract/configuration.md#configuration`.
+ * The master key, which wraps the keyring. Its bytes stay inside the returned capability, so no log, error or dump can
+ * show them. Every refusal is one sentence that names the setting or the file. Implements
+ * `docs/contract/domain.md#commands-and-events` and `docs/contract/configuration.md#configuration`.
  */
 import { hkdfSync, randomBytes } from 'node:crypto';
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';

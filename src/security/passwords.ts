@@ -1,7 +1,6 @@
 /**
- * Password hashes: Argon2id in PHC strings, and keyed hashes of request bodies that hold a password. Only a few
- * Argon2id hashes run at a time, because they share the thread pool with fsync. REST's schema has the rules for
- * passwords, `login-limiter.ts` the limits of failed sign-ins. Implements
+ * Password hashes: Argon2id in PHC strings, and keyed hashes of request bodies that hold a password. Only a few Argon2id
+ * hashes run at a time, because they share the thread pool with fsync. Implements
  * `docs/contract/rest.md#authentication-and-roles` and `docs/contract/rest.md#consistency`, `Idempotency-Key`.
  */
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';

@@ -1,7 +1,6 @@
 /**
- * Access tokens: JWTs signed with Ed25519. A valid token may have been ended: by a password change, which replaces the
- * user's `ver`, or by a sign-out of its `jti`. REST checks both against the accounts on each request. The signing key
- * is an Ed25519 seed, which `src/app/installation/service-identity.ts` seals and stores. Implements
+ * Access tokens: JWTs signed with Ed25519. A valid token may have been ended, by a password change, which replaces the
+ * user's `ver`, or by a sign-out of its `jti`: REST checks both on each request. Implements
  * `docs/contract/rest.md#authentication-and-roles`.
  */
 import { createPrivateKey, createPublicKey, hash, randomBytes, randomUUID, type KeyObject } from 'node:crypto';

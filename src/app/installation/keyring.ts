@@ -1,8 +1,7 @@
 /**
- * The keyring of an installation in the log: created at the first start, opened by every later one, and replaced by a
- * new version when a master key or a sealing key is rotated. `svc-keyring` holds the newest version, wrapped;
- * `svc-service` records its number and digest, so that nobody can put back an older one. `src/security/keyring.ts`
- * seals with them. Implements `docs/contract/domain.md#commands-and-events`, secrets.
+ * The keyring of an installation in the log. `svc-keyring` holds the newest version, wrapped; `svc-service` records its
+ * number and digest, so that nobody can put back an older one. `src/security/keyring.ts` seals with it. Implements
+ * `docs/contract/domain.md#commands-and-events`, secrets.
  */
 import { propose } from '../../commands/proposal.js';
 import { systemContext } from '../../commands/system.js';

@@ -1,7 +1,6 @@
 /**
- * Binds a read store to one installation, by a document that its first start writes. Two installations on one read
- * store, for example two EventStoreDB clusters with one MongoDB database, would mix their read models. The document
- * also distinguishes a store that was emptied from the one that an instance opened. Implements
+ * Binds a read store to one installation, by a document that its first start writes: two installations on one read store
+ * would mix their read models. The document also shows when a store was emptied. Implements
  * `docs/contract/domain.md#commands-and-events`, the read store is disposable.
  */
 import { randomUUID } from 'node:crypto';

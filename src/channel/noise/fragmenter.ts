@@ -1,8 +1,7 @@
 /**
- * Payloads larger than one Noise message: the sender splits them into fragments, the receiver joins them within limits.
- * Pure. `cipher-state.ts` encrypts. The owner enforces deadlines and the bound over all sessions, using `heldBytes` and
- * `unfinishedSince`. Implements `docs/contract/agent-protocol.md#control`: plaintext = 1 byte (0x00 last, 0x01 more
- * follow) + fragment.
+ * Splits payloads larger than one Noise message, and joins them within limits. Pure: the owner enforces deadlines and
+ * the bound over all sessions. Implements `docs/contract/agent-protocol.md#control`: plaintext = 1 byte (0x00 last,
+ * 0x01 more follow) + fragment.
  */
 import { limits } from '../../kernel/limits.js';
 import { maxPlaintextBytes } from './failure.js';

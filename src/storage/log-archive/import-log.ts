@@ -1,10 +1,9 @@
 /**
- * Writes an archive into an empty installation: in log order, with the same ids and revisions, and each whole command
- * in one append. An interrupted import continues where it stopped: it recognises existing events by revision and id,
- * and a repeated append gets the answer of the first attempt. Runs no domain logic and opens no secrets.
+ * Writes an archive into an empty installation: in log order, with the same ids and revisions, each whole command in one
+ * append. An interrupted import continues where it stopped. Runs no domain logic and opens no secrets.
  *
  * When old events of a stream have expired, its revisions start at 0 again, because no store can start a stream at a
- * later one. Such streams hold facts (sign-ins, actions of agents), and nothing refers to their revisions.
+ * later one. Such streams hold facts, and nothing refers to their revisions.
  */
 import { sleep } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';

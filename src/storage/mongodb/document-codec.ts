@@ -1,7 +1,6 @@
 /**
- * The form of a document in MongoDB. Its fields are one JSON text, which is readable, quick to parse, and exact for
- * every key and nesting, unlike BSON and the servers (`$`, `.`, nested lists, minus zero). Binary fields are stored
- * beside it. Queries run on `groups`, `order` and `time`. A tombstone is a document of the same id that is not `live`
+ * The form of a document in MongoDB. Its fields are one JSON text, exact for every key and nesting, unlike BSON; binary
+ * fields are stored beside it. Queries run on `groups`, `order` and `time`. A tombstone is a document that is not `live`
  * and has only a position, so one filter guards puts and deletes alike.
  */
 import { Binary } from 'mongodb';

@@ -1,13 +1,11 @@
 /**
- * Guarded puts and deletes in one collection, in batches, by any number of instances at once. No transaction is needed:
- * each write is independent, and because the highest position wins, the order does not matter. Implements
- * `read-store.ts` (Collection.write) and `docs/architecture.md#read-models`.
+ * Guarded puts and deletes in one collection, in batches, by any number of instances at once. The highest position wins,
+ * so neither order nor a transaction matters. Implements `read-store.ts` (Collection.write).
  *
  * One round: read the stored positions, drop the writes that are not above them, insert the missing documents, replace
- * the lower ones. Each change is atomic: an insert fails on a document that was inserted meanwhile (E11000), and a
- * replacement does not match a document that has become higher or was purged. Writes that lose such a race go another
- * round. An upsert with the guard in its filter would be a single command, but its E11000 does not mean "already
- * applied": the document inserted meanwhile may be lower.
+ * the lower ones. An insert fails on a document that was inserted meanwhile (E11000), and a replacement does not match
+ * one that has become higher or was purged: such writes go another round. An upsert with the guard in its filter would
+ * be one command, but its E11000 does not mean "already applied".
  */
 import type { Collection } from 'mongodb';
 import { unreachable } from '../../kernel/errors.js';

@@ -2,10 +2,8 @@
  * Leases on the server's clock. Implements `read-store.ts` (Leases).
  *
  * An update that computes with the server's time needs a pipeline, which not every server has. So the time is read
- * first (`hello` returns the primary's clock) and then compared and written like any value. It is slightly stale when
- * used, which favours a live holder: a lease counts as expired only if it had expired when the time was read, and a new
- * lease does not expire before its holder, who started counting earlier, expects it to. Taking, renewing and releasing
- * each change one document atomically.
+ * first (`hello`) and then compared and written like any value. It is slightly stale, which favours a live holder: a
+ * lease counts as expired only if it had expired when the time was read. Each change is of one document, and atomic.
  */
 import type { Collection, Db } from 'mongodb';
 import type { Json } from '../../kernel/json.js';
