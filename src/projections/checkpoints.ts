@@ -1,7 +1,7 @@
 /**
- * When the folds in memory are stored: after a fixed number of events, all together, in the background and one round at a
- * time; the first round sooner, so that no start replays what the start before it has replayed. They are stored together
- * because the log is read again from the oldest of them. Implements `docs/contract/domain.md#commands-and-events`.
+ * Stores the folds in memory after a fixed number of events, in the background; the first time sooner, so that no start repeats
+ * the replay of the start before it. All are stored together, because a start reads the log from the oldest one. Implements
+ * `docs/contract/domain.md#commands-and-events`.
  */
 import { yieldToEventLoop } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';
@@ -16,7 +16,7 @@ export interface StoredFold {
 export interface CheckpointWriter {
   /** Events have been folded. */
   folded(events: number): void;
-  /** Stores the folds if enough events have passed. The first call is made when a start has caught up with the log. */
+  /** Stores the folds if enough events have passed. The first call comes when a start has caught up with the log. */
   writeIfDue(): void;
   /** Ends the write that is running, and waits for it. */
   close(): Promise<void>;
@@ -27,7 +27,7 @@ export interface CheckpointWriterDeps {
   readonly logger: Logger;
   /** Events between two checkpoints. */
   readonly every: number;
-  /** Events that are worth a checkpoint when a start has replayed them. */
+  /** Events after whose replay a start writes a checkpoint. */
   readonly everyStart: number;
 }
 
@@ -38,7 +38,7 @@ export function createCheckpointWriter({ folds, logger, every, everyStart }: Che
   let writing: Promise<void> | undefined;
 
   async function write(): Promise<void> {
-    // What made it due may have taken a turn already.
+    // The fold that made it due may have taken a whole turn.
     await yieldToEventLoop();
     const saving = folds.map((fold) => fold.save(stop.signal));
     for (const outcome of await Promise.allSettled(saving)) {

@@ -1,6 +1,6 @@
 /**
- * Answers questions that concern everything that follows the log on this instance: may it write, should it get traffic,
- * does a GET show a command. Neither starts nor closes the followers. Implements `docs/contract/rest.md#consistency`.
+ * The joint state of everything that follows the log on this instance: whether it may write, should get traffic, and shows a
+ * command. Neither starts nor closes the followers. Implements `docs/contract/rest.md#consistency`.
  */
 import { chainBreakText } from '../domain/log-chain/links.js';
 import { sleep } from '../kernel/background.js';
@@ -25,15 +25,15 @@ export interface FollowerParts {
 }
 
 export interface Followers {
-  /** At the start, waits until each has read the log as it was. @throws ServiceError `unavailable` */
+  /** Waits until each has read the log up to its end at the call. @throws ServiceError `unavailable` */
   caughtUp(logger: Logger): Promise<void>;
-  /** Where the log was tampered with or damaged, as a sentence without a full stop; undefined if it was not. */
+  /** Where the log was tampered with or damaged, as a sentence without a full stop, or undefined. */
   damage(): string | undefined;
   /** Why nothing may be written, or undefined. */
   readOnlyReason(): string | undefined;
   /**
-   * Why this instance should get no traffic, apart from the stores; empty when it should.
-   * @param readStoreAway the stored read models cannot follow then, and only their own GETs need them
+   * Why this instance should get no traffic, apart from the stores; empty when it should get some.
+   * @param readStoreAway the stored read models cannot follow; only their own GETs need them
    */
   notReady(readStoreAway?: boolean): readonly string[];
   /** Log position of the newest command held in memory. */

@@ -53,7 +53,7 @@ export interface CheckReport {
   readonly behind: number;
 }
 
-/** The report while it is being made. */
+/** The report under construction. */
 interface Findings extends CheckReport {
   documents: number;
   readonly differences: string[];
