@@ -50,6 +50,11 @@ const newToken = z.object(tokenFields).meta({ id: 'NewToken', description: 'The 
 const signedOut = z.object({}).meta({ description: 'Signed out', examples: [{}] });
 
 export function authRoutes(app: RestApp, deps: RestDeps, requireOwnOrigin: OriginCheck): void {
+  signInRoutes(app, deps, requireOwnOrigin);
+  ownAccountRoutes(app, deps.commands);
+}
+
+function signInRoutes(app: RestApp, deps: RestDeps, requireOwnOrigin: OriginCheck): void {
   const { accounts } = deps.commands;
 
   app.route({
@@ -103,7 +108,9 @@ export function authRoutes(app: RestApp, deps: RestDeps, requireOwnOrigin: Origi
       return ok({});
     },
   });
+}
 
+function ownAccountRoutes(app: RestApp, { accounts }: RestDeps['commands']): void {
   app.route({
     method: 'GET',
     url: '/api/auth/me',

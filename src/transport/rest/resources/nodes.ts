@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import type { CommandOutcome } from '../../../commands/port.js';
 import type { NodeState } from '../../../domain/node/node.js';
+import type { ListOf, ListQuery } from '../../../projections/port.js';
 import { compareText } from '../../../kernel/compare-text.js';
 import { limits } from '../../../kernel/limits.js';
 import { stateNow } from '../../../reports/listener-states.js';
@@ -105,23 +106,7 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     },
     createdSchema,
     filters,
-    async list(paged, checked) {
-      const { status, apply, listeners, label = [], sort } = checked as Filters;
-      const conditions = [...label.map(labelFilter), statusFilter(deps, status)];
-      const matches = (node: NodeState): boolean => conditions.every((holds) => holds(node));
-      const bySeen = sort === 'last_seen_at' || sort === '-last_seen_at';
-      if (apply === undefined && listeners === undefined && !bySeen) {
-        const { items, total } = deps.fleet.nodes.list({ ...paged, matches });
-        return { items: items.map(view), total };
-      }
-      let { items } = deps.fleet.nodes.list({ ...paged, ...everyItem, ...(bySeen ? { sort: 'name' } : {}), matches });
-      if (apply !== undefined) items = inState(deps, items, apply);
-      if (listeners === 'missing') items = missingListeners(deps, items);
-      if (bySeen) items = sortedBySeen(deps, items, sort === '-last_seen_at' ? -1 : 1);
-      const first = (paged.page - 1) * paged.pageSize;
-      const shown = items.slice(first, first + paged.pageSize);
-      return { items: shown.map(view), total: items.length };
-    },
+    list: async (paged, checked) => listNodes(deps, paged, checked as Filters),
     get,
     create: (context, definition, checked) =>
       nodes.create(context, { ...definition, issuePsk: checked['issue_psk'] !== false }),
@@ -183,6 +168,27 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
       return ok({ node_id: id, control_psk: controlPsk, psk_fingerprint: fingerprint, sessions_ended });
     },
   });
+}
+
+function listNodes(
+  deps: RestDeps,
+  paged: ListQuery,
+  { status, apply, listeners, label = [], sort }: Filters,
+): ListOf<NodeView> {
+  const conditions = [...label.map(labelFilter), statusFilter(deps, status)];
+  const matches = (node: NodeState): boolean => conditions.every((holds) => holds(node));
+  const bySeen = sort === 'last_seen_at' || sort === '-last_seen_at';
+  if (apply === undefined && listeners === undefined && !bySeen) {
+    const { items, total } = deps.fleet.nodes.list({ ...paged, matches });
+    return { items: items.map((node) => nodeView(deps, node)), total };
+  }
+  let { items } = deps.fleet.nodes.list({ ...paged, ...everyItem, ...(bySeen ? { sort: 'name' } : {}), matches });
+  if (apply !== undefined) items = inState(deps, items, apply);
+  if (listeners === 'missing') items = missingListeners(deps, items);
+  if (bySeen) items = sortedBySeen(deps, items, sort === '-last_seen_at' ? -1 : 1);
+  const first = (paged.page - 1) * paged.pageSize;
+  const shown = items.slice(first, first + paged.pageSize);
+  return { items: shown.map((node) => nodeView(deps, node)), total: items.length };
 }
 
 /** Waits until no session of a revoked node is left on any instance. */
