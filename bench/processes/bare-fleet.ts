@@ -2,7 +2,7 @@
  * A separate process with the cheap connections of light agents to the bare gRPC server: the same calls and bytes as a
  * session, without handshake and encryption.
  */
-import { openConnection } from '../../scripts/simulate/light/connection.js';
+import { defaultWindow, openConnection } from '../../scripts/simulate/light/connection.js';
 import type { Call } from '../../scripts/simulate/light/connection.js';
 import { connectingAtOnce, createTurns } from '../../scripts/simulate/light/turns.js';
 import { answerParent } from '../child.js';
@@ -39,6 +39,7 @@ const ignore = (): void => undefined;
 function connectOne({ port, snapshotBytes }: StartBare, index: number, done: () => void): void {
   const connection = openConnection({
     endpoint: { host: '127.0.0.1', port },
+    windowBytes: defaultWindow,
     onClosed: done,
   });
   const opened = (): void => {

@@ -1,6 +1,6 @@
 /**
- * Hand-written HTTP/2 frames that no HTTP/2 library would send. Stateless. For the tests and the benchmark of attacks; not
- * part of the service.
+ * Hand-written HTTP/2 frames: those that no HTTP/2 library would send, and those that light agents send cheaply.
+ * Stateless. For the tests, the benchmarks of attacks and `scripts/simulate/`; not part of the service.
  */
 import { h2cPreface } from '../../src/transport/listener/sniff.js';
 
@@ -57,7 +57,7 @@ export const openSessionHeaders: Readonly<Record<string, string>> = {
   te: 'trailers',
 };
 
-/** 32 bits, most significant byte first. @internal exported for tests */
+/** 32 bits, most significant byte first. */
 export function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);

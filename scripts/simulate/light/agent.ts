@@ -10,7 +10,7 @@ import { SessionCloseReason } from '../../../src/gen/svc/control/v1/session.js';
 import { GrpcStatus } from '../../../src/kernel/errors.js';
 import type { HostPort } from '../../../src/kernel/host-port.js';
 import { limits } from '../../../src/kernel/limits.js';
-import { openConnection } from './connection.js';
+import { defaultWindow, openConnection } from './connection.js';
 import type { Connection } from './connection.js';
 import { createDuties } from './duties.js';
 import type { Tables } from './payloads.js';
@@ -18,7 +18,7 @@ import { openSession } from './session.js';
 import type { LightIdentity, LightSession } from './session.js';
 import type { Turns } from './turns.js';
 
-/** The window of an agent that reads slowly, and how much it reads at once. */
+/** The window of an agent that reads slowly. */
 const slowWindowBytes = 1024;
 
 /** How an agent behaves; the owner may change it at any time. */
@@ -107,7 +107,7 @@ export function createLightAgent(options: AgentOptions): LightAgent {
     };
     const mine = openConnection({
       endpoint: options.endpoint,
-      ...(behaviour.slow ? { windowBytes: slowWindowBytes } : {}),
+      windowBytes: behaviour.slow ? slowWindowBytes : defaultWindow,
       onClosed(detail) {
         over();
         if (connection === mine) lost(end ?? { kind: 'lost', detail });
@@ -219,7 +219,8 @@ export function createLightAgent(options: AgentOptions): LightAgent {
     cut: () => connection?.destroy('cut by the simulator'),
     beatAnew: duties.beatAnew,
     readOnce() {
-      if (behaviour.slow) connection?.readOnce(slowWindowBytes);
+      connection?.reading(true);
+      if (behaviour.slow) connection?.reading(false);
     },
     behave(next) {
       behaviour = next;
