@@ -104,22 +104,65 @@ interface Known<Rule> {
   peer: Peer<Rule> | undefined;
 }
 
-export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncListener<Rule> {
-  const { transmit, met, deliver, refused = () => undefined, timing = encTiming } = options;
-  const budget = createTokenBucket(handshakeBudget.perSecond, handshakeBudget.burst, options.now);
-  let keysById = new Map<string, EncKey<Rule>>();
+/** The sessions of a listener by their index. Those without a peer are half open, and bounded. */
+function createSessions<Rule>(timing: EncTiming) {
   const sessions = new Map<number, Known<Rule>>();
-  /** Sessions without a peer, oldest first. */
-  const halfOpen = new Set<Known<Rule>>();
   /** Oldest first. */
-  const waiting = new Set<Waiting<Rule>>();
-
+  const halfOpen = new Set<Known<Rule>>();
   const forget = (session: EncSession): void => {
     const known = sessions.get(session.ownIndex);
     sessions.delete(session.ownIndex);
     if (known !== undefined) halfOpen.delete(known);
     session.wipe();
   };
+  return {
+    get: (own: number) => sessions.get(own),
+    freeIndex(): number {
+      for (;;) {
+        const own = randomInt(2 ** 32);
+        if (!sessions.has(own)) return own;
+      }
+    },
+    add(known: Known<Rule>): void {
+      sessions.set(known.session.ownIndex, known);
+      if (known.peer !== undefined) return;
+      halfOpen.add(known);
+      const [oldest] = halfOpen;
+      if (halfOpen.size > halfOpenMax && oldest !== undefined) forget(oldest.session);
+    },
+    /** It has a peer now. */
+    complete: (known: Known<Rule>) => void halfOpen.delete(known),
+    forget,
+    poll(now: number): void {
+      for (const known of halfOpen) {
+        if (now - known.session.startedAt < timing.halfOpenMs) break;
+        forget(known.session);
+      }
+      for (const { peer } of sessions.values()) {
+        if (peer?.previous === undefined || now < peer.previous.until) continue;
+        forget(peer.previous.session);
+        peer.previous = undefined;
+      }
+    },
+    get halfOpen() {
+      return halfOpen.size;
+    },
+    close(): void {
+      for (const { session } of sessions.values()) session.wipe();
+      sessions.clear();
+      halfOpen.clear();
+    },
+  };
+}
+
+export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncListener<Rule> {
+  const { transmit, met, deliver, refused = () => undefined, timing = encTiming } = options;
+  const budget = createTokenBucket(handshakeBudget.perSecond, handshakeBudget.burst, options.now);
+  let keysById = new Map<string, EncKey<Rule>>();
+  const sessions = createSessions<Rule>(timing);
+  const { forget } = sessions;
+  /** Oldest first. */
+  const waiting = new Set<Waiting<Rule>>();
 
   /** Answers message 1. @returns message 2 and the new session; undefined if it is for another key, or time is short */
   const answer = (key: EncKey<Rule>, sender: number, message: Buffer, now: number) => {
@@ -128,9 +171,7 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
     const responded = respond(encParty({ localStatic: key.keys }), message);
     const finished = responded.ok ? responded.value.finish(Buffer.alloc(0)) : responded;
     if (!finished.ok) return undefined;
-    let own = randomInt(2 ** 32);
-    while (sessions.has(own)) own = randomInt(2 ** 32);
-    const session = createEncSession(finished.value, { own, peer: sender }, now, timing);
+    const session = createEncSession(finished.value, { own: sessions.freeIndex(), peer: sender }, now, timing);
     return { session, message: finished.value.message };
   };
 
@@ -138,11 +179,7 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
     const answered = answer(key, sender, message, now);
     if (answered === undefined) return refused(bytes, from);
     const { session } = answered;
-    const known: Known<Rule> = { session, rule: key, peer: undefined };
-    sessions.set(session.ownIndex, known);
-    halfOpen.add(known);
-    const [oldest] = halfOpen;
-    if (halfOpen.size > halfOpenMax && oldest !== undefined) forget(oldest.session);
+    sessions.add({ session, rule: key, peer: undefined });
     transmit(answerPacket(sender, session.ownIndex, answered.message), from);
   };
 
@@ -174,7 +211,7 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
   /** The session is in use, so its dialler holds it: makes it current. @returns undefined if the peer is refused */
   const confirm = (known: Known<Rule>, from: PeerAddress, now: number): Peer<Rule> | undefined => {
     if (known.peer === undefined) {
-      halfOpen.delete(known);
+      sessions.complete(known);
       const made = createPeer(known, from);
       if (!met(made)) {
         forget(known.session);
@@ -199,7 +236,7 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
     if (answered === undefined) return;
     if (peer.next !== undefined) forget(peer.next);
     peer.next = answered.session;
-    sessions.set(answered.session.ownIndex, { session: answered.session, rule: key, peer });
+    sessions.add({ session: answered.session, rule: key, peer });
     const said = Buffer.concat([index(sender), index(answered.session.ownIndex), answered.message]);
     say(peer, contentKind.rekeyAnswer, said, now);
   };
@@ -249,24 +286,12 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
       }
       return waiting.size > 0;
     },
-    poll(now) {
-      for (const known of halfOpen) {
-        if (now - known.session.startedAt < timing.halfOpenMs) break;
-        forget(known.session);
-      }
-      for (const { peer } of sessions.values()) {
-        if (peer?.previous === undefined || now < peer.previous.until) continue;
-        forget(peer.previous.session);
-        peer.previous = undefined;
-      }
-    },
+    poll: sessions.poll,
     get halfOpen() {
-      return halfOpen.size;
+      return sessions.halfOpen;
     },
     close() {
-      for (const { session } of sessions.values()) session.wipe();
-      sessions.clear();
-      halfOpen.clear();
+      sessions.close();
       waiting.clear();
     },
   };
