@@ -142,7 +142,7 @@ export interface EventStore {
   /** Sets the given limits; the rest of the stream's metadata stays. @throws ServiceError `unavailable` */
   setRetention(stream: string, retention: Retention): Promise<void>;
   loadFoldCheckpoint(name: string): Promise<FoldCheckpoint | undefined>;
-  /** Replaces the checkpoint of the same name. */
+  /** Replaces the checkpoint of the same name. Not to be called for a name while a call for it is running. */
   saveFoldCheckpoint(name: string, checkpoint: FoldCheckpoint): Promise<void>;
   /** Subscriptions that have ended with `StarvedError` since the store was opened. */
   starved(): number;

@@ -15,7 +15,8 @@ export class StoreAccessError extends ServiceError {
   }
 }
 
-const field = (error: unknown, name: string): unknown =>
+/** A field of anything thrown. */
+export const field = (error: unknown, name: string): unknown =>
   typeof error === 'object' && error !== null ? (error as Record<string, unknown>)[name] : undefined;
 
 /** Codes and messages of an error and of its causes. */

@@ -1,11 +1,10 @@
 /**
  * Manages LMDB's data file from outside the library. Reserves space behind LMDB's last page, so that a full disk fails
- * here, before a commit begins, and not inside it.
+ * here, before a commit begins: when a page write fails, the library overruns a buffer (lmdb 3.5, `mdb_page_flush`),
+ * which sooner or later crashes the process.
  *
- * Why: when a page write fails, the library overruns a buffer (lmdb 3.5, `mdb_page_flush`), which sooner or later
- * crashes the process. The space is written as zeros rather than left as a hole, so that the file system allocates its
- * blocks. LMDB uses it, because it goes by its own page count and not by the file size. On file systems that never
- * overwrite in place (btrfs, zfs) the reserve is only an estimate.
+ * The space is written as zeros, so that the file system allocates its blocks. LMDB uses it, because it goes by its own
+ * page count. On file systems that never overwrite in place (btrfs, zfs) the reserve is only an estimate.
  */
 import { open, type FileHandle } from 'node:fs/promises';
 

@@ -1,9 +1,7 @@
 /**
- * Allows one process per folder. The lock is LMDB's own: an environment's lock file lists its readers, and each living
- * reader holds a file lock (fcntl), which the kernel frees when the process ends. So the lock is never stale, works
- * across containers that share a volume but no network or process namespace, and needs nothing from the file system
- * that the stores do not need. The environment in `lock/` stores only a note about its holder. `ownership.ts` protects
- * the stores when the lock fails, as on some network file systems, or is deleted.
+ * Allows one process per folder. The lock is LMDB's own: each living reader of an environment holds a file lock (fcntl),
+ * which the kernel frees when the process ends. So it is never stale, and works across containers that share a volume.
+ * `lock/` stores only a note about its holder. `ownership.ts` protects the stores when the lock fails or is deleted.
  */
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';

@@ -1,8 +1,7 @@
 /**
- * Parses the URL of the store into the settings of the client package. The package's own parser prints the whole URL,
- * password included, when it meets an unknown option, and cuts passwords at a colon. Accepts the schemes of all clients
- * of this store, which is also called KurrentDB. No error quotes any part of the URL. Implements
- * `docs/contract/configuration.md#configuration`.
+ * Parses the URL of the store into the settings of the client package, whose own parser prints passwords, and cuts them
+ * at a colon. Accepts the schemes of all clients of this store, also called KurrentDB. No error quotes any part of the
+ * URL. Implements `docs/contract/configuration.md#configuration`.
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';

@@ -1,8 +1,7 @@
 /**
- * Appends that always get an answer in time. Every attempt has its own timeout. An append that was certainly not
- * written is retried; every other outcome is returned. A client that does not answer is discarded, so that the next
- * append goes to the node that leads by then. Uses only the package's classic call (`appendCredentials`). Implements
- * `event-store.ts` (append).
+ * Appends that always get an answer in time. An append that was certainly not written is retried; every other outcome is
+ * returned. A client that does not answer is discarded, so that the next append goes to the node that leads by then.
+ * Implements `event-store.ts` (append).
  */
 import type { EventData } from '@eventstore/db-client';
 import { sleep, timedOut, withDeadline } from '../../kernel/background.js';

@@ -10,7 +10,7 @@ import { connect, type ConnectionOptions } from 'node:tls';
 import { ErrorType, NO_STREAM, type CommandError, type WrongExpectedVersionError } from '@eventstore/db-client';
 import { timedOut, withDeadline } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
-import { StoreAccessError, tlsError } from '../store-access.js';
+import { field, StoreAccessError, tlsError } from '../store-access.js';
 import type { StoreAddress } from './address.js';
 
 export type AppendFailure =
@@ -21,9 +21,6 @@ export type AppendFailure =
   | { readonly kind: 'refused'; readonly what: 'stream' | 'append'; readonly cause: string }
   /** Possibly written, now or later. */
   | { readonly kind: 'unknown'; readonly cause: string };
-
-const field = (error: unknown, name: string): unknown =>
-  typeof error === 'object' && error !== null ? (error as Record<string, unknown>)[name] : undefined;
 
 const messageOf = (error: unknown): string => {
   const message = field(error, 'message');

@@ -1,8 +1,7 @@
 /**
  * Fold checkpoints, in one stream per name: chunks of bytes, then a manifest that names them. `$maxCount` bounds the
- * stream. It is raised to hold both the old and the new checkpoint before the new one is written, so that a crash in
- * between leaves the old one. These streams are not part of the log, so no subscription delivers them. Implements
- * `event-store.ts` (fold checkpoints) and `docs/contract/domain.md#commands-and-events`.
+ * stream; it is raised to hold two checkpoints before a new one is written, so that a crash leaves the old one. These
+ * streams are not part of the log. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { createHash } from 'node:crypto';
 import { BACKWARDS, binaryEvent, END, jsonEvent, type EventData, type ResolvedEvent } from '@eventstore/db-client';
@@ -11,7 +10,7 @@ import type { Ids } from '../../kernel/ids.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { FoldCheckpoint } from '../event-store.js';
 import type { Connection } from './connection.js';
-import { readPage } from './read.js';
+import { readStreamPage } from './read.js';
 import { tuning } from './tuning.js';
 
 const chunkType = 'FoldChunk';
@@ -39,21 +38,6 @@ export interface FoldAppends {
   keep(stream: string, maxCount: number): Promise<void>;
 }
 
-function readBack(
-  connection: Connection,
-  stream: string,
-  from: bigint | typeof END,
-): Promise<readonly ResolvedEvent[]> {
-  return readPage(connection, ({ client }) =>
-    client.readStream(stream, {
-      direction: BACKWARDS,
-      fromRevision: from,
-      maxCount: tuning.foldPageEvents,
-      requiresLeader: true,
-    }),
-  );
-}
-
 /** @returns undefined when there is no complete checkpoint @throws ServiceError `unavailable` */
 export async function loadFold(
   connection: Connection,
@@ -65,7 +49,8 @@ export async function loadFold(
   const chunks = new Map<number, Uint8Array>();
   let from: bigint | typeof END = END;
   for (let searched = 0; searched < tuning.foldSearchEvents;) {
-    const page: readonly ResolvedEvent[] = await readBack(connection, stream, from);
+    const back = { direction: BACKWARDS, fromRevision: from, maxCount: tuning.foldPageEvents } as const;
+    const page: readonly ResolvedEvent[] = await readStreamPage(connection, stream, back);
     for (const { event } of page) {
       if (event === undefined) continue;
       // Chunks after the last manifest belong to a checkpoint that was never finished.
@@ -92,7 +77,7 @@ export async function loadFold(
   return { foldVersion, revision, position, sha256, bytes };
 }
 
-/** Must not run concurrently for the same name. @throws ServiceError `unavailable` */
+/** @throws ServiceError `unavailable` */
 export async function saveFold(
   appends: FoldAppends,
   ids: Ids,

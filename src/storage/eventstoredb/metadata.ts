@@ -14,7 +14,7 @@ import type { Retention } from '../event-store.js';
 import type { Appender } from './append.js';
 import type { Connection } from './connection.js';
 import { toNumber } from './events.js';
-import { readPage } from './read.js';
+import { readStreamPage } from './read.js';
 
 /** Attempts of a write that is repeated until it is certain; also used for fold checkpoints. */
 export const harmlessTries = 5;
@@ -32,10 +32,8 @@ interface Stored {
 }
 
 async function read(reading: Connection, stream: string): Promise<Stored> {
-  const page = await readPage(reading, ({ client }) =>
-    client.readStream(stream, { direction: BACKWARDS, fromRevision: END, maxCount: 1, requiresLeader: true }),
-  );
-  const event = page[0]?.event;
+  const [newest] = await readStreamPage(reading, stream, { direction: BACKWARDS, fromRevision: END, maxCount: 1 });
+  const event = newest?.event;
   if (event === undefined) return { revision: 'no_stream', fields: {} };
   const { data } = event;
   // The server ignores anything but an object too.

@@ -12,7 +12,6 @@ import { backoff } from '../../kernel/retry.js';
 import { assertAppendable } from '../bounds.js';
 import { eventBytes } from '../event-json.js';
 import { StarvedError, type EventStore } from '../event-store.js';
-import { oneAtATime } from '../one-at-a-time.js';
 import { notWritten } from '../store-access.js';
 import { readAddress } from './address.js';
 import { createAppender } from './append.js';
@@ -52,7 +51,6 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
   const reading = openConnection(address, 'reads', logger, tuning);
   const appender = createAppender({ address, connection: writing, clock });
   const replaced = createReplacedLog(reading, logger, clock);
-  const saving = oneAtATime<string>();
   let closing: Promise<void> | undefined;
   let starved = 0;
   /** The last ping has failed. */
@@ -112,7 +110,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
     starved: () => starved,
     setRetention: (stream, retention) => setRetention(metadata, stream, retention),
     loadFoldCheckpoint: (name) => loadFold(reading, name, logger),
-    saveFoldCheckpoint: (name, checkpoint) => saving(name, () => saveFold(foldAppends, ids, name, checkpoint)),
+    saveFoldCheckpoint: (name, checkpoint) => saveFold(foldAppends, ids, name, checkpoint),
     headPosition: () => readHead(reading),
     time: () => readServerTime(reading, clock),
     ping,

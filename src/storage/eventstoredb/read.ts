@@ -3,7 +3,15 @@
  * or absent consumer never keeps a stream of the connection open. Reads from the leader, so that acknowledged writes
  * are visible. Implements `event-store.ts` (read, headPosition).
  */
-import { BACKWARDS, END, FORWARDS, START, type ResolvedEvent, type StreamingRead } from '@eventstore/db-client';
+import {
+  BACKWARDS,
+  END,
+  FORWARDS,
+  START,
+  type ReadStreamOptions,
+  type ResolvedEvent,
+  type StreamingRead,
+} from '@eventstore/db-client';
 import { sleep, withDeadline } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
 import type { StoredEvent } from '../../kernel/event.js';
@@ -59,6 +67,7 @@ async function takePage(
  * Reads one page; retries when the node is not the leader or is unreachable.
  * @param retryMs for how long
  * @throws ServiceError `unavailable`
+ * @internal exported for tests
  */
 export async function readPage(
   connection: Connection,
@@ -96,6 +105,15 @@ export async function readPage(
   }
 }
 
+/** A page of a stream, from its leader. @throws ServiceError `unavailable` */
+export function readStreamPage(
+  connection: Connection,
+  stream: string,
+  options: Required<Pick<ReadStreamOptions, 'direction' | 'fromRevision' | 'maxCount'>>,
+): Promise<readonly ResolvedEvent[]> {
+  return readPage(connection, ({ client }) => client.readStream(stream, { ...options, requiresLeader: true }));
+}
+
 /** Refuses reads that the store would answer with an error or unexpectedly. */
 function assertReadable({ direction, from, maxCount }: ReadOptions): void {
   if (from === (direction === 'forward' ? 'end' : 'start'))
@@ -115,14 +133,11 @@ export async function* readStream(
   let left = options.maxCount;
   while (left > 0) {
     const maxCount = Math.min(left, connection.tuning.readPageEvents);
-    const page = await readPage(connection, ({ client }) =>
-      client.readStream(stream, {
-        direction: forward ? FORWARDS : BACKWARDS,
-        fromRevision: from === 'start' ? START : from === 'end' ? END : BigInt(from),
-        maxCount,
-        requiresLeader: true,
-      }),
-    );
+    const page = await readStreamPage(connection, stream, {
+      direction: forward ? FORWARDS : BACKWARDS,
+      fromRevision: from === 'start' ? START : from === 'end' ? END : BigInt(from),
+      maxCount,
+    });
     for (const resolved of page) {
       const event = toStoredEvent(resolved);
       if (event !== undefined) yield event;

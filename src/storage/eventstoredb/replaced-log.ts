@@ -1,8 +1,7 @@
 /**
- * Reports a log that is no longer the one that was followed: it was emptied, restored from an older backup, or belongs
- * to another installation. This lasts until somebody acts, so it is logged when it starts, once a minute, and when it
- * ends, however many subscriptions run into it. `subscription.ts` refuses to continue. Implements `event-store.ts`
- * (subscribe).
+ * Reports a log that is no longer the one that was followed: emptied, restored from an older backup, or another
+ * installation's. It is logged when that starts, once a minute, and when it ends, however many subscriptions run into
+ * it. `subscription.ts` refuses to continue.
  */
 import { FORWARDS } from '@eventstore/db-client';
 import type { Clock } from '../../kernel/clock.js';
@@ -10,7 +9,7 @@ import { ServiceError } from '../../kernel/errors.js';
 import type { StoredEvent } from '../../kernel/event.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { Connection } from './connection.js';
-import { readPage } from './read.js';
+import { readStreamPage } from './read.js';
 
 const tellEveryMs = 60_000;
 
@@ -39,14 +38,8 @@ export function createReplacedLog(
   async function inItsPlace(): Promise<string | undefined> {
     if (newest === undefined) return undefined;
     const { stream, revision, id } = newest;
-    const [found] = await readPage(connection, ({ client }) =>
-      client.readStream(stream, {
-        direction: FORWARDS,
-        fromRevision: BigInt(revision),
-        maxCount: 1,
-        requiresLeader: true,
-      }),
-    );
+    const there = { direction: FORWARDS, fromRevision: BigInt(revision), maxCount: 1 } as const;
+    const [found] = await readStreamPage(connection, stream, there);
     if (found?.event?.revision !== BigInt(revision) || found.event.id === id) return undefined;
     return `it belongs to another installation, or was rewritten: ${stream}@${revision} was event ${id} and is ${found.event.id}`;
   }

@@ -1,8 +1,6 @@
 /**
- * The server's clock, from the `date` header that its web server puts on every answer, refusals included, to the
- * second. The timestamps in gossip are not used: a server without other nodes renews its own only when its role
- * changes. Depends on one internal of the client package, the channel to the node in use, which is the leader.
- * Implements `event-store.ts`.
+ * The server's clock, from the `date` header of its answers, to the second. Gossip is not used: a server without other
+ * nodes renews its timestamp only when its role changes. Depends on one internal of the client package, its channel.
  */
 import { Client, credentials, type Channel, type Metadata, type ServiceError as GrpcError } from '@grpc/grpc-js';
 import { timedOut, withDeadline } from '../../kernel/background.js';

@@ -1,8 +1,7 @@
 /**
- * One subscription of the client as a queue. Events are queued at once, because a server drops slow live consumers. The
- * queue is bounded in events and bytes; a full queue pauses the flow, and the server may then drop the subscription.
- * Nothing here may throw into the client, which would end the flow silently. `subscription.ts` decides what happens when
- * a flow ends.
+ * One subscription of the client as a queue, bounded in events and bytes. Events are queued at once, because a server
+ * drops slow live consumers; a full queue pauses the flow. Nothing here may throw into the client, which would end the
+ * flow silently. `subscription.ts` decides what happens when a flow ends.
  */
 import {
   START,

@@ -10,7 +10,6 @@ import type { Logger } from '../../../kernel/logger.js';
 import { assertAppendable } from '../../bounds.js';
 import type { AppendOutcome, EventStore, ExpectedRevision } from '../../event-store.js';
 import { notWritten } from '../../store-access.js';
-import { oneAtATime } from '../../one-at-a-time.js';
 import { openEnvironment } from '../environment.js';
 import { createGroupWriter } from '../group-writer.js';
 import type { Ownership } from '../ownership.js';
@@ -38,7 +37,6 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
   const wakeUp = createWakeUp();
   const writer = createGroupWriter(environment, wakeUp.notify);
   const recent = createRecentAppends();
-  const saving = oneAtATime<string>();
   const time = createLogTime(environment, clock);
   let closing: Promise<void> | undefined;
 
@@ -101,7 +99,7 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
       });
     },
     loadFoldCheckpoint: (name) => answered(() => loadCheckpoint(environment, name)),
-    saveFoldCheckpoint: (name, checkpoint) => saving(name, () => saveCheckpoint(environment, run, name, checkpoint)),
+    saveFoldCheckpoint: (name, checkpoint) => saveCheckpoint(environment, run, name, checkpoint),
     starved: () => 0,
     time: () =>
       answered(() => {

@@ -45,7 +45,7 @@ export async function loadCheckpoint(environment: LogEnvironment, name: string):
   return { foldVersion, revision, position, sha256, bytes: Buffer.concat(chunks) };
 }
 
-/** Writes through `run`, one group commit per chunk. Must not run concurrently for the same name. */
+/** Writes through `run`, one group commit per chunk. */
 export async function saveCheckpoint(
   environment: LogEnvironment,
   run: (operation: (batch: LogBatch) => void) => Promise<void>,

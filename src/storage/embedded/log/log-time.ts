@@ -1,9 +1,8 @@
 /**
- * The time that `$maxAge` uses. The wall clock alone cannot be trusted, because expired events are deleted for good: a
- * clock that runs a year ahead for an hour would delete every fact. So this time follows the wall clock, but runs at
- * most twice as fast as the time the process has measured, restarts included, and is never later than the newest event.
- * Deletions by age outside this store use it too (`src/instance/store-clocks.ts`). Events are recorded with the wall
- * clock. Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet` (`$maxAge`).
+ * The time that `$maxAge` uses. Expired events are deleted for good, and a clock that runs a year ahead for an hour must
+ * not delete every fact. So this time follows the wall clock, but runs at most twice as fast as the time the process has
+ * measured, restarts included, and is never later than the newest event. Events are recorded with the wall clock.
+ * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet` (`$maxAge`).
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { tuning } from '../tuning.js';

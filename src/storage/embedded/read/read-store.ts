@@ -96,13 +96,6 @@ export async function openReadStore(
   });
 }
 
-interface Collections {
-  open(spec: CollectionSpec): Promise<Collection>;
-  drop(name: string, version: number): Promise<void>;
-  /** Finishes drops that a crash interrupted. Call it first. */
-  recover(): Promise<void>;
-}
-
 const nameKey = (name: string, version: number): string => `${name}@${version}`;
 const counterKey = 'counter/collections';
 const droppedPrefix = Buffer.from('dropped/');
@@ -111,7 +104,7 @@ const droppedKey = (collection: number): Buffer => Buffer.concat([droppedPrefix,
 const numberOf = (value: Buffer | undefined): number | undefined =>
   value === undefined ? undefined : Number(value.toString('latin1'));
 
-function createCollections(environment: ReadEnvironment, run: RunWrite): Collections {
+function createCollections(environment: ReadEnvironment, run: RunWrite) {
   const states = new Map<string, CollectionState>();
 
   /** The number of a collection, which is created if missing. */
@@ -144,7 +137,7 @@ function createCollections(environment: ReadEnvironment, run: RunWrite): Collect
   }
 
   return {
-    async open(spec) {
+    async open(spec: CollectionSpec): Promise<Collection> {
       assertSpec(spec);
       const name = nameKey(spec.name, spec.version);
       const state = await run((batch) => {
@@ -158,7 +151,7 @@ function createCollections(environment: ReadEnvironment, run: RunWrite): Collect
       });
       return createCollection(environment, run, spec, state);
     },
-    async drop(name, version) {
+    async drop(name: string, version: number): Promise<void> {
       const key = nameKey(name, version);
       const number = await run((batch) => {
         const stored = numberOf(batch.get('collections', key));
@@ -172,7 +165,8 @@ function createCollections(environment: ReadEnvironment, run: RunWrite): Collect
       });
       if (number !== undefined) await sweep(number);
     },
-    async recover() {
+    /** Finishes drops that a crash interrupted. Call it first. */
+    async recover(): Promise<void> {
       const keys = environment.keys('state', { ...within(droppedPrefix), limit: Number.MAX_SAFE_INTEGER });
       for (const key of keys) await sweep(key.readUInt32BE(droppedPrefix.length));
     },
