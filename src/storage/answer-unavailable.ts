@@ -4,7 +4,7 @@
  */
 import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { CollectionSpec, Fields, ReadStore } from './read-store.js';
+import type { Collection, CollectionSpec, Fields, ReadStore } from './read-store.js';
 import { isDiskFull } from './store-access.js';
 
 /** Wraps a method so that it fails only with the port's errors. */
@@ -48,11 +48,16 @@ function wrapped<T extends object>(target: T, wrap: (method: Method) => Method, 
 /** The methods of collections and leases that only read. */
 const reads: readonly string[] = ['get', 'getMany', 'list', 'find', 'count'];
 
+/** A store as an adapter makes it. The caller asserts the type of the fields: a store does not check them. */
+export interface UntypedReadStore extends Omit<ReadStore, 'collection'> {
+  collection(spec: CollectionSpec): Promise<Collection>;
+}
+
 /**
  * A store that fails only with the port's errors.
  * @param readMs after which reads of documents and leases give up
  */
-export function answering(store: ReadStore, readMs?: number): ReadStore {
+export function answering(store: UntypedReadStore, readMs?: number): ReadStore {
   const part = <T extends object>(target: T): T => {
     const answered = wrapped(target, answerUnavailable);
     return readMs === undefined ? answered : wrapped(answered, (method) => answeredWithin(readMs, method), reads);
@@ -60,7 +65,8 @@ export function answering(store: ReadStore, readMs?: number): ReadStore {
   const { collection, ...others } = wrapped(store, answerUnavailable);
   return {
     ...others,
-    collection: async <F extends Fields>(spec: CollectionSpec) => part(await collection<F>(spec)),
+    collection: async <F extends Fields>(spec: CollectionSpec) =>
+      part(await collection(spec)) as unknown as Collection<F>,
     leases: part(store.leases),
     close: store.close,
   };

@@ -5,15 +5,8 @@
 import type { Collection as MongoCollection, Db, Filter } from 'mongodb';
 import { assertQuery } from '../group-index.js';
 import { assertDocumentId, assertSpec } from '../bounds.js';
-import type {
-  Collection,
-  CollectionSpec,
-  Fields,
-  GroupRange,
-  IndexSpec,
-  ReadStore,
-  StoredDocument,
-} from '../read-store.js';
+import type { UntypedReadStore } from '../answer-unavailable.js';
+import type { Collection, CollectionSpec, GroupRange, IndexSpec, StoredDocument } from '../read-store.js';
 import { batches, byIds } from './batches.js';
 import { decodeDocument, encodeDocument, withoutPlace, type MongoDocument } from './document-codec.js';
 import { duplicatesIn, isMissing } from './failures.js';
@@ -134,7 +127,7 @@ function untilDropped(collection: Collection, state: Opened): Collection {
   };
 }
 
-export function createCollections(db: Db): Pick<ReadStore, 'collection' | 'drop'> {
+export function createCollections(db: Db): Pick<UntypedReadStore, 'collection' | 'drop'> {
   const opened = new Map<string, Opened>();
 
   async function open(spec: CollectionSpec): Promise<Collection> {
@@ -149,7 +142,7 @@ export function createCollections(db: Db): Pick<ReadStore, 'collection' | 'drop'
   }
 
   return {
-    collection: async <F extends Fields>(spec: CollectionSpec) => (await open(spec)) as unknown as Collection<F>,
+    collection: open,
     async drop(name, version) {
       const physical = physicalName(name, version);
       const state = opened.get(physical);

@@ -9,7 +9,7 @@
 import { MongoClient, ReadConcern, type MongoClientOptions } from 'mongodb';
 import { ServiceError, errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
-import { answeredWithin, answering, answerUnavailable } from '../answer-unavailable.js';
+import { answeredWithin, answering, answerUnavailable, type UntypedReadStore } from '../answer-unavailable.js';
 import type { ReadStore } from '../read-store.js';
 import { createCollections } from './collections.js';
 import { ensureIndexes } from './indexes.js';
@@ -93,7 +93,7 @@ export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<Read
   const revival = reviveSilentClient(client, logger);
   const ping = answeredWithin(tuning.pingMs, () => db.command({ ping: 1 }));
   let closing: Promise<void> | undefined;
-  const store: ReadStore = {
+  const store: UntypedReadStore = {
     ...createCollections(db),
     ...createProgress(
       db.collection<MongoCheckpoint>(ownCollections.checkpoints),

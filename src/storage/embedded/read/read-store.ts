@@ -8,7 +8,7 @@ import type { Logger } from '../../../kernel/logger.js';
 import { answering } from '../../answer-unavailable.js';
 import { isAfter } from '../../event-store.js';
 import { notWritten } from '../../store-access.js';
-import type { Checkpoint, Collection, CollectionSpec, Fields, ReadStore } from '../../read-store.js';
+import type { Checkpoint, Collection, CollectionSpec, ReadStore } from '../../read-store.js';
 import { openEnvironment } from '../environment.js';
 import { createGroupWriter, type RunOptions } from '../group-writer.js';
 import type { Ownership } from '../ownership.js';
@@ -60,8 +60,7 @@ export async function openReadStore(
   await collections.recover();
 
   return answering({
-    collection: async <F extends Fields>(spec: CollectionSpec) =>
-      (await collections.open(spec)) as unknown as Collection<F>,
+    collection: collections.open,
     drop: collections.drop,
     loadCheckpoint: async (projection, version) =>
       parse<Checkpoint>(environment.get('state', checkpointKey(projection, version))),
