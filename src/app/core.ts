@@ -142,26 +142,12 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
 
   // Commands.
   const readOnly = (): string | undefined => followers.readOnlyReason() ?? clocks.problems()[0];
-  const gatewayOptions = { eventStore, clock, ids, logger, logChain, readOnly, sharedTime: clocks.now };
-  const commandMetrics = createCommandMetrics(clock);
-  const fleet = commandMetrics.counted(
-    createGateway(fleetAggregate, { ...committed, state: committed.fleet }, gatewayOptions),
-  );
-  closers.add('fleet gateway', () => fleet.close());
-  const accounts = commandMetrics.counted(
-    createGateway(accountsAggregate, { ...accountsView, state: () => accountsView.accounts }, gatewayOptions),
-  );
-  closers.add('accounts gateway', () => accounts.close());
-
+  const base = { ...installation, ...logs, eventStore, clock, ids, logger, closers, committed, accountsView };
+  const gateways = openGateways({ ...base, readOnly });
+  const { fleet, accounts } = gateways;
   const history = createHistory({ eventStore, logChain, logger, ...replaced.history });
   const delivery = await createDelivery({
-    committed,
-    eventStore,
-    readStore,
-    keyring,
-    clock,
-    logger,
-    sessionLog: logs.sessionLog,
+    ...base,
     async raiseGeneration(nodeId, reported) {
       const command = { type: 'RaiseNodeGeneration', id: nodeId, reported } as const;
       await fleet.execute(command, agentContext(nodeId, 'config request'), () => undefined);
@@ -202,35 +188,44 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   closers.add('store health', () => health.close());
 
   return {
-    ...installation,
-    eventStore,
+    ...base,
+    ...gateways,
     instanceId: randomUUID(),
-    clock,
-    ids,
-    logger,
-    closers,
-    ...logs,
     appends,
     foreignEvents: watchedLog.foreign,
-    commandMetrics,
     facts,
-    accountsView,
     tokens,
     signingKey,
     projections,
-    committed,
     agentFacts,
     queries: fleetQueries(committed, clock),
     followers,
     feed,
-    fleet,
-    accounts,
     delivery,
     hasher,
     health,
     readOnly,
     history,
   };
+}
+
+type GatewayParts = Installation &
+  Pick<Core, 'clock' | 'ids' | 'logger' | 'committed' | 'accountsView' | 'readOnly' | 'closers'>;
+
+/** The gateways that all commands go through, counted. */
+function openGateways(parts: GatewayParts): Pick<Core, 'fleet' | 'accounts' | 'commandMetrics'> {
+  const { committed, accountsView, closers } = parts;
+  const options = { ...parts, sharedTime: parts.clocks.now };
+  const commandMetrics = createCommandMetrics(parts.clock);
+  const fleet = commandMetrics.counted(
+    createGateway(fleetAggregate, { ...committed, state: committed.fleet }, options),
+  );
+  closers.add('fleet gateway', () => fleet.close());
+  const accounts = commandMetrics.counted(
+    createGateway(accountsAggregate, { ...accountsView, state: () => accountsView.accounts }, options),
+  );
+  closers.add('accounts gateway', () => accounts.close());
+  return { fleet, accounts, commandMetrics };
 }
 
 function openLogs(

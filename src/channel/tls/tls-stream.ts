@@ -156,10 +156,13 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
   /** An answer to a KeyUpdate is pending; it answers all that arrive meanwhile. */
   let answering = false;
 
-  const fail = (code: number, what: string): 'ended' => {
-    sender.alert(code);
+  const destroyed = (what: string): 'ended' => {
     stream.destroy(new TlsEnded(what));
     return 'ended';
+  };
+  const fail = (code: number, what: string): 'ended' => {
+    sender.alert(code);
+    return destroyed(what);
   };
   const end = (): 'ended' => {
     if (!ended) stream.push(null);
@@ -181,10 +184,7 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
       return stream.push(content);
     },
     end,
-    gaveUp(code) {
-      stream.destroy(new TlsEnded(`the other side sent alert ${code}`));
-      return 'ended';
-    },
+    gaveUp: (code) => destroyed(`the other side sent alert ${code}`),
     fail,
     answerKeyUpdate() {
       if (answering) return;
@@ -198,11 +198,8 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
     while (!ended && !stream.destroyed) {
       const record = records.next();
       if (record === 'incomplete') break;
-      if (record === 'malformed') {
-        fail(alert.recordOverflow, 'the bytes received are not a record');
-        return;
-      }
-      const taken = takeRecord(record);
+      const taken =
+        record === 'malformed' ? fail(alert.recordOverflow, 'the bytes received are not a record') : takeRecord(record);
       if (taken === 'ended') return;
       if (taken === 'full') {
         flowing = false;

@@ -129,9 +129,7 @@ export function openFlow(lease: Lease, options: SubscribeOptions, tuning: Tuning
   };
   const unconfirmed = setTimeout(() => end(new Error('the subscription was not confirmed in time')), confirmMs);
 
-  /**
-   * Queues a checkpoint and `caughtUp` only after the events before them, which may still be in the stream's buffer.
-   */
+  /** Queues a checkpoint and `caughtUp` after the events before them, which may still be in the stream's buffer. */
   function settleMarks(): void {
     if (subscription.readableLength > 0) return;
     const point = checkpoint === undefined ? undefined : toResumePoint(checkpoint);
@@ -147,10 +145,7 @@ export function openFlow(lease: Lease, options: SubscribeOptions, tuning: Tuning
     caughtUp = false;
   }
 
-  /**
-   * Handles one message of the server. An error thrown into the client would be an unhandled rejection and stop all
-   * events. Nothing is queued after the end, because the event that caused the end is missing.
-   */
+  /** Handles one message of the server. After the end nothing is queued: the event that caused it is missing. */
   function receive(take: () => void): void {
     if (ended !== undefined) return;
     try {
@@ -189,9 +184,7 @@ export function openFlow(lease: Lease, options: SubscribeOptions, tuning: Tuning
   return {
     async next() {
       while (queue.isEmpty() && ended === undefined && !signal.aborted) {
-        await new Promise<void>((resolve) => {
-          wakeUp = resolve;
-        });
+        await new Promise<void>((resolve) => (wakeUp = resolve));
         // Events that arrive in the same turn of the event loop are delivered together.
         await yieldToEventLoop();
       }
