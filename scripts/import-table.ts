@@ -20,8 +20,10 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   projections: ['domain', 'security', 'storage', 'kernel'],
   delivery: ['domain', 'projections', 'security', 'storage', 'gen', 'kernel'],
   feed: ['domain', 'projections', 'storage', 'kernel'],
-  webhooks: ['domain', 'commands', 'feed', 'security', 'storage', 'kernel'],
+  notices: ['domain', 'feed', 'kernel'],
+  webhooks: ['domain', 'commands', 'feed', 'notices', 'security', 'storage', 'kernel'],
   reports: ['domain', 'projections', 'storage', 'gen', 'kernel'],
+  status: ['domain', 'projections', 'reports', 'storage', 'kernel'],
   instance: ['storage', 'reports', 'kernel'],
   app: [
     'domain',
@@ -32,6 +34,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'feed',
     'webhooks',
     'reports',
+    'status',
     'instance',
     'storage',
     'security',
@@ -41,7 +44,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'transport/listener',
     'kernel',
   ],
-  'transport/rest': ['domain', 'commands', 'projections', 'delivery', 'feed', 'webhooks', 'reports', 'kernel'],
+  'transport/rest': ['domain', 'commands', 'projections', 'delivery', 'feed', 'webhooks', 'reports', 'status', 'kernel'],
   'transport/agent': [
     'channel',
     'transport/listener',

@@ -37,6 +37,8 @@ import { startProjections } from '../projections/projections.js';
 import { openAgentFacts, type AgentFacts } from '../reports/facts.js';
 import { createPasswordHasher, type PasswordHasher } from '../security/passwords.js';
 import { createTokens, type Tokens } from '../security/tokens.js';
+import { openStatusLedger } from '../status/ledger.js';
+import type { StatusLedger } from '../status/ledger.js';
 import { createCommandMetrics } from './command-metrics.js';
 import { raiseCompilerVersion, whenWritable } from './first-commands.js';
 import { ensureFirstAdmin } from './first-admin.js';
@@ -69,6 +71,7 @@ export interface Core extends Installation {
   readonly projections: Projections;
   readonly committed: CommittedFleet;
   readonly agentFacts: AgentFacts;
+  readonly statusLedger: StatusLedger;
   readonly queries: FleetQueries;
   readonly followers: Followers;
   readonly feed: Feed;
@@ -137,6 +140,8 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   closers.add('committed fleet', () => committed.close());
   const agentFacts = await openAgentFacts({ eventStore, sealing: logChain, logger });
   closers.add('agent facts', () => agentFacts.close());
+  const statusLedger = await openStatusLedger({ eventStore, sealing: logChain, logger });
+  closers.add('status ledger', async () => statusLedger.close());
   const folds = { committed, accounts: accountsView, agentFacts };
   const followers = createFollowers({ eventStore, ...folds, projections, logChain, clock });
 
@@ -157,7 +162,11 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     compileEarlier: history.compileEarlier,
   });
   closers.add('delivery', () => delivery.close());
-  const inMemory = followInMemory({ eventStore, logger, folds: [committed, agentFacts, accountsView, signingKey] });
+  const inMemory = followInMemory({
+    eventStore,
+    logger,
+    folds: [committed, agentFacts, statusLedger, accountsView, signingKey],
+  });
   closers.add('log follower', () => inMemory.close());
   await followers.caughtUp(logger);
   const headOf = headsIn({ signingKey, committed, accountsView });
@@ -198,6 +207,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     signingKey,
     projections,
     agentFacts,
+    statusLedger,
     queries: fleetQueries(committed, clock),
     followers,
     feed,

@@ -26,6 +26,9 @@ import { createLoginLimiter } from '../security/login-limiter.js';
 import { followerMetrics, serviceMetrics, type Measured } from './metrics.js';
 import { keepRecent } from '../feed/recent.js';
 import { keepCounts, type Counts } from '../reports/counts.js';
+import { offlineAfterSeconds } from '../domain/settings/settings.js';
+import { createObserver } from '../status/observer.js';
+import { startStatusWriter } from '../status/writer.js';
 import { formatEndpoint } from '../channel/reality/endpoint.js';
 import { buildRest } from '../transport/rest/build.js';
 import { createDeployPlaces, createStreamPlaces } from '../transport/rest/checks/waiting-places.js';
@@ -80,6 +83,21 @@ export async function createRestDeps(
     onBatch: core.committed.onBatch,
   });
   closers.add('counts', () => counts.close());
+  const { statusLedger } = core;
+  const observed = { fleet: queries, agentFacts: core.agentFacts, reports, counts, ledger: statusLedger };
+  const statusWriter = startStatusWriter({
+    eventStore: core.eventStore,
+    leases: core.readStore.leases,
+    ledger: statusLedger,
+    source: createObserver({ ...observed, clock: clocks.shared }),
+    instanceId: core.instanceId,
+    ids,
+    clock: clocks.shared,
+    graceMs: () => offlineAfterSeconds(queries.settings()) * 1000,
+    readOnly: core.readOnly,
+    logger,
+  });
+  closers.add('status writer', () => statusWriter.close());
   const sources = metricSources(core, {
     ...options.ofProcess,
     agents,
@@ -103,6 +121,7 @@ export async function createRestDeps(
     delivery,
     reports,
     counts,
+    statusLedger,
     commandsDelivered: agents.claims.delivered,
     clock,
     ids,

@@ -39,6 +39,7 @@ export const retentions: readonly { readonly stream: string; readonly retention:
   ...agentStreams.map((stream) => ({ stream, retention: { maxAgeSeconds: limits.events.agentsMaxAgeSeconds } })),
   { stream: streams.signins, retention: { maxAgeSeconds: limits.events.signinsMaxAgeSeconds } },
   { stream: streams.webhooks, retention: { maxAgeSeconds: limits.events.webhooksMaxAgeSeconds } },
+  { stream: streams.status, retention: { maxAgeSeconds: limits.events.statusMaxAgeSeconds } },
   { stream: streams.keyring, retention: { maxCount: 1 } },
 ];
 

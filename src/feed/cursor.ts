@@ -29,6 +29,7 @@ export const feedStreams: readonly string[] = [
   streams.service,
   streams.signins,
   ...agentStreams,
+  streams.status,
 ];
 
 const form = 1;

@@ -12,6 +12,8 @@ export interface FeedFilters {
   readonly node_id?: readonly string[] | undefined;
   /** Ids or user names, in any case. */
   readonly actor?: readonly string[] | undefined;
+  /** Of `status` items; others pass. */
+  readonly statuses?: readonly string[] | undefined;
 }
 
 export interface FeedReader {
@@ -28,6 +30,7 @@ export function matcherOf(filters: FeedFilters): (about: FeedSubject) => boolean
   const resourceTypes = setOf(filters.resource_type);
   const resourceIds = setOf(filters.resource_id);
   const nodes = setOf(filters.node_id);
+  const statuses = setOf(filters.statuses);
   const actors = setOf(filters.actor?.map((actor) => actor.toLowerCase()));
   const isActor = (value: string | null): boolean => value !== null && actors?.has(value.toLowerCase()) === true;
   const isResource = ({ type, id }: FeedSubject['resources'][number]): boolean =>
@@ -35,6 +38,7 @@ export function matcherOf(filters: FeedFilters): (about: FeedSubject) => boolean
     (resourceIds === undefined || (id !== null && resourceIds.has(id)));
   return (about) => {
     if (types !== undefined && !types.has(about.type)) return false;
+    if (about.status !== undefined && statuses?.has(about.status) === false) return false;
     if ((resourceTypes ?? resourceIds) !== undefined && !about.resources.some(isResource)) return false;
     if (nodes !== undefined && about.nodes !== 'all' && !about.nodes.some((id) => nodes.has(id))) return false;
     return actors === undefined || (about.actor !== null && (isActor(about.actor.id) || isActor(about.actor.name)));

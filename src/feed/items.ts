@@ -4,6 +4,7 @@
  */
 import { agentEvent } from '../domain/agents/facts.js';
 import { describeCommand } from '../domain/audit/describe.js';
+import { statusChanged } from '../domain/status/facts.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { lastEvent, streams } from '../kernel/event.js';
 import { unreachable } from '../kernel/errors.js';
@@ -23,6 +24,7 @@ export interface Outline {
 
 /** @param command in its current shape @returns null for a command without an item */
 export function outlineOf(command: RecordedCommand): Outline | null {
+  if (command.stream === streams.status) return statusOutline(command);
   return command.stream.startsWith(streams.agentsPrefix) ? factOutline(command) : entryOutline(command);
 }
 
@@ -61,6 +63,26 @@ function touchedBy(command: RecordedCommand): FeedSubject['nodes'] {
   if (touched === 'all') return touched;
   const about = command.events.flatMap(({ data: { node_id } }) => (typeof node_id === 'string' ? [node_id] : []));
   return about.every((id) => touched.includes(id)) ? touched : [...new Set([...touched, ...about])];
+}
+
+function statusOutline({ events: [event] }: RecordedCommand): Outline | null {
+  const { again, ...data } = statusChanged(event).data;
+  if (again === true) return null;
+  const { type, id } = data.resource;
+  return {
+    at: event.metadata.occurred_at,
+    final: null,
+    names: [],
+    about: {
+      type: 'status',
+      resources: [{ type, id }],
+      nodes: type === 'node' ? [id] : [],
+      actor: null,
+      readers: 'all',
+      status: data.status,
+    },
+    content: () => ({ type: 'status', data }),
+  };
 }
 
 function factOutline(command: RecordedCommand): Outline | null {

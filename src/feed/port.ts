@@ -3,13 +3,15 @@
  * when they are read, and not stored. Implements `docs/contract/automation.md#event-feed`.
  */
 import type { Readers } from '../domain/audit/describe.js';
+import type { StatusFact } from '../domain/status/facts.js';
 import type { AuditEntry, LoggedEntry } from '../projections/port.js';
 
-/** The types from the log. `status` is derived; `ready` and `end` belong to a live stream. */
+/** The types of items; `ready` and `end` belong to a live stream. */
 export type FeedType = FeedContent['type'];
 
 export type FeedContent =
   | { readonly type: 'command' | 'sign_in'; readonly data: LoggedEntry }
+  | { readonly type: 'status'; readonly data: Omit<StatusFact, 'again'> }
   | {
       readonly type: 'session';
       readonly data: {
@@ -37,13 +39,15 @@ export type FeedContent =
 
 /** The part of an item that filters compare. */
 export interface FeedSubject {
-  readonly type: FeedType | 'status';
+  readonly type: FeedType;
   readonly resources: readonly { readonly type: string; readonly id: string | null }[];
   /** Ids of the nodes that a command touched, or of a fact's node; `all` if they are too many to name. */
   readonly nodes: readonly string[] | 'all';
   /** The author of a command; null for facts. */
   readonly actor: { readonly id: string | null; readonly name: string | null } | null;
   readonly readers: Readers;
+  /** Of a `status` item. */
+  readonly status?: string;
 }
 
 export interface FeedItem {

@@ -15,6 +15,8 @@ export const streams = {
   signins: 'svc-signins',
   /** Webhook cursors. */
   webhooks: 'svc-webhooks',
+  /** What changed by itself. */
+  status: 'svc-status',
   agentsPrefix: 'svc-agents-',
 } as const;
 
@@ -29,7 +31,7 @@ export const agentStreams: readonly string[] = Array.from(
 /** The streams that have a log chain (`docs/log-chain.md`). */
 export const chainedStreams: readonly string[] = [streams.fleet, streams.accounts, streams.service];
 
-const factStreams: ReadonlySet<string> = new Set([streams.signins, streams.webhooks, ...agentStreams]);
+const factStreams: ReadonlySet<string> = new Set([streams.signins, streams.webhooks, streams.status, ...agentStreams]);
 
 /** All streams of an installation, by exact name: any other stream is foreign, whatever its prefix. */
 export const allStreams: readonly string[] = [...chainedStreams, streams.keyring, ...factStreams];

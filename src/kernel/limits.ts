@@ -101,6 +101,21 @@ export const limits = {
     agentsMaxAgeSeconds: 90 * DAY_SECONDS,
     signinsMaxAgeSeconds: 400 * DAY_SECONDS,
     webhooksMaxAgeSeconds: 90 * DAY_SECONDS,
+    statusMaxAgeSeconds: 90 * DAY_SECONDS,
+  },
+  status: {
+    // docs/contract/notices.md#status-changes-are-facts
+    /** How long a change must stand before it is told, and one of a certificate. */
+    standsMs: 3 * SECOND,
+    certificateMs: MINUTE,
+    /** How long an agent that has closed its session may take to come back before its node is told offline. */
+    closedMs: 15 * SECOND,
+    perResource: { changes: 6, windowMs: 10 * MINUTE, gapMs: 10 * SECOND },
+    perMinute: 20_000,
+    leaseMs: 10 * SECOND,
+    /** Facts expire; one that still counts is written again before it is 60 days old. */
+    repeatAfterMs: 59 * DAY_SECONDS * SECOND,
+    incidentsKeptMs: 90 * DAY_SECONDS * SECOND,
   },
   feed: {
     // docs/contract/automation.md#event-feed
@@ -128,6 +143,11 @@ export const limits = {
     hourlyTries: 72,
     retryAfterMaxMs: HOUR,
     formerSecretMs: 24 * HOUR,
+    // docs/contract/notices.md#webhooks-for-people
+    groupSecs: { max: 3600, default: 15 },
+    /** Items of one message. */
+    windowItems: 10_000,
+    mailAddresses: 16,
     /** How often the cursor of one webhook may be written to the log. */
     factEveryMs: 10 * SECOND,
     deliveries: 50,

@@ -28,6 +28,33 @@ export interface ListQuery {
   readonly q?: string | undefined;
 }
 
+/** Times are RFC 3339. */
+export interface StoredIncident {
+  readonly id: string;
+  /** Its place in the list, for `behind`. */
+  readonly order: string;
+  readonly resource: { readonly type: string; readonly id: string; readonly name: string };
+  /** The worst so far, and its reason. */
+  readonly status: string;
+  readonly reason: string | null;
+  readonly began_at: string;
+  /** Null while it lasts. */
+  readonly ended_at: string | null;
+}
+
+export interface IncidentQuery {
+  readonly resourceType?: string | undefined;
+  readonly resourceId?: string | undefined;
+  readonly isOpen?: boolean | undefined;
+  /** Those that lasted at some time between both, RFC 3339, UTC, with milliseconds. */
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  /** Only those behind this place in the list. */
+  readonly behind?: string | undefined;
+  readonly skip: number;
+  readonly limit: number;
+}
+
 export interface ListOf<T> {
   readonly items: readonly T[];
   readonly total: number;
@@ -225,6 +252,8 @@ export interface Projections {
     /** All changes of an entry, each with its resource; undefined when there is no such entry. */
     changes(id: string, page: Pick<AuditQuery, 'page' | 'pageSize'>): Promise<ListOf<ChangeOfResource> | undefined>;
   };
+  /** Newest first. */
+  readonly incidents: { list(query: IncidentQuery): Promise<ListOf<StoredIncident>> };
   /**
    * The names that resources had, null for one that had none. The read models must have reached the positions.
    * @throws ServiceError `unavailable`

@@ -11,6 +11,7 @@ import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { auditQueries, auditTrail } from './models/audit-queries.js';
 import { deploymentQueries } from './models/deployments.js';
+import { incidentQueries } from './models/incidents.js';
 import { namesAt } from './models/names.js';
 import { shortError } from './engine/fold.js';
 import { startGroup } from './engine/group.js';
@@ -113,6 +114,7 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
   return {
     deployments: deploymentQueries(() => inUse().queries().deployments),
     audit: auditQueries(eventStore, () => inUse().queries()),
+    incidents: incidentQueries(() => inUse().queries().incidents),
     names: async (lookups) => namesAt(inUse().queries().names, lookups),
     auditTrail: auditTrail(eventStore, () => inUse().queries()),
     status: () => inUse().status(),

@@ -7,6 +7,8 @@ import { audit } from './models/audit.js';
 import type { AuditFields } from './models/audit.js';
 import { deployments } from './models/deployments.js';
 import type { DeploymentFields } from './models/deployments.js';
+import { incidents } from './models/incidents.js';
+import type { IncidentFields } from './models/incidents.js';
 import { names } from './models/names.js';
 import type { NameFields } from './models/names.js';
 import type { ReadModel } from './read-model.js';
@@ -18,9 +20,14 @@ export const groupName = 'read_models';
  * Raise it when the fold, fields, keys or index of a read model change, also when `describeCommand` changes an action. The new
  * version is filled beside the old one and queried once it has caught up.
  */
-export const groupVersion = 3;
+export const groupVersion = 4;
 
-export const readModels: readonly ReadModel[] = [deployments as ReadModel, names as ReadModel, audit as ReadModel];
+export const readModels: readonly ReadModel[] = [
+  deployments as ReadModel,
+  names as ReadModel,
+  audit as ReadModel,
+  incidents as ReadModel,
+];
 
 /** The version of a read model's collection (`engine/layout.ts`). */
 export type VersionOf = (model: string) => number;
@@ -47,19 +54,22 @@ export interface QueryCollections {
   readonly deployments: Collection<DeploymentFields>;
   readonly names: Collection<NameFields>;
   readonly audit: Collection<AuditFields>;
+  readonly incidents: Collection<IncidentFields>;
 }
 
 export async function openForQueries(store: ReadStore, versionOf: VersionOf): Promise<QueryCollections> {
   const open = <F extends Fields>({ name, index }: ReadModel<F>): Promise<Collection<F>> =>
     store.collection<F>({ name, index, version: versionOf(name) });
-  const [deploymentsOpened, namesOpened, auditOpened] = await Promise.all([
+  const [deploymentsOpened, namesOpened, auditOpened, incidentsOpened] = await Promise.all([
     open(deployments),
     open(names),
     open(audit),
+    open(incidents),
   ]);
   return {
     deployments: deploymentsOpened,
     names: namesOpened,
     audit: auditOpened,
+    incidents: incidentsOpened,
   };
 }

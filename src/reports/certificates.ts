@@ -3,7 +3,7 @@
  * after an edit of a credential. Implements
  * `docs/contract/automation.md#event-feed`, `status`.
  */
-import type { StatusChange } from './counts.js';
+import type { StatusKey } from '../domain/status/status.js';
 import type { StatusDeps } from './status.js';
 
 const dayMs = 24 * 3600 * 1000;
@@ -17,7 +17,17 @@ const steps = [
 ] as const;
 type Left = (typeof steps)[number][0] | 'valid';
 
-const leftOf = (ms: number): Left => steps.find(([, upTo]) => ms <= upTo)?.[0] ?? 'valid';
+/**
+ * What is left of a certificate's time, and since when. Times are milliseconds since the epoch.
+ * @param endsAt of the certificate
+ */
+export function certificateLeft(
+  endsAt: number,
+  now: number,
+): { readonly left: Left; readonly since: number | undefined } {
+  const step = steps.find(([, upTo]) => endsAt - now <= upTo);
+  return { left: step?.[0] ?? 'valid', since: step && endsAt - step[1] };
+}
 
 /** Milliseconds until the next step. */
 function untilNext(ms: number): number {
@@ -26,29 +36,27 @@ function untilNext(ms: number): number {
 }
 
 export interface CertificateTimes {
-  /** Changes since the last call that time alone caused. */
-  changes(): readonly StatusChange[];
+  /** Credentials whose certificate has reached another step since the last call, or was replaced. */
+  changes(): readonly StatusKey[];
   /** A credential was changed. */
   edited(): void;
 }
 
 export function createCertificateTimes({ fleet, clock }: Pick<StatusDeps, 'fleet' | 'clock'>): CertificateTimes {
-  const known = new Map<string, { readonly left: Left; readonly version: number }>();
+  const known = new Map<string, Left>();
   /** Milliseconds since the epoch. */
   let nextAt = 0;
 
-  function look(now: number): readonly StatusChange[] {
-    const changes: StatusChange[] = [];
+  function look(now: number): readonly StatusKey[] {
+    const changes: StatusKey[] = [];
     nextAt = Number.POSITIVE_INFINITY;
-    for (const { id, name, version, certificate } of fleet.credentials()) {
+    for (const { id, certificate } of fleet.credentials()) {
       if (certificate === null) continue;
       const ms = Date.parse(certificate.not_after) - now;
-      const [left, before] = [leftOf(ms), known.get(id)];
+      const { left } = certificateLeft(now + ms, now);
       nextAt = Math.min(nextAt, now + untilNext(ms));
-      known.set(id, { left, version });
-      // An edit has an entry of its own.
-      if (before === undefined || before.left === left || before.version !== version) continue;
-      changes.push({ resource: { type: 'credential', id, name }, was: before.left, status: left });
+      if (known.get(id) !== left) changes.push({ type: 'credential', id });
+      known.set(id, left);
     }
     for (const id of known.keys()) if (fleet.resources.credential.get(id) === undefined) known.delete(id);
     return changes;

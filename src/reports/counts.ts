@@ -1,10 +1,11 @@
 /**
  * The state of the whole fleet, kept current: what each node, chain and upstream adds to the counts is judged again when its
- * reports or its configuration change. Listeners get each change of status. Implements `docs/contract/rest.md#dashboard` and
- * `docs/contract/automation.md#event-feed`, `status`.
+ * reports or its configuration change. Listeners are told whose status may have changed; what is told to people of it is in
+ * `src/status/`. Implements `docs/contract/rest.md#dashboard`.
  */
 import type { ChainHealth } from '../domain/chain/health.js';
 import { upstreamStatus } from '../domain/upstream/health.js';
+import type { StatusKey } from '../domain/status/status.js';
 import type { UpstreamStatus } from '../domain/upstream/health.js';
 import { startLoop, yieldToEventLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
@@ -20,14 +21,6 @@ import { sumUp } from './sums.js';
 import type { FleetCounts } from './sums.js';
 import { tuning } from './tuning.js';
 
-/** A change of status that no command made. */
-export interface StatusChange {
-  readonly resource: { readonly type: StatusType; readonly id: string; readonly name: string };
-  readonly was: string;
-  readonly status: string;
-}
-export type StatusType = 'node' | 'l4_chain' | 'l4_upstream' | 'credential';
-
 export interface Counts {
   /** Counts that include everything reported and committed before the call. */
   now(): Promise<FleetCounts>;
@@ -36,8 +29,8 @@ export interface Counts {
   /** As last judged; null for a chain that is not deployed or not enabled. */
   chainHealth(chainId: string): ChainHealth['state'] | null;
   upstreamStatus(upstreamId: string): UpstreamStatus;
-  /** Calls back with changes of status. @returns how to stop */
-  onStatus(listener: (changes: readonly StatusChange[]) => void): () => void;
+  /** Calls back with resources whose status has changed. @returns how to stop */
+  onStatus(listener: (keys: readonly StatusKey[]) => void): () => void;
   close(): Promise<void>;
 }
 
@@ -54,11 +47,6 @@ interface KeptNode {
   readonly count: NodeCount;
   /** See `signOf`. */
   readonly sign: readonly unknown[];
-}
-
-interface KeptUpstream {
-  readonly status: UpstreamStatus;
-  readonly version: number;
 }
 
 /** Collects the resources to judge again. @returns how to stop, among others */
@@ -131,12 +119,12 @@ function createJudges(deps: CountsDeps, dirty: Pick<ReturnType<typeof trackDirty
   const kept = {
     nodes: new Map<string, KeptNode>(),
     chains: new Map<string, ChainCount>(),
-    upstreams: new Map<string, KeptUpstream>(),
+    upstreams: new Map<string, UpstreamStatus>(),
   };
 
-  function judgeNode(id: string, changes: StatusChange[]): void {
-    const [node, before] = [fleet.node(id), kept.nodes.get(id)];
-    if (node === undefined) {
+  function judgeNode(id: string, changes: StatusKey[]): void {
+    const before = kept.nodes.get(id);
+    if (fleet.node(id) === undefined) {
       kept.nodes.delete(id);
       return;
     }
@@ -149,11 +137,10 @@ function createJudges(deps: CountsDeps, dirty: Pick<ReturnType<typeof trackDirty
     const count = countNode(deps, id);
     kept.nodes.set(id, { count, sign });
     dirty.addChainsOf('node', id);
-    if (before === undefined || before.count.status === count.status) return;
-    changes.push({ resource: { type: 'node', id, name: node.name }, was: before.count.status, status: count.status });
+    if (before?.count.status !== count.status) changes.push({ type: 'node', id });
   }
 
-  function judgeChain(id: string, changes: StatusChange[]): void {
+  function judgeChain(id: string, changes: StatusKey[]): void {
     const [chain, before] = [fleet.chain(id), kept.chains.get(id)];
     const count = chain === undefined ? undefined : countChain(deps, chain);
     if (before?.upstream !== count?.upstream || before?.seen !== count?.seen) {
@@ -166,26 +153,19 @@ function createJudges(deps: CountsDeps, dirty: Pick<ReturnType<typeof trackDirty
       return;
     }
     kept.chains.set(id, count);
-    const change = { was: before?.health ?? unknown, status: count.health ?? unknown };
-    if (isStatusChange(change, before?.version !== count.version)) {
-      changes.push({ resource: { type: 'l4_chain', id, name: chain.name }, ...change });
-    }
+    if (before?.health !== count.health) changes.push({ type: 'l4_chain', id });
   }
 
-  function judgeUpstream(id: string, changes: StatusChange[]): void {
-    const [upstream, before] = [fleet.upstream(id), kept.upstreams.get(id)];
-    if (upstream === undefined) {
+  function judgeUpstream(id: string, changes: StatusKey[]): void {
+    const before = kept.upstreams.get(id);
+    if (fleet.upstream(id) === undefined) {
       kept.upstreams.delete(id);
       return;
     }
-    const { name, version } = upstream;
     const seen = fleet.chainsWith(id).map((chain) => kept.chains.get(chain.id));
     const status = upstreamStatus(seen.flatMap((chain) => (chain?.upstream === id ? (chain.seen ?? []) : [])));
-    kept.upstreams.set(id, { status, version });
-    const change = { was: before?.status ?? unknown, status };
-    if (isStatusChange(change, before?.version !== version)) {
-      changes.push({ resource: { type: 'l4_upstream', id, name }, ...change });
-    }
+    kept.upstreams.set(id, status);
+    if (before !== status) changes.push({ type: 'l4_upstream', id });
   }
 
   return { kept, judgeNode, judgeChain, judgeUpstream };
@@ -208,13 +188,13 @@ export function keepCounts(deps: CountsDeps): Counts {
   const { kept, judgeNode, judgeChain, judgeUpstream } = createJudges(deps, dirty);
   const recheck = createRechecks(fleet, (id) => dirty.add('chains', id));
   let isComplete = false;
-  const statusListeners = createListeners<readonly StatusChange[]>((error) =>
+  const statusListeners = createListeners<readonly StatusKey[]>((error) =>
     logger.error({ error: errorText(error) }, 'a listener for changes of status failed'),
   );
 
   /** Judges everything dirty: nodes first, because they make chains dirty, and chains before upstreams for the same reason. */
   async function judge(): Promise<void> {
-    const changes: StatusChange[] = [];
+    const changes: StatusKey[] = [];
     for (const [kind, judgeOne] of [
       ['nodes', judgeNode],
       ['chains', judgeChain],
@@ -227,7 +207,7 @@ export function keepCounts(deps: CountsDeps): Counts {
       }
     }
     changes.push(...certificates.changes());
-    if (isComplete && changes.length > 0) statusListeners.tell(changes);
+    if (changes.length > 0) statusListeners.tell(changes);
     isComplete = true;
   }
   let judging: Promise<void> = Promise.resolve();
@@ -253,7 +233,7 @@ export function keepCounts(deps: CountsDeps): Counts {
     },
     soFar: () => (isComplete ? sumUp(deps, kept) : undefined),
     chainHealth: (id) => kept.chains.get(id)?.health ?? null,
-    upstreamStatus: (id) => kept.upstreams.get(id)?.status ?? 'unknown',
+    upstreamStatus: (id) => kept.upstreams.get(id) ?? 'unknown',
     onStatus: statusListeners.add,
     async close() {
       dirty.stop();
@@ -261,12 +241,6 @@ export function keepCounts(deps: CountsDeps): Counts {
     },
   };
 }
-
-const unknown = 'unknown';
-
-/** A change that a command made, such as disabling a chain, does not count: the command has an entry of its own. */
-const isStatusChange = ({ was, status }: Pick<StatusChange, 'was' | 'status'>, isEdited: boolean): boolean =>
-  was !== status && !(isEdited && status === unknown);
 
 /** Everything outside the fleet that a node's count, except its traffic, and the health of its chains depend on. */
 function signOf({ fleet, agentFacts, reports }: StatusDeps, nodeId: string): readonly unknown[] {

@@ -78,6 +78,8 @@ export class Entry {
   offlineAfterMs = 0;
   /** When the last sign of life arrived, milliseconds since the epoch; 0 before one. */
   seenAt = 0;
+  /** When the agent itself closed its last session, milliseconds since the epoch; 0 if it did not. */
+  closedAt = 0;
   /** Whether a heartbeat has arrived in the current session. */
   hasReported = false;
   beat: Beat | undefined = undefined;

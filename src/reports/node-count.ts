@@ -104,14 +104,13 @@ export interface ChainCount {
   /** The upstream it is deployed with, and how the dialling node sees it while online. */
   readonly upstream: string | undefined;
   readonly seen: ReturnType<typeof seenWhereOnline>;
-  readonly version: number;
 }
 
 export function countChain(deps: StatusDeps, chain: ChainState): ChainCount {
-  const { id, name, version } = chain;
+  const { id, name } = chain;
   const [live, isModified] = [liveDefinition(chain), chainStatus(chain) === 'modified'];
   if (live === null) {
-    return { health: null, unwell: undefined, isModified, upstream: undefined, seen: undefined, version };
+    return { health: null, unwell: undefined, isModified, upstream: undefined, seen: undefined };
   }
   const faults = faultsOf(deps, chain, live);
   const { state, reasons } = healthOfFaults(faults);
@@ -122,6 +121,5 @@ export function countChain(deps: StatusDeps, chain: ChainState): ChainCount {
     isModified,
     upstream: upstreamOf(live),
     seen: seenWhereOnline(deps, live),
-    version,
   };
 }

@@ -188,7 +188,8 @@ export interface Telemetry {
   /** Notes a sign of life, which any valid payload is. @param heartbeat if the payload was one */
   alive(nodeId: string, presence: PresenceFacts, offlineAfterMs: number, heartbeat?: HeartbeatFacts): void;
   metrics(nodeId: string, report: MetricsFacts, process: ReportingProcess): void;
-  sessionEnded(nodeId: string, sessionId: string): Promise<void>;
+  /** @param byAgent the agent said that it ends, and not for a rekey */
+  sessionEnded(nodeId: string, sessionId: string, byAgent?: boolean): Promise<void>;
   /** Calls back when another session has taken over a session's node, which shows at the next renewal of its lease. */
   onLost(listener: (nodeId: string, sessionId: string) => void): () => void;
   /** Traffic of nodes, for `/metrics`. */
@@ -201,6 +202,8 @@ export interface Telemetry {
 export interface Reports {
   /** Undefined for a node that is not online. */
   presence(nodeId: string): PresenceFacts | undefined;
+  /** When the agent itself closed its last session, milliseconds since the epoch; 0 if it did not. */
+  closedAt(nodeId: string): number;
   vitals(nodeId: string): NodeVitals;
   listeners(nodeId: string): ReportedListeners | undefined;
   /** A summary; returns the same maps while only counters change. */

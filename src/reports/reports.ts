@@ -116,6 +116,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
     async sessionOpened(nodeId, facts, offlineAfterMs) {
       const entry = table.entry(nodeId);
       entry.hasReported = false;
+      entry.closedAt = 0;
       entry.presence = { facts, until: Number.POSITIVE_INFINITY };
       entry.offlineAfterMs = offlineAfterMs;
       table.notify(nodeId);
@@ -162,11 +163,12 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
         store.write(nodeId, ['metrics']);
       });
     },
-    async sessionEnded(nodeId, sessionId) {
+    async sessionEnded(nodeId, sessionId, byAgent = false) {
       const entry = table.find(nodeId);
       const wasLive = entry?.presence?.facts.session_id === sessionId;
       if (wasLive) {
         entry.presence = undefined;
+        entry.closedAt = byAgent ? clock.now() : 0;
         table.notify(nodeId);
       }
       await presence.ended(nodeId, sessionId);

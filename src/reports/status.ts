@@ -71,6 +71,12 @@ export function statusOfUpstream(deps: StatusDeps, upstreamId: string): Upstream
   return upstreamStatus(liveWith(deps.fleet, upstreamId).flatMap((live) => seenWhereOnline(deps, live) ?? []));
 }
 
+/** The online nodes that say it is unhealthy. */
+export function unhealthyAt(deps: StatusDeps, upstreamId: string): readonly string[] {
+  const live = liveWith(deps.fleet, upstreamId).filter((one) => seenWhereOnline(deps, one) === 'unhealthy');
+  return [...new Set(live.flatMap(({ hops }) => hops.at(-1)?.node_id ?? []))];
+}
+
 /** The deployed definitions that end at an upstream. */
 function liveWith(fleet: FleetQueries, upstreamId: string): readonly DeployedDefinition[] {
   const live = fleet.chainsWith(upstreamId).map(liveDefinition);

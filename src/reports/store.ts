@@ -38,6 +38,8 @@ type BeatFields = {
   readonly ttl_ms: number;
   /** Milliseconds since the epoch; 0 before one. */
   readonly seen_at: number;
+  /** When the agent itself closed its session; 0 if it did not. */
+  readonly closed_at: number;
   readonly beat: Plain<Beat> | null;
   /** See `Entry.written`. */
   readonly written: Plain<Entry['written']>;
@@ -104,7 +106,7 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
   const { readStore, table, instanceId, clock, logger } = deps;
   // Nobody else reads an embedded store, where an index would cost a write for each heartbeat.
   const index = deps.isShared ? { index: { group: 'instance', order: 'place' } } : {};
-  const beats = await readStore.collection<BeatFields>({ name: 'node_beats', version: 1, ...index });
+  const beats = await readStore.collection<BeatFields>({ name: 'node_beats', version: 2, ...index });
   const collections: { readonly [P in Part]: Collection } = {
     listeners: await readStore.collection({ name: 'node_listeners', version: 2 }),
     links: await readStore.collection({ name: 'node_links', version: 3 }),
@@ -178,6 +180,7 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
   function enterBeat({ id, fields }: StoredBeat): void {
     const entry = table.entry(id);
     entry.seenAt = fields.seen_at;
+    entry.closedAt = fields.closed_at;
     entry.beat = fields.beat ?? undefined;
     entry.written = fields.written;
   }
@@ -242,13 +245,14 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
 }
 
 function beatFields(entry: Entry, instance: string, place: string): BeatFields {
-  const { presence, offlineAfterMs, seenAt, beat, written } = entry;
+  const { presence, offlineAfterMs, seenAt, closedAt, beat, written } = entry;
   return {
     instance,
     place,
     presence: presence === undefined ? null : { ...presence.facts },
     ttl_ms: offlineAfterMs,
     seen_at: seenAt,
+    closed_at: closedAt,
     beat: beat ?? null,
     written,
   };

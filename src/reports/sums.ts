@@ -31,7 +31,7 @@ export interface FleetCounts {
 export interface Counted {
   readonly nodes: ReadonlyMap<string, { readonly count: NodeCount }>;
   readonly chains: ReadonlyMap<string, ChainCount>;
-  readonly upstreams: ReadonlyMap<string, { readonly status: UpstreamStatus }>;
+  readonly upstreams: ReadonlyMap<string, UpstreamStatus>;
 }
 
 type Deps = Pick<StatusDeps, 'fleet' | 'clock'>;
@@ -99,7 +99,7 @@ function sumChains({ fleet }: Deps, { chains }: Counted, unwell: UnwellLists): F
 
 function sumUpstreams({ fleet }: Deps, { upstreams }: Counted, unwell: UnwellLists): FleetCounts['upstreams'] {
   const counts = { healthy: 0, unhealthy: 0, unknown: 0 };
-  for (const [id, { status }] of upstreams) {
+  for (const [id, status] of upstreams) {
     const upstream = fleet.upstream(id);
     if (upstream?.enabled !== true) continue;
     counts[status] += 1;

@@ -64,6 +64,7 @@ export function createTable(syncedAt: () => number, logger: Logger): Table {
       const { presence } = of(nodeId);
       return presence !== undefined && presence.until >= syncedAt() ? presence.facts : undefined;
     },
+    closedAt: (nodeId) => of(nodeId).closedAt,
     vitals(nodeId) {
       const { seenAt, beat } = of(nodeId);
       return {

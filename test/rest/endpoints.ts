@@ -62,6 +62,7 @@ export const endpoints: readonly ListedEndpoint[] = [
   { method: 'GET', path: '/api/l4-upstreams/{id}/health', access: 'anyone', body: null },
   { method: 'GET', path: '/api/nodes/{id}/config', access: 'anyone', body: null },
   { method: 'GET', path: '/api/events', access: 'anyone', body: null },
+  { method: 'GET', path: '/api/incidents', access: 'anyone', body: null },
   { method: 'GET', path: '/api/l4-upstreams', access: 'anyone', body: null },
   { method: 'POST', path: '/api/l4-upstreams', access: 'operator', body: { name: 'u', endpoint: 'a.example:80' } },
   { method: 'GET', path: '/api/l4-upstreams/{id}', access: 'anyone', body: null },

@@ -172,7 +172,7 @@ test('what is no cursor, no filter value or no parameter of the answer is a 400,
     ['page_size=501', 'page_size'],
     ['wait_ms=30001', 'wait_ms'],
     ['from=2030', 'from'],
-    ['types=status', 'types'],
+    ['types=ready', 'types'],
   ]) {
     const answer = await rest.call('GET', `/api/events?${query}`);
     expect([query, answer.statusCode, answer.json().error]).toEqual([
@@ -304,32 +304,4 @@ test('a stream ends with draining when the service stops', async () => {
   await own.close();
   expect(live.of('end').map(({ data }) => data.reason)).toEqual(['draining']);
   expect((await waiting).statusCode).toBe(200);
-});
-
-test('a stream tells when a node comes and goes, when a chain changes with it, and when a certificate nears its end', async () => {
-  const node = await createNode();
-  const hops = [{ node_id: node.id, listen_port: 4100, outer: 'tcp', security: 'raw' }];
-  const target = { endpoint: '192.0.2.1:80' };
-  const chain = await rest.data('POST', '/api/l4-chains', { body: { name: 'watched', payload: 'tcp', hops, target } });
-  await rest.data('POST', `/api/l4-chains/${chain.id}/deploy`);
-  const day = 24 * 3600 * 1000;
-  const now = rest.deps.clock.now();
-  const clock = vi.spyOn(rest.deps.clock, 'now').mockReturnValue(now - day + 600_000);
-  const certificate = await rest.data('POST', '/api/credentials', {
-    body: { name: 'watched', key_type: 'tls_cert', self_signed: { common_name: 'a.example', days: 31 } },
-  });
-  clock.mockRestore();
-  const live = await stream('?types=status', { token: rest.tokenOf('viewer') });
-  await live.next(isReady, 'ready');
-  const told = () =>
-    live.of('status').map(({ id, data: { resource, was, status } }) => [id, resource.type, resource.id, was, status]);
-  await rest.deps.counts.now();
-  const agent = await rest.connect(node.id);
-  await eventually(told).toContainEqual([undefined, 'node', node.id, 'pending', 'online']);
-  await agent.disconnect();
-  await eventually(told).toContainEqual([undefined, 'node', node.id, 'online', 'offline']);
-  await eventually(told).toContainEqual([undefined, 'l4_chain', chain.id, expect.any(String), 'down']);
-  const later = vi.spyOn(rest.deps.clock, 'now').mockReturnValue(now + 3_600_000);
-  await eventually(told).toContainEqual([undefined, 'credential', certificate.id, 'valid', '30_days']);
-  later.mockRestore();
 });

@@ -36,7 +36,7 @@ export const presenceOf = (session_id: string, instance_id = 'one', pushed_gener
 });
 
 const versions: { readonly [collection: string]: number } = {
-  node_beats: 1,
+  node_beats: 2,
   node_listeners: 2,
   node_links: 3,
   node_metrics: 4,

@@ -104,7 +104,7 @@ export interface RestFixture {
   reportUpstreams(nodeId: string, healthy: Readonly<Record<string, boolean>>): Promise<void>;
   /** Events of a stream, `svc-fleet` by default. */
   log(stream?: string): Promise<readonly RecordedEvent[]>;
-  /** The position of the last event that is no cursor of a webhook: those are written whenever a delivery moves. */
+  /** The position of the last event that is no cursor of a webhook and no status: those are written by themselves. */
   position(): Promise<number>;
   close(): Promise<void>;
 }
@@ -298,7 +298,7 @@ export async function startRest(
     },
     log,
     async position() {
-      const { webhooks: _cursors, agentsPrefix: _prefix, ...others } = streams;
+      const { webhooks: _cursors, status: _status, agentsPrefix: _prefix, ...others } = streams;
       const logs = await Promise.all([...Object.values(others), ...agentStreams].map(log));
       return Math.max(...logs.map((events) => events.at(-1)?.position ?? 0));
     },

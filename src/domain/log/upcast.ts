@@ -14,6 +14,8 @@ import { fleetEvents } from '../fleet/resources.js';
 import type { LogHeadsRecorded } from '../log-chain/heads.js';
 import { logChainEvents } from '../log-chain/heads.js';
 import type { EventSchema } from '../resource/declaration.js';
+import type { StatusChanged } from '../status/facts.js';
+import { statusEvents } from '../status/facts.js';
 import type { WebhookCursorMoved } from '../webhook/cursors.js';
 import { webhookCursorEvents } from '../webhook/cursors.js';
 import type { ServiceEvent, KeyringWrapped } from '../service/identity.js';
@@ -41,7 +43,8 @@ type DomainEvent =
   | LogHeadsRecorded
   | AgentEvent
   | SigninEvent
-  | WebhookCursorMoved;
+  | WebhookCursorMoved
+  | StatusChanged;
 
 const schemas: { readonly [type: string]: EventSchema } = {
   ...fleetEvents,
@@ -52,6 +55,7 @@ const schemas: { readonly [type: string]: EventSchema } = {
   ...agentEvents,
   ...signinEvents,
   ...webhookCursorEvents,
+  ...statusEvents,
 };
 
 /** The current schema version of each type. */

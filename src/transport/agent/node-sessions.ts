@@ -155,7 +155,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       }
       if (!held) return;
       const released = deps.telemetry
-        .sessionEnded(session.nodeId, session.id)
+        .sessionEnded(session.nodeId, session.id, agentReason === SessionCloseReason.NORMAL)
         .catch((error: unknown) => {
           logger.warn({ node_id: session.nodeId, error: errorText(error) }, 'cannot release a presence lease');
         })

@@ -31,6 +31,7 @@ import { installGate } from './checks/gate.js';
 import { createOriginCheck } from './checks/session-token.js';
 import { boundClosing, createHttpServer } from './server/http-server.js';
 import { openApiRoutes } from './openapi/openapi.js';
+import { incidentRoutes } from './resources/incidents.js';
 import { controlEndpointRoutes } from './resources/control-endpoint.js';
 import { linkRoutes } from './fleet/links.js';
 import { portRuntimeRoutes } from './fleet/port-runtime.js';
@@ -126,6 +127,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   applyRoutes(app, deps, sections);
   setRoutes(app, deps, sections);
   auditRoutes(app, deps);
+  incidentRoutes(app, deps);
   eventRoutes(app, deps);
   revertRoutes(app, deps);
   dashboardRoutes(app, deps);

@@ -20,6 +20,7 @@ import type { Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
 import type { FleetQueries, Projections } from '../../projections/port.js';
 import type { AgentFacts } from '../../reports/facts.js';
+import type { StatusLedger } from '../../status/ledger.js';
 import type { Webhooks } from '../../webhooks/port.js';
 import type { Counts } from '../../reports/counts.js';
 import type { Activity, Reports } from '../../reports/port.js';
@@ -68,7 +69,7 @@ export interface WaitingPlaces {
 export interface RestDeps {
   readonly commands: CommandHandlers;
   /** The stored read models. */
-  readonly projections: Pick<Projections, 'deployments' | 'audit' | 'auditTrail' | 'reached' | 'status'>;
+  readonly projections: Pick<Projections, 'deployments' | 'audit' | 'auditTrail' | 'incidents' | 'reached' | 'status'>;
   /** How far the state in memory has followed the log. */
   readonly held: {
     /** Log position of the newest command that a GET shows. */
@@ -82,6 +83,8 @@ export interface RestDeps {
   readonly agentFacts: Pick<AgentFacts, 'of' | 'onFact'>;
   /** The newest report of each node. */
   readonly reports: Reports;
+  /** What was told last of each status. */
+  readonly statusLedger: Pick<StatusLedger, 'last'>;
   /** Counts over the whole fleet, from those reports. */
   readonly counts: Omit<Counts, 'close'>;
   /** When agent commands were delivered, by id; without those that were not. @throws ServiceError `unavailable` */

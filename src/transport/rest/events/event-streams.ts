@@ -13,9 +13,8 @@ import type { Logger } from '../../../kernel/logger.js';
 import { backoff, storeRetry } from '../../../kernel/retry.js';
 import type { Feed, FeedItem, FeedNews, FeedPlace, FeedSubject } from '../../../feed/port.js';
 import { tuning } from '../tuning.js';
-import type { StatusChange } from '../../../reports/counts.js';
 import type { EndReason } from './event-text.js';
-import { endBlock, eventBlock, heartbeatBlock, opening, readyBlock, statusBlock } from './event-text.js';
+import { endBlock, eventBlock, heartbeatBlock, opening, readyBlock } from './event-text.js';
 
 export interface StreamRequest {
   /** Its headers are sent: everything written to it is part of the stream. */
@@ -29,8 +28,6 @@ export interface StreamRequest {
 export interface EventStreams {
   /** @returns how to end the stream */
   open(request: StreamRequest): (reason: EndReason) => void;
-  /** Sends changes of status, which are in no log, to the live streams. */
-  tellStatus(changes: readonly StatusChange[]): void;
   /** Ends all streams. */
   close(): void;
 }
@@ -222,16 +219,6 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
       readBehind(stream);
       return (reason) => end(stream, reason);
     },
-    tellStatus(changes) {
-      flush();
-      const at = now();
-      for (const { select, streams: live } of groups.values()) {
-        const text = changes.filter((change) => select(aboutStatus(change))).map((change) => statusBlock(change, at));
-        if (text.length === 0) continue;
-        const bytes = Buffer.from(text.join(''));
-        for (const stream of live) if (stream.response.writableLength <= limits.feed.waitingBytes) write(stream, bytes);
-      }
-    },
     close() {
       stopNews();
       clearInterval(timer);
@@ -239,10 +226,6 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
       for (const stream of streams) end(stream, 'draining');
     },
   };
-}
-
-function aboutStatus({ resource: { type, id } }: StatusChange): FeedSubject {
-  return { type: 'status', resources: [{ type, id }], nodes: type === 'node' ? [id] : [], actor: null, readers: 'all' };
 }
 
 /** Resolves when the client has taken what was written, or when the signal aborts. */

@@ -1,10 +1,9 @@
 /** Items of the feed as text, in a stream and in a page. Implements `docs/contract/automation.md#event-feed`. */
 import { z } from 'zod';
 import type { FeedItem } from '../../../feed/port.js';
-import type { StatusChange } from '../../../reports/counts.js';
 import { loggedEntry } from '../resources/audit.js';
 import { documented, sample } from '../schemas/documented.js';
-import { applyErrors, nodeId, timeOf } from '../schemas/shared-schemas.js';
+import { applyErrors, idOf, nodeId, statusResource, timeOf } from '../schemas/shared-schemas.js';
 
 /** The first block of a stream. */
 export const opening = 'retry: 2000\n\n';
@@ -17,10 +16,6 @@ export function eventBlock({ cursor, type, at, json }: FeedItem): string {
 
 export const readyBlock = (cursor: string, at: string): string =>
   `id: ${cursor}\nevent: ready\ndata: ${JSON.stringify({ at })}\n\n`;
-
-/** A status is derived, so it has no id. */
-export const statusBlock = (change: StatusChange, at: string): string =>
-  `event: status\ndata: ${JSON.stringify({ at, ...change })}\n\n`;
 
 export type EndReason = 'token_ended' | 'too_slow' | 'draining';
 
@@ -41,6 +36,14 @@ const common = {
   at: timeOf('When it happened'),
 };
 const node = { node_id: nodeId, node_name: documented(z.string().nullable(), 'Its name at that time', 'edge-1') };
+
+const incidentOfStatus = z
+  .object({
+    id: idOf('Id of the incident', sample.entry),
+    began_at: timeOf('When it began'),
+    status: documented(z.string(), 'The worst status so far', 'down'),
+  })
+  .meta({ id: 'IncidentOfStatus', description: 'An incident' });
 
 const item = z.union([
   z
@@ -79,6 +82,22 @@ const item = z.union([
         .meta({ id: 'ReportedApply', description: 'What an agent did with a generation' }),
     })
     .meta({ id: 'ApplyEvent', description: 'An agent applied or rejected a generation' }),
+  z
+    .object({
+      ...common,
+      type: documented(z.literal('status'), 'A status changed without a command', 'status'),
+      data: z
+        .object({
+          resource: documented(statusResource, 'What has the status'),
+          was: documented(z.string(), 'The status that was reported before', 'ok'),
+          status: documented(z.string(), 'The status now', 'down'),
+          since: timeOf('When it began'),
+          reason: documented(z.string().nullable(), 'Why, as a sentence', 'node "edge-1" is offline'),
+          incident: documented(incidentOfStatus.nullable(), 'The incident that it begins, belongs to or ends', null),
+        })
+        .meta({ id: 'ChangedStatus', description: 'A change of status' }),
+    })
+    .meta({ id: 'StatusEvent', description: 'A status changed without a command' }),
 ]);
 
 export const eventsPage = z

@@ -9,7 +9,7 @@ import { formedText } from '../schemas/fields.js';
 import { query, queryInteger, queryText } from '../schemas/query.js';
 
 /** Types that can be selected; `ready` and `end` are always sent. */
-const types = ['command', 'sign_in', 'session', 'apply', 'status'] as const satisfies readonly (FeedType | 'status')[];
+const types = ['command', 'sign_in', 'session', 'apply', 'status'] as const satisfies readonly FeedType[];
 
 /** A comma-separated list with at least one value. */
 function commaList<const T extends string>(

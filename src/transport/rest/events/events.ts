@@ -21,12 +21,10 @@ const eventStream = 'text/event-stream';
 export function eventRoutes(app: RestApp, deps: RestDeps): void {
   const streams = createEventStreams(deps);
   const tokens = watchTokens();
-  const stopStatuses = deps.counts.onStatus(streams.tellStatus);
   const closing = new AbortController();
   app.addHook('preClose', async () => {
     closing.abort();
     tokens.close();
-    stopStatuses();
     streams.close();
   });
 
@@ -101,12 +99,6 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
     query: EventsQuery,
     select: Selector,
   ): Promise<FastifyReply> {
-    if (query.types?.includes('status') === true) {
-      throw new ServiceError(
-        'invalid_request',
-        'types: status is only in streams; expected command, sign_in, session, apply',
-      );
-    }
     const { page_size = limits.feed.pageSizeDefault, wait_ms = 0 } = query;
     const leave = wait_ms > 0 ? deps.eventStreams.take(callerOf(request).userId) : undefined;
     const gone = new AbortController();

@@ -65,6 +65,7 @@ const tagDescriptions: { readonly [tag: string]: string } = {
   fleet: 'The fleet as a file: documents that describe its resources.',
   audit: 'Who did what and when.',
   events: 'The event feed, in order and resumable.',
+  incidents: 'From when something went wrong until it was well again.',
   webhooks: 'URLs that receive items of the event feed.',
   dashboard: 'Figures about the whole fleet.',
   operation: 'Outside /api and without its envelope: probes, metrics and this document.',

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { roles } from '../../../domain/accounts/user.js';
 import { policyTransports, priorityLabels } from '../../../domain/listener-policy/policy.js';
+import { statusTypes } from '../../../domain/status/status.js';
 import { documented, sample } from './documented.js';
 
 /** The id of a resource in an answer. */
@@ -91,3 +92,12 @@ export const listenerOrder = {
     ...priorityLabels,
   ]),
 };
+
+/** A resource that has a status. */
+export const statusResource = z
+  .object({
+    type: documented(z.enum(statusTypes), 'Type of the resource', 'l4_chain'),
+    id: idOf('Its id', sample.chain),
+    name: documented(z.string(), 'Its name at that time', 'front'),
+  })
+  .meta({ id: 'StatusResource', description: 'A resource that has a status' });

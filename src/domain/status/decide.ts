@@ -1,0 +1,74 @@
+/**
+ * Decides which fact a resource is due: what is told last against what is now, with the time that a change must stand and
+ * the budget of a resource. Pure: time comes as an argument. Implements
+ * `docs/contract/notices.md#status-changes-are-facts`.
+ */
+import { timestamp } from '../../kernel/clock.js';
+import { limits } from '../../kernel/limits.js';
+import type { StatusFact } from './facts.js';
+import type { LastFact } from './ledger.js';
+import { openIncident } from './ledger.js';
+import type { StatusKey } from './status.js';
+import { impliedStatus, isBad, isTold, worseOf } from './status.js';
+
+/** What is now. Times are milliseconds since the epoch. */
+export interface Observed {
+  readonly resource: StatusKey & { readonly name: string };
+  readonly status: string;
+  readonly reason: string | null;
+  /** When the status began. */
+  readonly since: number;
+  /** When it will have stood long enough to be told. */
+  readonly dueAt: number;
+  /** What is better than what was told counts only from then on: a silent node may come back, and say otherwise. */
+  readonly againAt?: number;
+}
+
+export type Due =
+  | { readonly kind: 'nothing' }
+  /** Decide again then, or when something has changed. */
+  | { readonly kind: 'later'; readonly at: number }
+  | { readonly kind: 'now'; readonly fact: StatusFact };
+
+/**
+ * @param last what was told last, undefined for nothing
+ * @param id of the fact, if there is one
+ */
+export function dueFact(last: LastFact | undefined, observed: Observed, now: number, id: string): Due {
+  const { resource, status, reason, since, againAt } = observed;
+  const { type } = resource;
+  const was = last?.status ?? impliedStatus(type);
+  // Nothing gets better while a node is silent that may come back.
+  const isHeld = againAt !== undefined && worseOf(type, was, status) !== status;
+  if (isHeld) return { kind: 'later', at: againAt };
+  if (status === was || !isTold(type, status)) return { kind: 'nothing' };
+  const at = Math.max(observed.dueAt, budgetedAt(last?.toldAt ?? []));
+  if (at > now) return { kind: 'later', at };
+  const began_at = timestamp(since);
+  const open = last === undefined ? null : openIncident(last);
+  const incident = !isBad(type, status)
+    ? open
+    : open === null
+      ? { id, began_at, status }
+      : { ...open, status: worseOf(type, open.status, status) };
+  return { kind: 'now', fact: { resource, was, status, since: began_at, reason, incident } };
+}
+
+/**
+ * The fact that is written although nobody is told: that a command has ended an incident, or once more what would expire.
+ * @returns undefined while there is none
+ */
+export function untoldFact(last: LastFact, now: number): StatusFact | undefined {
+  const { resource, was, status, since, reason, incident, at, isUnwritten } = last;
+  if (isUnwritten === true) return { resource, was, status, since, reason, incident, again: true };
+  if (status === impliedStatus(resource.type) || now - Date.parse(at) < limits.status.repeatAfterMs) return undefined;
+  return { resource, was: status, status, since, reason, incident: openIncident(last), again: true };
+}
+
+/** When the budget of a resource lets it be told again. */
+function budgetedAt(toldAt: readonly number[]): number {
+  const { changes, windowMs, gapMs } = limits.status.perResource;
+  const newest = toldAt.at(-1);
+  const first = toldAt.at(-changes);
+  return Math.max(newest === undefined ? 0 : newest + gapMs, first === undefined ? 0 : first + windowMs);
+}

@@ -1,0 +1,214 @@
+/**
+ * Writes the facts of `svc-status`: one instance at a time, by a lease, each change once. An append expects the revision
+ * up to which the ledger has read; after anything but success the ledger reads on and everything is decided again. When
+ * a fact is due, `src/domain/status/decide.ts` says. Implements `docs/contract/notices.md#status-changes-are-facts`.
+ */
+import { schemaVersions } from '../domain/log/upcast.js';
+import type { Due } from '../domain/status/decide.js';
+import { dueFact, untoldFact } from '../domain/status/decide.js';
+import type { StatusFact } from '../domain/status/facts.js';
+import type { StatusKey } from '../domain/status/status.js';
+import { keyText, statusTypes } from '../domain/status/status.js';
+import { createTurns, startLoop } from '../kernel/background.js';
+import type { Clock } from '../kernel/clock.js';
+import { timestamp } from '../kernel/clock.js';
+import { errorText, unreachable } from '../kernel/errors.js';
+import type { ProposedEvent } from '../kernel/event.js';
+import { isForeign, streams } from '../kernel/event.js';
+import type { Ids } from '../kernel/ids.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import { createTokenBucket } from '../kernel/token-bucket.js';
+import type { EventStore } from '../storage/event-store.js';
+import type { Leases } from '../storage/read-store.js';
+import type { StatusLedger } from './ledger.js';
+import type { StatusSource } from './source.js';
+import { tuning } from './tuning.js';
+
+export interface StatusWriterDeps {
+  readonly eventStore: Pick<EventStore, 'append' | 'read'>;
+  readonly leases: Pick<Leases, 'acquire' | 'release'>;
+  readonly ledger: StatusLedger;
+  readonly source: StatusSource;
+  readonly instanceId: string;
+  readonly ids: Ids;
+  /** `now` is the same on every instance. */
+  readonly clock: Clock;
+  /** How long agents have to come back after a take-over, in milliseconds. */
+  graceMs(): number;
+  /** Why nothing may be written now; undefined if writing is allowed. */
+  readOnly(): string | undefined;
+  readonly logger: Logger;
+}
+
+export interface StatusWriter {
+  /** Decides and writes what is due. `startStatusWriter` calls it over and over; tests do so themselves. */
+  turn(): Promise<void>;
+  /** Gives up the lease. */
+  close(): Promise<void>;
+}
+
+const lease = { kind: 'status', name: 'writer' } as const;
+
+/** Its turns are the caller's. @internal exported for tests */
+export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
+  const { ledger, source, clock, ids } = deps;
+  /** By key: when to decide again, milliseconds since the epoch. */
+  const waiting = new Map<string, { readonly key: StatusKey; readonly at: number }>();
+  const look = (key: StatusKey): void => void waiting.set(keyText(key), { key, at: 0 });
+  const stops = [source.onChange(look), ledger.onWell(look)];
+  const { perMinute, leaseMs } = limits.status;
+  // Half at once and half over a minute: never more than all of it in any minute.
+  const budget = createTokenBucket(perMinute / 2 / 60, perMinute / 2, clock.monotonic());
+  /** By the monotonic clock, counted from before the store was asked. */
+  let heldUntil = Number.NEGATIVE_INFINITY;
+  let renewAt = Number.NEGATIVE_INFINITY;
+  /** When this instance became the writer, milliseconds since the epoch. */
+  let since = 0;
+  let repeatAt = 0;
+  /** What is older than `svc-status` itself, as after an upgrade: its first fact is written down, and nobody is told. */
+  let older: ReadonlySet<string> = new Set(
+    ledger.isEmpty() ? [...source.keys()].filter(source.isOlder).map(keyText) : [],
+  );
+  /** Revision of `svc-status` behind which only foreign and expired events lie. */
+  let passed = -1;
+
+  /** @returns whether this instance is the writer now @throws ServiceError `unavailable` */
+  async function hold(): Promise<boolean> {
+    const now = clock.monotonic();
+    const held = heldUntil > now;
+    if (held && now < renewAt) return true;
+    if (!held && now < renewAt) return false;
+    renewAt = now + tuning.leaseEveryMs;
+    const claim = { name: lease.name, holder: deps.instanceId, ttlMs: leaseMs, data: null };
+    if (!(await deps.leases.acquire(lease.kind, claim))) {
+      heldUntil = Number.NEGATIVE_INFINITY;
+      return false;
+    }
+    heldUntil = now + leaseMs;
+    if (!held) takeOver();
+    return true;
+  }
+
+  function takeOver(): void {
+    since = clock.now();
+    repeatAt = 0;
+    for (const key of source.keys()) look(key);
+    if (!ledger.isEmpty()) older = new Set();
+  }
+
+  /** What is due now, as many facts as one append may hold; everything else waits. */
+  async function due(): Promise<readonly ProposedEvent[]> {
+    const now = clock.now();
+    const events: ProposedEvent[] = [];
+    if (budget.wait(clock.monotonic(), limits.events.appendEvents) > 0) return events;
+    if (now >= since + deps.graceMs()) older = new Set();
+    if (now >= repeatAt) {
+      repeatAt = now + tuning.repeatEveryMs;
+      for (const last of ledger.all()) if (untoldFact(last, now) !== undefined) look(last.resource);
+    }
+    const pause = createTurns(tuning.sliceMs);
+    const ready = [...waiting].filter(([, { at }]) => at <= now);
+    for (const type of statusTypes) {
+      for (const [text, { key }] of ready) {
+        if (key.type !== type) continue;
+        if (events.length >= limits.events.appendEvents) return events;
+        await pause();
+        const event = decide(text, key, now);
+        if (event !== undefined) events.push(event);
+      }
+    }
+    return events;
+  }
+
+  function decide(text: string, key: StatusKey, now: number): ProposedEvent | undefined {
+    const [last, observed, id] = [ledger.last(key), source.observe(key, since), ids.next()];
+    const untold = last && untoldFact(last, now);
+    if (untold !== undefined) return eventOf(id, untold, now);
+    const found: Due = observed === undefined ? { kind: 'nothing' } : dueFact(last, observed, now, id);
+    switch (found.kind) {
+      case 'later':
+        waiting.set(text, { key, at: found.at });
+        return undefined;
+      case 'now':
+        return eventOf(id, older.has(text) ? { ...found.fact, again: true } : found.fact, now);
+      case 'nothing':
+        waiting.delete(text);
+        return undefined;
+      default:
+        return unreachable(found);
+    }
+  }
+
+  const eventOf = (id: string, data: StatusFact, now: number): ProposedEvent => ({
+    id,
+    type: 'StatusChanged',
+    data,
+    metadata: {
+      command: { id: ids.next(), index: 0, count: 1 },
+      actor: { type: 'system', id: 'service', name: 'service' },
+      request_id: 'status',
+      occurred_at: timestamp(now),
+      schema_version: schemaVersions.StatusChanged,
+    },
+  });
+
+  /** @returns whether the facts are in the log and the ledger holds them @throws ServiceError `unavailable` */
+  async function append(events: readonly ProposedEvent[]): Promise<boolean> {
+    const known = Math.max(passed, ledger.revision(streams.status));
+    const outcome = await deps.eventStore.append(streams.status, known < 0 ? 'no_stream' : known, events);
+    if (outcome.kind === 'appended') {
+      budget.take(clock.monotonic(), events.length);
+      return ledger.holds(outcome.revision, tuning.foldWaitMs);
+    }
+    await readOn();
+    return false;
+  }
+
+  /** Waits until the ledger holds the newest fact of the log. @throws ServiceError `unavailable` */
+  async function readOn(): Promise<void> {
+    let head = -1;
+    const back = { direction: 'backward', from: 'end', maxCount: limits.events.appendEvents } as const;
+    for await (const event of deps.eventStore.read(streams.status, back)) {
+      head = Math.max(head, event.revision);
+      if (isForeign(event)) continue;
+      if (await ledger.holds(event.revision, tuning.foldWaitMs)) passed = head;
+      return;
+    }
+    // Whatever was there has expired.
+    passed = head;
+  }
+
+  return {
+    async turn() {
+      if (deps.readOnly() !== undefined || ledger.failure() !== undefined) return;
+      while (await hold()) {
+        const events = await due();
+        // The lease may have ended while this process slept.
+        if (events.length === 0 || heldUntil <= clock.monotonic() || !(await append(events))) return;
+      }
+    },
+    async close() {
+      for (const stop of stops) stop();
+      if (heldUntil <= clock.monotonic()) return;
+      heldUntil = Number.NEGATIVE_INFINITY;
+      await deps.leases.release(lease.kind, lease.name, deps.instanceId);
+    },
+  };
+}
+
+/** Writes over and over until closed. */
+export function startStatusWriter(deps: StatusWriterDeps): { close(): Promise<void> } {
+  const writer = createStatusWriter(deps);
+  const loop = startLoop(tuning.turnMs, writer.turn, (error) =>
+    deps.logger.warn({ error: errorText(error) }, 'changes of status cannot be told yet'),
+  );
+  return {
+    async close() {
+      await loop.close();
+      await writer.close().catch((error: unknown) => {
+        deps.logger.warn({ error: errorText(error) }, 'the lease of the status writer ends by itself');
+      });
+    },
+  };
+}

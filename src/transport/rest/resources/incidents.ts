@@ -1,0 +1,96 @@
+/** Incidents: from when something went wrong until it was well again. Implements `docs/contract/notices.md#status-changes-are-facts`. */
+import { z } from 'zod';
+import { statusTypes } from '../../../domain/status/status.js';
+import type { StatusKey } from '../../../domain/status/status.js';
+import type { StoredIncident } from '../../../projections/port.js';
+import { answers, ok, walkOrPageOf } from '../answers/envelope.js';
+import type { RestApp, RestDeps } from '../deps.js';
+import { documented, sample } from '../schemas/documented.js';
+import { instant, pageOfQuery, paging, query, queryText } from '../schemas/query.js';
+import { readHeaders } from '../schemas/headers.js';
+import { idOf, statusResource, timeOf } from '../schemas/shared-schemas.js';
+import { expected } from '../schemas/validation.js';
+import { after, nextAfter, noPageBesideAfter, placeAfter } from '../schemas/walk.js';
+
+const querystring = query({
+  ...paging,
+  after,
+  resource_type: z
+    .enum(statusTypes, { error: expected(`one of ${statusTypes.join(', ')}`) })
+    .optional()
+    .meta({ description: 'Only incidents of resources of this type' }),
+  resource_id: queryText.optional().meta({ description: 'Only incidents of this resource', examples: [sample.chain] }),
+  open: z
+    .literal('true', { error: expected('true') })
+    .optional()
+    .meta({ description: 'Only incidents that last' }),
+  from: instant.optional().meta({ description: 'Only incidents that lasted at this time or later' }),
+  to: instant.optional().meta({ description: 'Only incidents that began at this time or earlier' }),
+}).superRefine(noPageBesideAfter);
+
+const nullableText = z.string().nullable();
+const incidentSchema = z
+  .object({
+    id: idOf('Id of the incident, of its first fact', sample.entry),
+    resource: documented(statusResource, 'What went wrong'),
+    status: documented(z.string(), 'The worst status so far', 'down'),
+    began_at: timeOf('When it began'),
+    ended_at: documented(nullableText, 'When it ended; null while it lasts', null),
+    reason: documented(nullableText, 'Why, when it was worst', 'upstream "web" is unhealthy, as "relay-1" reports'),
+    duration_secs: documented(z.number(), 'How long it lasted, or has lasted so far', 250.5),
+  })
+  .meta({ id: 'Incident', description: 'From when something went wrong until it was well again' });
+
+/** An incident is over as soon as a command says so; its last fact follows. */
+function incidentView(incident: StoredIncident, { statusLedger, clock }: Pick<RestDeps, 'statusLedger' | 'clock'>) {
+  const { id, resource, status, reason, began_at } = incident;
+  const key = resource as StatusKey & { readonly name: string };
+  const last = statusLedger.last(key);
+  const ended_at = incident.ended_at ?? (last?.isUnwritten === true && last.incident?.id === id ? last.since : null);
+  const end = ended_at === null ? clock.now() : Date.parse(ended_at);
+  const duration_secs = Math.max(0, (end - Date.parse(began_at)) / 1000);
+  return { id, resource: key, status, began_at, ended_at, reason, duration_secs };
+}
+
+export function incidentRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'GET',
+    url: '/api/incidents',
+    config: { access: 'anyone', takes: 'none', readsStored: true },
+    schema: {
+      operationId: 'listIncidents',
+      summary: 'List incidents, newest first',
+      description:
+        'With `from` and `to`: those that lasted at some time between both. Kept for 90 days after their end.',
+      tags: ['incidents'],
+      querystring,
+      headers: readHeaders,
+      response: answers(walkOrPageOf(incidentSchema)),
+    },
+    handler: async (request) => {
+      const { after: from, page: _page, page_size: _size, ...filters } = request.query;
+      const { page, pageSize } = pageOfQuery(request.query);
+      const behind = from === undefined ? undefined : placeAfter(from, filters, 1)?.[0];
+      const { items, total } = await deps.projections.incidents.list({
+        resourceType: filters.resource_type,
+        resourceId: filters.resource_id,
+        isOpen: filters.open === 'true',
+        from: filters.from,
+        to: filters.to,
+        behind,
+        skip: from === undefined ? (page - 1) * pageSize : 0,
+        // One more tells whether something follows.
+        limit: from === undefined ? pageSize : pageSize + 1,
+      });
+      const views = items.slice(0, pageSize).map((incident) => incidentView(incident, deps));
+      if (from === undefined) return ok({ items: views, total, page, page_size: pageSize });
+      const last = items.length > pageSize ? items[pageSize - 1] : undefined;
+      return ok({
+        items: views,
+        total,
+        next: last === undefined ? null : nextAfter([last.order], filters),
+        page_size: pageSize,
+      });
+    },
+  });
+}

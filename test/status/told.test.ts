@@ -1,0 +1,163 @@
+/**
+ * What changes by itself, as a caller of REST sees it: `status` items of the feed, and incidents.
+ * `docs/contract/notices.md#status-changes-are-facts`.
+ */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../src/kernel/clock.js';
+import type { Clock } from '../../src/kernel/clock.js';
+import { eventually } from '../support/eventually.js';
+import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+import { startRest } from '../support/rest-fixture.js';
+
+/** The real time, and as much more as a test lets pass. */
+let skipped = 0;
+const clock: Clock = {
+  now: () => systemClock.now() + skipped,
+  monotonic: () => systemClock.monotonic() + skipped,
+};
+/** Longer than any change must stand, and than an agent has to come back; a few times as long, clocks would disagree. */
+const longEnough = 8_000;
+const settings = { heartbeat_interval_secs: 2, offline_after_secs: 6 };
+
+let rest: RestFixture;
+beforeEach(async () => {
+  skipped = 0;
+  rest = await startRest({}, clock);
+  await rest.data('PUT', '/api/settings/connectivity', { body: settings });
+});
+afterEach(() => rest.close());
+
+const told = async (): Promise<JsonData[]> =>
+  (await rest.data('GET', '/api/events?after=start&types=status')).items.map(({ data }: JsonData) => data);
+const incidents = async (query = ''): Promise<JsonData> =>
+  rest.data('GET', `/api/incidents${query}`, { role: 'viewer' });
+
+/** Lets time pass until something was told that was not before. */
+async function untilTold(count: number): Promise<JsonData[]> {
+  skipped += longEnough;
+  await eventually(async () => (await told()).length).toBe(count);
+  return told();
+}
+
+test('a node that comes, goes and comes back is told three times, as one incident', async () => {
+  const { id } = await rest.data('POST', '/api/nodes', { body: { name: 'edge-1' } });
+  const resource = { type: 'node', id, name: 'edge-1' };
+  const agent = await rest.connect(id);
+  const [online] = await untilTold(1);
+  expect(online).toMatchObject({ resource, was: 'pending', status: 'online', reason: null, incident: null });
+
+  await agent.disconnect();
+  const [, offline] = await untilTold(2);
+  expect(offline).toMatchObject({ resource, was: 'online', status: 'offline', incident: { status: 'offline' } });
+  await eventually(async () => (await incidents('?open=true')).items).toMatchObject([
+    { id: offline.incident.id, resource, status: 'offline', began_at: offline.since, ended_at: null },
+  ]);
+
+  await rest.connect(id);
+  const [, , back] = await untilTold(3);
+  expect(back).toMatchObject({ resource, was: 'offline', status: 'online', incident: offline.incident });
+  await eventually(async () => (await incidents()).items[0]?.ended_at).toBe(back.since);
+  const { items, total } = await incidents();
+  expect(total).toBe(1);
+  const [ended] = items;
+  expect(ended).toMatchObject({ id: offline.incident.id, ended_at: back.since });
+  expect(ended.duration_secs).toBeCloseTo((Date.parse(back.since) - Date.parse(offline.since)) / 1000, 3);
+  expect((await incidents('?open=true')).items).toEqual([]);
+  expect((await incidents('?resource_type=l4_chain')).total).toBe(0);
+  expect((await incidents(`?resource_id=${id}&from=${back.since}`)).total).toBe(1);
+  expect((await incidents(`?to=${new Date(Date.parse(offline.since) - 1).toISOString()}`)).total).toBe(0);
+});
+
+test('what follows from the silence of an agent that comes back is not told', async () => {
+  const { id } = await rest.data('POST', '/api/nodes', { body: { name: 'edge-1' } });
+  const agent = await rest.connect(id);
+  await untilTold(1);
+  await agent.disconnect();
+  skipped += 4_000;
+  await rest.connect(id);
+  const { id: other } = await rest.data('POST', '/api/nodes', { body: { name: 'edge-2' } });
+  await rest.connect(other);
+  const facts = await untilTold(2);
+  expect(facts.map(({ resource, status }: JsonData) => [resource.name, status])).toEqual([
+    ['edge-1', 'online'],
+    ['edge-2', 'online'],
+  ]);
+});
+
+test('a command that disables a chain ends its incident and is told by its entry alone', async () => {
+  const { id: node_id } = await rest.data('POST', '/api/nodes', { body: { name: 'edge-1', address: '192.0.2.1' } });
+  const { id: upstream_id } = await rest.data('POST', '/api/l4-upstreams', {
+    body: { name: 'web', endpoint: '192.0.2.9:80' },
+  });
+  const hops = [{ node_id, listen_port: 443, outer: 'tcp', security: 'raw' }];
+  const { id } = await rest.data('POST', '/api/l4-chains', {
+    body: { name: 'front', payload: 'tcp', hops, target: { upstream_id } },
+  });
+  const agent = await rest.connect(node_id);
+  await untilTold(1);
+  await rest.data('POST', `/api/l4-chains/${id}/deploy`);
+  await agent.apply(await agent.receive());
+  const listener = { transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 443, state: 'failed', routes: [] };
+  await rest.report(node_id, { runtime_listeners: [listener] });
+  const [, down] = await untilTold(2);
+  expect(down).toMatchObject({
+    resource: { type: 'l4_chain', id, name: 'front' },
+    was: 'ok',
+    status: 'down',
+    reason: 'listener tcp 0.0.0.0:443 of node "edge-1" is failed',
+  });
+
+  await rest.data('PUT', `/api/l4-chains/${id}`, { body: { enabled: false } });
+  const { items } = await incidents();
+  expect(items).toMatchObject([{ id: down.incident.id, status: 'down' }]);
+  expect(items[0].ended_at).not.toBeNull();
+  await eventually(async () => (await rest.log('svc-status')).some(({ data }) => data['again'] === true)).toBe(true);
+  expect(await told()).toHaveLength(2);
+
+  // What is wrong afterwards is told anew.
+  await rest.data('PUT', `/api/l4-chains/${id}`, { body: { enabled: true } });
+  await agent.apply(await agent.receive());
+  await rest.report(node_id, { runtime_listeners: [listener] });
+  const [, , again] = await untilTold(3);
+  expect(again).toMatchObject({ was: 'ok', status: 'down' });
+  expect(again.incident.id).not.toBe(down.incident.id);
+});
+
+test('a certificate that is made for a few days is told at once', async () => {
+  const { id } = await rest.data('POST', '/api/credentials', {
+    body: { name: 'brief', key_type: 'tls_cert', self_signed: { common_name: 'a.example', days: 5 } },
+  });
+  const [told] = await untilTold(1);
+  const resource = { type: 'credential', id, name: 'brief' };
+  expect(told).toMatchObject({ resource, was: 'valid', status: '7_days', incident: null });
+});
+
+test('incidents are walked newest first, each once, with a next that is bound to its filters', async () => {
+  for (const name of ['a', 'b', 'c']) {
+    const { id } = await rest.data('POST', '/api/nodes', { body: { name } });
+    await (await rest.connect(id)).disconnect();
+  }
+  await untilTold(3);
+  await eventually(async () => (await incidents()).total).toBe(3);
+  const names: string[] = [];
+  let after: string | null = 'start';
+  while (after !== null) {
+    const step: JsonData = await incidents(`?page_size=2&after=${after}`);
+    expect(Object.keys(step).sort()).toEqual(['items', 'next', 'page_size', 'total']);
+    names.push(...step.items.map(({ resource }: JsonData) => resource.name));
+    after = step.next;
+  }
+  expect([...names].sort()).toEqual(['a', 'b', 'c']);
+  const { next } = await incidents('?page_size=1&after=start');
+  for (const [query, error] of [
+    [`?after=${next}&open=true`, 'other filters'],
+    ['?after=start&page=1', 'page: expected none beside after'],
+    ['?after=x', 'after: expected start'],
+    ['?sort=name', 'sort'],
+    ['?open=false', 'open: expected true'],
+    ['?resource_type=route', 'resource_type: expected one of'],
+  ]) {
+    const answer = await rest.call('GET', `/api/incidents${query}`);
+    expect([query, answer.statusCode, answer.json().error]).toEqual([query, 400, expect.stringContaining(error!)]);
+  }
+});
