@@ -44,7 +44,17 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'transport/listener',
     'kernel',
   ],
-  'transport/rest': ['domain', 'commands', 'projections', 'delivery', 'feed', 'webhooks', 'reports', 'status', 'kernel'],
+  'transport/rest': [
+    'domain',
+    'commands',
+    'projections',
+    'delivery',
+    'feed',
+    'webhooks',
+    'reports',
+    'status',
+    'kernel',
+  ],
   'transport/agent': [
     'channel',
     'transport/listener',

@@ -1,6 +1,6 @@
 /**
  * Part of `npm run generate`: writes the pages of docs/reference that are derived from the code: settings, metrics,
- * error codes and npm commands. `npm run generate:check` compares them with the committed pages.
+ * error codes, npm commands and messages. `npm run generate:check` compares them with the committed pages.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -11,6 +11,7 @@ import { Registry } from 'prom-client';
 import { describedVariables } from '../src/app/config/variables.js';
 import { errorCatalogue, GrpcStatus } from '../src/kernel/errors.js';
 import { maintenanceCommands } from './maintenance/commands.js';
+import { noticesPageLines } from './notices-page.js';
 import { onEmptyFolder } from './on-empty-folder.js';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -32,6 +33,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/errors.md', errorsPage()],
     ['docs/reference/commands.md', await commandsPage()],
     ['docs/reference/svcctl.md', commandLinePage()],
+    ['docs/reference/notices.md', noticesPage()],
   ]);
 }
 
@@ -45,6 +47,13 @@ const link = (text: string, path: string, anchor?: string): string =>
 
 const cell = (text: string): string => text.replaceAll('|', '\\|');
 const row = (...cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`;
+
+const noticesPage = (): string =>
+  page(
+    'Messages for people',
+    `What a ${link('webhook with a format for people', 'docs/how-to/be-told.md')} sends.`,
+    noticesPageLines(),
+  );
 
 function settingsPage(): string {
   const rows = describedVariables().map(({ name, default: fallback, isSecret, meaning }) =>

@@ -145,7 +145,7 @@ async function wire(options: StartOptions, closers: Closers, start: Start): Prom
   const { onWaiting } = start;
   const core = await createCore({ config, logger, closers, mustEnd, onEmptied, onWaiting });
   const agents = await createAgents(core, config, options.known);
-  const webhooks = await startWebhooks(core, config.webhookAllow, config.http.listen);
+  const webhooks = await startWebhooks(core, config);
   closers.add('webhooks', () => webhooks.service.close());
   const restOptions = { config, tls, ofProcess };
   const deps = await createRestDeps(core, { agents, webhooks }, restOptions);

@@ -146,7 +146,9 @@ export async function createRest(
 ): Promise<RestApp> {
   const { corsOrigins, trustedProxies, metricsToken } = config.http;
   const controlEndpoint = controlEndpointOf(agents, config.agents.reality);
-  const app = await buildRest(deps, { version, corsOrigins, trustedProxies, metricsToken, tls, controlEndpoint });
+  const { publicUrl } = config;
+  const origins = { corsOrigins, publicUrl };
+  const app = await buildRest(deps, { version, ...origins, trustedProxies, metricsToken, tls, controlEndpoint });
   closers.add('rest', () => app.close());
   return app;
 }

@@ -4,9 +4,10 @@ import type { CommandHandlers } from '../commands/handlers-port.js';
 import { systemContext } from '../commands/system.js';
 import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { NumberSource } from '../instance/metrics.js';
-import { formatHostPort, type HostPort } from '../kernel/host-port.js';
+import { formatHostPort } from '../kernel/host-port.js';
 import { createWebhookHandlers } from '../webhooks/commands.js';
 import { createWebhooks, type WebhookService, type WebhooksDeps } from '../webhooks/webhooks.js';
+import type { Config } from './config/config.js';
 import type { Core } from './core.js';
 
 /** The parts of the core that webhooks use. */
@@ -23,6 +24,10 @@ export type WebhookCore = Pick<
   readonly lookup?: WebhooksDeps['lookup'];
 };
 
+type WebhookConfig = Pick<Config, 'webhookAllow' | 'publicUrl' | 'mail'> & {
+  readonly http: Pick<Config['http'], 'listen'>;
+};
+
 export interface WebhookParts {
   readonly service: WebhookService;
   readonly handlers: CommandHandlers['webhooks'];
@@ -31,14 +36,11 @@ export interface WebhookParts {
 
 /**
  * Starts delivering.
- * @param allow CIDRs of `SVC_WEBHOOK_ALLOW`
- * @param listen where REST listens
  * @throws ServiceError `unavailable`
  */
 export async function startWebhooks(
   core: WebhookCore,
-  allow: readonly string[],
-  listen: HostPort,
+  { webhookAllow: allow, publicUrl, mail, http: { listen } }: WebhookConfig,
 ): Promise<WebhookParts> {
   const { eventStore, readStore, feed, keyring, ids, logger, instanceId, committed, fleet, health, readOnly } = core;
   const clock = core.clocks.shared;
@@ -56,6 +58,8 @@ export async function startWebhooks(
     // No two processes on one host listen on the same port. A port chosen by the system says nothing.
     slot: listen.port === 0 ? undefined : `${hostname()} ${formatHostPort(listen)}`,
     allow,
+    publicUrl,
+    mail,
     lookup: core.lookup,
     all: () => [...table().values()],
     webhook,
@@ -69,7 +73,16 @@ export async function startWebhooks(
   });
   return {
     service,
-    handlers: createWebhookHandlers({ gateway: fleet, keyring, clock, ids, feed, webhooks: service, webhook }),
+    handlers: createWebhookHandlers({
+      gateway: fleet,
+      keyring,
+      clock,
+      ids,
+      feed,
+      webhooks: service,
+      webhook,
+      sendsMail: mail !== undefined,
+    }),
     metrics: () => webhookMetrics(service),
   };
 }

@@ -270,7 +270,7 @@ export interface CommandHandlers {
     create(
       ctx: CommandContext,
       fields: NewWebhook,
-    ): Answer<{ readonly webhook: WebhookState; readonly secret: string }>;
+    ): Answer<{ readonly webhook: WebhookState; readonly secret: string | null }>;
     /** @returns the secret when there is a new one */
     update(
       ctx: CommandContext,

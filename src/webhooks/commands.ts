@@ -9,8 +9,8 @@ import { present } from '../commands/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { FleetCommand } from '../domain/fleet/resources.js';
 import { webhookStateOf } from '../domain/webhook/cursors.js';
-import { webhookAt } from '../domain/webhook/webhook.js';
-import type { WebhookState } from '../domain/webhook/webhook.js';
+import { webhookAt, webhookDefaults } from '../domain/webhook/webhook.js';
+import type { WebhookFormat, WebhookState } from '../domain/webhook/webhook.js';
 import type { Feed } from '../feed/port.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
@@ -30,6 +30,8 @@ export interface WebhookHandlersDeps {
   readonly feed: Pick<Feed, 'resolve'>;
   readonly webhooks: Pick<WebhookService, 'checkpoint' | 'nextItem'>;
   webhook(id: string): WebhookState | undefined;
+  /** Whether there is a server for mail. */
+  readonly sendsMail: boolean;
 }
 
 export function createWebhookHandlers(deps: WebhookHandlersDeps): CommandHandlers['webhooks'] {
@@ -45,6 +47,15 @@ export function createWebhookHandlers(deps: WebhookHandlersDeps): CommandHandler
 
   const stateOf = (id: string) => (fleet: Fleet) => present(webhookAt(fleet, id));
 
+  /** @throws ServiceError `invalid_request` */
+  function requireMail(format: WebhookFormat): void {
+    if (format !== 'email' || deps.sendsMail) return;
+    throw new ServiceError(
+      'invalid_request',
+      'format: email needs SVC_SMTP_URL, which this service was started without',
+    );
+  }
+
   /** Where to resume: a cursor or `start`; null: at the current place. @throws ServiceError */
   async function placeAfter(webhook: WebhookState, after: string | undefined, skip: boolean): Promise<string | null> {
     if (after !== undefined) return (await feed.resolve(after)).cursor ?? 'start';
@@ -54,13 +65,23 @@ export function createWebhookHandlers(deps: WebhookHandlersDeps): CommandHandler
   return {
     async create(context, fields) {
       const id = ids.next();
-      const { text, sealed } = newSecret(id);
-      const secrets = { secret: sealed, former_secret: null, former_secret_until: null };
+      requireMail(fields.format);
+      const made = fields.format === 'standard' ? newSecret(id) : undefined;
+      const secrets = { secret: made?.sealed ?? null, former_secret: null, former_secret_until: null };
       const outcome = await gateway.execute({ type: 'CreateWebhook', id, ...fields, ...secrets }, context, stateOf(id));
-      return withSecret(outcome, text);
+      return withSecret(outcome, made?.text ?? null);
     },
-    async update(context, id, ifMatch, { rotate_secret, ...fields }) {
-      const made = rotate_secret === true ? newSecret(id) : undefined;
+    async update(context, id, ifMatch, { rotate_secret = false, ...changes }) {
+      const before = deps.webhook(id);
+      const format = changes.format ?? before?.format ?? 'standard';
+      if (changes.format !== undefined) requireMail(format);
+      if (rotate_secret && format !== 'standard') {
+        const message = `rotate_secret: expected a webhook of the format standard; ${format} has no secret`;
+        throw new ServiceError('invalid_request', message);
+      }
+      const fields = { ...(before === undefined || format === before.format ? {} : notTakenBy(format)), ...changes };
+      const hasNone = before !== undefined && before.secret === null && format === 'standard';
+      const made = rotate_secret || hasNone ? newSecret(id) : undefined;
       const until = timestamp(clock.now() + limits.webhooks.formerSecretMs);
       const secrets = made === undefined ? {} : { secret: made.sealed, former_secret_until: until };
       const command = { type: 'UpdateWebhook', id, ifMatch, ...fields, ...secrets } as const;
@@ -87,7 +108,13 @@ export function createWebhookHandlers(deps: WebhookHandlersDeps): CommandHandler
   };
 }
 
-function withSecret<S extends string | undefined>(
+/** What a webhook that changes its format no longer has, as its default. */
+const notTakenBy = (format: WebhookFormat) => ({
+  ...(format === 'telegram' ? {} : { chat_id: webhookDefaults.chat_id }),
+  ...(format === 'standard' ? { group_secs: webhookDefaults.group_secs } : {}),
+});
+
+function withSecret<S extends string | null | undefined>(
   outcome: CommandOutcome<WebhookState>,
   secret: S,
 ): CommandOutcome<{ readonly webhook: WebhookState; readonly secret: S }> {

@@ -8,8 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { WebhookCursorMoved } from '../domain/webhook/cursors.js';
 import { webhookStateOf } from '../domain/webhook/cursors.js';
 import type { WebhookState } from '../domain/webhook/webhook.js';
-import { matcherOf } from '../feed/filters.js';
-import type { Feed, FeedItem, FeedPlace } from '../feed/port.js';
+import type { Feed, FeedPlace } from '../feed/port.js';
 import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
@@ -20,8 +19,9 @@ import type { Logger } from '../kernel/logger.js';
 import type { Cursors, Checkpoint, WebhookFact } from './cursors.js';
 import { noTries } from './cursors.js';
 import type { Deliveries } from './deliveries.js';
-import type { Messages } from './messages.js';
+import type { Message, Messages } from './messages.js';
 import { nextAfter } from './schedule.js';
+import type { Shipment, Shipments } from './shipments.js';
 import { tuning } from './tuning.js';
 
 export interface DelivererDeps {
@@ -30,10 +30,12 @@ export interface DelivererDeps {
   webhook(): WebhookState | undefined;
   /** Whether this instance holds the lease. */
   holds(): boolean;
-  readonly feed: Pick<Feed, 'behind' | 'read' | 'wait'>;
+  readonly feed: Pick<Feed, 'behind' | 'wait'>;
   readonly cursors: Cursors;
   readonly deliveries: Pick<Deliveries, 'add' | 'forget'>;
-  readonly send: Messages['sendItem'];
+  readonly send: Messages['send'];
+  /** See `nextShipments`. */
+  next(webhook: WebhookState, from: FeedPlace, signal: AbortSignal): Promise<Shipments>;
   /** Stops the webhook, unless it has changed since. @throws ServiceError */
   stop(webhook: WebhookState, cursor: string | null, reason: string): Promise<void>;
   /** `now` is the same on every instance. */
@@ -52,15 +54,14 @@ export interface Deliverer {
   close(): Promise<void>;
 }
 
-/** The items that a webhook gets. */
-export const selectionOf = ({ types, filters }: WebhookState) => matcherOf({ types, ...filters });
-
 interface Current extends Checkpoint {
   readonly since: number;
   place: FeedPlace;
   tries: Checkpoint['tries'];
   /** The newest fact. */
   recorded: Omit<WebhookFact, 'revision'> | undefined;
+  /** What is being sent: of which version of the webhook, and how many of its messages were answered. */
+  sending: { readonly shipment: Shipment; readonly version: number; answered: number } | undefined;
 }
 
 /** Loads the checkpoint of a webhook. Stops the webhook if the log does not have it. @throws ServiceError */
@@ -68,7 +69,7 @@ async function loadCheckpoint({ cursors, feed, stop }: DelivererDeps, webhook: W
   const { since } = webhook;
   await cursors.refresh();
   try {
-    return { since, ...(await cursors.checkpoint(webhook)), recorded: cursors.newest(webhook) };
+    return { since, ...(await cursors.checkpoint(webhook)), recorded: cursors.newest(webhook), sending: undefined };
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'conflict' && webhook.enabled && webhook.stopped === null) {
       const cursor = webhook.cursor ?? (await feed.behind(streams.fleet, since)).cursor;
@@ -105,7 +106,7 @@ async function recordIfDue(
 
 export function startDeliverer(deps: DelivererDeps): Deliverer {
   const { id, feed, deliveries, clock, logger } = deps;
-  const sending = new AbortController();
+  const tries = new AbortController();
   let wake = new AbortController();
   let closed = false;
   let done = false;
@@ -113,13 +114,30 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
 
   const ended = (): boolean => closed || !deps.holds();
 
-  /** @returns whether the next item may follow */
-  async function deliver(webhook: WebhookState, at: Current, item: FeedItem): Promise<boolean> {
+  /** Sends the messages of a shipment that are not answered yet. @returns whether the next shipment may follow */
+  async function deliver(webhook: WebhookState, at: Current, shipment: Shipment): Promise<boolean> {
+    const { messages, behind } = shipment;
+    if (at.sending?.shipment !== shipment) at.sending = { shipment, version: webhook.version, answered: 0 };
+    const sent = at.sending;
+    for (const message of messages.slice(sent.answered)) {
+      const isDelivered = await send(webhook, at, message, () => {
+        sent.answered += 1;
+        if (sent.answered < messages.length) return;
+        at.place = behind;
+        at.sending = undefined;
+      });
+      if (!isDelivered || ended()) return false;
+    }
+    return true;
+  }
+
+  /** @param delivered called when it was, before that is recorded @returns whether it was */
+  async function send(webhook: WebhookState, at: Current, message: Message, delivered: () => void): Promise<boolean> {
     const { failures, failing_since } = at.tries;
-    const { answer, delivery } = await deps.send(webhook, item, failures + 1, sending.signal);
+    const { answer, delivery } = await deps.send(webhook, message, failures + 1, tries.signal);
     const next = nextAfter(answer, failures);
     if (next.kind === 'delivered') {
-      at.place = { position: item.position, cursor: item.cursor };
+      delivered();
       at.tries = noTries(webhook);
     }
     // If this instance ends, a missing answer is not the receiver's failure.
@@ -157,16 +175,20 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
     if (!webhook.enabled || webhook.stopped !== null) return sleep(recordMs, signal);
     const waitMs = Date.parse(at.tries.next_at ?? '') - clock.now();
     if (waitMs > 0) return sleep(Math.min(waitMs, recordMs), signal);
-    const select = selectionOf(webhook);
-    const [maxItems, maxBytes] = [tuning.readItems, tuning.readBytes];
-    const { items, place, caughtUp } = await feed.read(at.place, { maxItems, maxBytes, select, signal });
-    for (const item of items) {
-      if (signal.aborted || ended() || !(await deliver(webhook, at, item))) return;
+    // What failed is sent again as it was, unless the webhook has changed.
+    if (at.sending?.version === webhook.version) {
+      await deliver(webhook, at, at.sending.shipment);
+      return;
     }
+    const { shipments, place, caughtUp, gatherMs } = await deps.next(webhook, at.place, signal);
+    for (const shipment of shipments) {
+      if (signal.aborted || ended() || !(await deliver(webhook, at, shipment))) return;
+    }
+    if (gatherMs > 0) return sleep(Math.min(gatherMs, recordMs), signal);
     at.place = place;
     if (!caughtUp) return;
     await feed.wait(place, await recordIfDue(deps, webhook, at), signal);
-    if (items.length === 0) await sleep(tuning.gatherMs, signal);
+    if (shipments.length === 0) await sleep(tuning.gatherMs, signal);
   }
 
   async function run(): Promise<void> {
@@ -207,7 +229,7 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
     async close() {
       closed = true;
       look();
-      const late = setTimeout(() => sending.abort(), tuning.closeMs);
+      const late = setTimeout(() => tries.abort(), tuning.closeMs);
       await running;
       clearTimeout(late);
     },

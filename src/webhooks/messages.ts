@@ -1,12 +1,19 @@
-/** Sends an item or a ping as a signed message, and records the try. Implements `docs/contract/automation.md#webhooks`. */
+/**
+ * Sends an item or a ping as a signed message, or a notice as a chat or a mail takes it, and records the try. Implements
+ * `docs/contract/automation.md#webhooks` and `docs/contract/notices.md#webhooks-for-people`.
+ */
 import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { FeedItem } from '../feed/port.js';
 import type { Clock } from '../kernel/clock.js';
 import { timestamp } from '../kernel/clock.js';
 import { streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
+import type { Rendered } from '../notices/formats.js';
+import { render } from '../notices/formats.js';
+import { pingNotice } from '../notices/notice.js';
 import type { Keyring } from '../security/keyring.js';
 import type { SealedValue } from '../security/sealing.js';
+import type { Mailer } from './mail.js';
 import type { Delivery } from './port.js';
 import type { Answer } from './schedule.js';
 import type { Sender } from './send.js';
@@ -20,9 +27,13 @@ export interface Tried {
   readonly delivery: Delivery;
 }
 
+/** Something to send, made once: each try sends the same. */
+export type Message = Pick<FeedItem, 'type' | 'cursor'> &
+  ({ readonly kind: 'item'; readonly body: string } | { readonly kind: 'notice'; readonly rendered: Rendered });
+
 export interface Messages {
   /** @param attempt counts from 1 @throws Error if the secret cannot be opened, as `ping` */
-  sendItem(webhook: WebhookState, item: FeedItem, attempt: number, signal: AbortSignal): Promise<Tried>;
+  send(webhook: WebhookState, message: Message, attempt: number, signal: AbortSignal): Promise<Tried>;
   ping(webhook: WebhookState, signal: AbortSignal): Promise<Tried>;
   /** Tries since the start, by outcome. */
   outcomes(): ReadonlyMap<string, number>;
@@ -30,13 +41,15 @@ export interface Messages {
 
 export interface MessagesDeps {
   readonly sender: Pick<Sender, 'send'>;
+  /** Undefined without a server for mail. */
+  readonly mailer: Mailer | undefined;
   readonly keyring: Pick<Keyring, 'open'>;
   /** `now` is the same on every instance. */
   readonly clock: Clock;
   readonly ids: Ids;
 }
 
-export function createMessages({ sender, keyring, clock, ids }: MessagesDeps): Messages {
+export function createMessages({ sender, mailer, keyring, clock, ids }: MessagesDeps): Messages {
   const outcomes = new Map([
     ['delivered', 0],
     ['failed', 0],
@@ -53,35 +66,59 @@ export function createMessages({ sender, keyring, clock, ids }: MessagesDeps): M
     });
   }
 
-  async function send(
-    webhook: WebhookState,
-    message: Pick<Delivery, 'type' | 'cursor' | 'message_id'>,
+  /** @param make what is sent, given the time */
+  async function tried(
+    about: Pick<Delivery, 'type' | 'cursor' | 'message_id'>,
     attempt: number,
-    bodyAt: (at: string) => string,
-    signal: AbortSignal,
+    make: (now: number) => Promise<Answer>,
   ): Promise<Tried> {
     const [now, began] = [clock.now(), clock.monotonic()];
-    const at = timestamp(now);
-    const body = bodyAt(at);
-    const headers = signedHeaders(message.message_id, Math.floor(now / 1000), body, secretsOf(webhook));
-    const answer = await sender.send({ url: webhook.url, headers, body }, signal);
+    const answer = await make(now);
     const { status, error } = answer;
     const outcome = error === null ? 'delivered' : 'failed';
     outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
     const duration_ms = Math.round(clock.monotonic() - began);
-    return { answer, delivery: { at, ...message, status, duration_ms, attempt, error } };
+    return { answer, delivery: { at: timestamp(now), ...about, status, duration_ms, attempt, error } };
+  }
+
+  function post(webhook: WebhookState, id: string, body: string, now: number, signal: AbortSignal): Promise<Answer> {
+    const headers = signedHeaders(id, Math.floor(now / 1000), body, secretsOf(webhook));
+    return sender.send({ url: webhook.url, headers: { ...headers, 'content-type': 'application/json' }, body }, signal);
+  }
+
+  function sendRendered({ url }: WebhookState, rendered: Rendered, signal: AbortSignal): Promise<Answer> {
+    const { headers, body, subject } = rendered;
+    if (!url.startsWith('mailto:')) return sender.send({ url, headers, body }, signal);
+    if (mailer === undefined) {
+      return Promise.resolve({ status: null, error: 'SVC_SMTP_URL is not set', retryAfterMs: null });
+    }
+    return mailer.send({ to: new URL(url).pathname.split(','), subject, text: body }, signal);
   }
 
   return {
-    sendItem(webhook, { type, cursor, at, json }, attempt, signal) {
-      // The data is already JSON, shared by all readers.
-      const body = `${JSON.stringify({ type, at, cursor }).slice(0, -1)},"data":${json}}`;
-      return send(webhook, { type, cursor, message_id: cursor }, attempt, () => body, signal);
+    send(webhook, message, attempt, signal) {
+      const { type, cursor } = message;
+      return tried({ type, cursor, message_id: cursor }, attempt, (now) =>
+        message.kind === 'item'
+          ? post(webhook, cursor, message.body, now, signal)
+          : sendRendered(webhook, message.rendered, signal),
+      );
     },
     ping(webhook, signal) {
-      const message = { type: 'ping', cursor: null, message_id: `ping_${ids.next()}` } as const;
-      return send(webhook, message, 1, (at) => JSON.stringify({ type: 'ping', at }), signal);
+      const { format, chat_id: chatId, name } = webhook;
+      const about = { type: 'ping', cursor: null, message_id: `ping_${ids.next()}` } as const;
+      return tried(about, 1, (now) =>
+        format === 'standard'
+          ? post(webhook, about.message_id, JSON.stringify({ type: 'ping', at: timestamp(now) }), now, signal)
+          : sendRendered(webhook, render(format, pingNotice(name), { chatId }), signal),
+      );
     },
     outcomes: () => outcomes,
   };
+}
+
+/** An item as programs get it. */
+export function itemMessage({ type, cursor, at, json }: FeedItem): Message {
+  // The data is already JSON, shared by all readers.
+  return { kind: 'item', type, cursor, body: `${JSON.stringify({ type, at, cursor }).slice(0, -1)},"data":${json}}` };
 }

@@ -70,7 +70,7 @@ export function createSender({ mayDial, clock, lookup = lookUp, tryMs = limits.w
       // No proxy, and no connection that outlives the try.
       agent: false,
       lookup: answering(addresses),
-      headers: { ...headers, 'content-type': 'application/json', 'content-length': bytes.length },
+      headers: { ...headers, 'content-length': bytes.length },
       signal,
     };
     return answerOf((target.protocol === 'https:' ? requestHttps : requestHttp)(target, options), bytes);

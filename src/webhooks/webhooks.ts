@@ -18,15 +18,18 @@ import { addressJudge } from './addresses.js';
 import type { Checkpoint } from './cursors.js';
 import { createCursors, noTries } from './cursors.js';
 import type { Deliverer } from './deliverer.js';
-import { selectionOf, startDeliverer } from './deliverer.js';
+import { startDeliverer } from './deliverer.js';
 import { openDeliveries } from './deliveries.js';
 import { createDeliveryLeases } from './leases.js';
 import type { DeliveryLeases } from './leases.js';
+import type { MailServer } from './mail.js';
+import { createMailer } from './mail.js';
 import { createMessages } from './messages.js';
 import type { Delivery, Webhooks } from './port.js';
 import { createProgress } from './progress.js';
 import { createSender } from './send.js';
 import type { SenderDeps } from './send.js';
+import { nextShipments, selectionOf } from './shipments.js';
 import { tuning } from './tuning.js';
 
 export interface WebhooksDeps {
@@ -43,6 +46,10 @@ export interface WebhooksDeps {
   readonly slot: string | undefined;
   /** CIDRs of `SVC_WEBHOOK_ALLOW`. */
   readonly allow: readonly string[];
+  /** `SVC_SMTP_URL`; undefined: no mail is sent. */
+  readonly mail: MailServer | undefined;
+  /** `SVC_PUBLIC_URL`. */
+  readonly publicUrl: string | null;
   /** All webhooks of the fleet. */
   all(): readonly WebhookState[];
   webhook(id: string): WebhookState | undefined;
@@ -136,7 +143,9 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
   const deliveries = await openDeliveries(readStore, ids);
   const leases = createDeliveryLeases({ leases: readStore.leases, instanceId, slot, clock });
   const sender = createSender({ mayDial, clock, lookup: deps.lookup });
-  const messages = createMessages({ sender, keyring, clock, ids });
+  const mailer = deps.mail && createMailer(deps.mail);
+  const messages = createMessages({ sender, mailer, keyring, clock, ids });
+  const shipping = { feed, clock, publicUrl: deps.publicUrl };
   const progress = createProgress({
     feed,
     cursors,
@@ -155,7 +164,8 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
       feed,
       cursors,
       deliveries,
-      send: messages.sendItem,
+      send: messages.send,
+      next: (webhook, from, signal) => nextShipments(shipping, webhook, from, signal),
       stop: deps.stop,
       clock,
       logger,

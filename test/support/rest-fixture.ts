@@ -123,7 +123,7 @@ const patienceMs = 20_000;
 
 interface RestChoices
   extends
-    Partial<Pick<Config, 'tokenTtlSeconds' | 'webhookAllow'>>,
+    Partial<Pick<Config, 'tokenTtlSeconds' | 'webhookAllow' | 'publicUrl' | 'mail'>>,
     Partial<Pick<Config['http'], 'corsOrigins' | 'trustedProxies' | 'metricsToken'>>,
     Pick<Replaced, 'hasher' | 'history'> {
   readonly waitingDeploys?: WaitingBounds;
@@ -179,7 +179,7 @@ export async function startRest(
   const agents = await createAgents(core, config);
   const { claims, reports } = agents;
   // No test asks a name server.
-  const webhooks = await startWebhooks({ ...core, lookup: noNames }, config.webhookAllow, config.http.listen);
+  const webhooks = await startWebhooks({ ...core, lookup: noNames }, config);
   closers.add('webhooks', () => webhooks.service.close());
   const options: RestOptions = { config, tls: undefined, ofProcess: { metrics: () => [] } };
   const made = await createRestDeps(core, { agents, webhooks }, options);

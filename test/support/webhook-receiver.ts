@@ -33,7 +33,9 @@ export async function startReceiver(port = 0): Promise<Receiver> {
     response.on('error', () => undefined);
     request.on('end', () => {
       const body = Buffer.concat(chunks).toString();
-      const message = { headers: request.headers, body, json: JSON.parse(body) as Received['json'] };
+      const isJson = request.headers['content-type'] === 'application/json';
+      const json = (isJson ? JSON.parse(body) : null) as Received['json'];
+      const message = { headers: request.headers, body, json };
       received.push(message);
       receiver.answer(response, message);
     });

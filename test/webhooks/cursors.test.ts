@@ -1,6 +1,7 @@
 /** `docs/contract/automation.md#webhooks`, "the cursor is a fact in the log": who takes a webhook over goes on from there. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { WebhookState } from '../../src/domain/webhook/webhook.js';
+import { webhookDefaults } from '../../src/domain/webhook/webhook.js';
 import type { FeedItem, FeedPlace } from '../../src/feed/port.js';
 import { sleep } from '../../src/kernel/background.js';
 import { timestamp } from '../../src/kernel/clock.js';
@@ -13,6 +14,7 @@ import { createCursors, noTries } from '../../src/webhooks/cursors.js';
 import type { Deliverer } from '../../src/webhooks/deliverer.js';
 import { startDeliverer } from '../../src/webhooks/deliverer.js';
 import type { Answer } from '../../src/webhooks/schedule.js';
+import { nextShipments } from '../../src/webhooks/shipments.js';
 import { eventually } from '../support/eventually.js';
 import type { ManualClock } from '../support/manual-clock.js';
 import { createManualClock } from '../support/manual-clock.js';
@@ -43,7 +45,17 @@ function webhook(id: string, fields: Partial<WebhookState> = {}): WebhookState {
   const run = { cursor: null, since: 7, since_at: made, tries_since: 7, stopped: null };
   const secrets = { secret: null, former_secret: null, former_secret_until: null };
   const definition = { name: id, url: 'http://a.example', types: ['command'], filters: {}, enabled: true } as const;
-  return { id, ...definition, ...secrets, ...run, created_at: made, updated_at: made, version: 1, ...fields };
+  return {
+    id,
+    ...webhookDefaults,
+    ...definition,
+    ...secrets,
+    ...run,
+    created_at: made,
+    updated_at: made,
+    version: 1,
+    ...fields,
+  };
 }
 
 const cursorsOf = (all = () => webhooks): Cursors =>
@@ -162,6 +174,7 @@ describe('a deliverer', () => {
         const { status, error } = answer;
         return { answer, delivery: { at, type, cursor, message_id: cursor, status, error, attempt, duration_ms: 1 } };
       },
+      next: (of, from, signal) => nextShipments({ feed, clock, publicUrl: null }, of, from, signal),
       stop,
       clock,
       logger: silentLogger,

@@ -1,5 +1,5 @@
 /** The form of a webhook, new or stored. A new one shows its secret once. */
-import { Checkbox, MultiSelect, Stack, Switch, TagsInput, TextInput } from '@mantine/core';
+import { Checkbox, MultiSelect, NumberInput, Select, Stack, Switch, TagsInput, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { editPage, newPage } from '../shared/forms/form-pages.js';
@@ -14,7 +14,10 @@ import type { Webhook } from './webhooks.js';
 import { text } from './webhooks.text.js';
 
 type Made = Schemas['CreatedWebhook'];
-type Values = Pick<Webhook, 'name' | 'url' | 'types' | 'enabled'> & {
+type Values = Pick<
+  Webhook,
+  'name' | 'url' | 'types' | 'enabled' | 'format' | 'chat_id' | 'group_secs' | 'console_links'
+> & {
   readonly filters: Required<Schemas['ShownWebhookFilters']>;
 };
 
@@ -23,6 +26,11 @@ const labels = {
   url: text.url,
   types: text.types,
   enabled: text.enabled,
+  format: text.format,
+  chat_id: text.chatId,
+  group_secs: text.groupSecs,
+  console_links: text.consoleLinks,
+  'filters.statuses': text.statuses,
   'filters.resource_type': text.resourceType,
   'filters.resource_id': text.resourceId,
   'filters.node_id': text.nodes,
@@ -34,7 +42,11 @@ const valuesOf = (webhook: Webhook | undefined): Values => ({
   url: webhook?.url ?? '',
   types: webhook?.types ?? ['command', 'apply'],
   enabled: webhook?.enabled ?? true,
-  filters: { resource_type: [], resource_id: [], node_id: [], actor: [], ...webhook?.filters },
+  format: webhook?.format ?? 'standard',
+  chat_id: webhook?.chat_id ?? null,
+  group_secs: webhook?.group_secs ?? 0,
+  console_links: webhook?.console_links ?? true,
+  filters: { resource_type: [], resource_id: [], node_id: [], actor: [], statuses: [], ...webhook?.filters },
 });
 
 /** What the API gets: filters that are set alone. */
@@ -45,12 +57,30 @@ function sent(values: Partial<Values>): Schemas['WebhookChanges'] {
   return { ...rest, filters: Object.fromEntries(set) as Schemas['WebhookFilters'] };
 }
 
-const types = ['command', 'apply', 'session', 'sign_in'] as const;
+const types = ['status', 'command', 'apply', 'session', 'sign_in'] as const;
+
+/** What a format begins with; programs and people want different things. */
+function choose(form: FieldsProps<Values, Webhook>['form'], format: Values['format']): void {
+  const forPeople = format !== 'standard';
+  const wasForPeople = form.getValues().format !== 'standard';
+  form.setFieldValue('format', format);
+  if (format !== 'telegram') form.setFieldValue('chat_id', null);
+  if (forPeople === wasForPeople) return;
+  form.setFieldValue('group_secs', forPeople ? 15 : 0);
+  form.setFieldValue('types', forPeople ? ['status'] : ['command', 'apply']);
+}
 
 function Fields({ form }: FieldsProps<Values, Webhook>): ReactNode {
   return (
     <>
       <NameField form={form} hint={text.nameHint} />
+      <Select
+        label={text.format}
+        data={Object.entries(text.formats).map(([value, label]) => ({ value, label }))}
+        allowDeselect={false}
+        {...form.getInputProps('format')}
+        onChange={(value) => choose(form, (value ?? 'standard') as Values['format'])}
+      />
       <TextInput label={text.url} description={text.urlHint} type="url" required {...form.getInputProps('url')} />
       <Checkbox.Group label={text.types} required {...form.getInputProps('types')}>
         <Stack gap="xs" pt="xs">
@@ -76,6 +106,21 @@ function Fields({ form }: FieldsProps<Values, Webhook>): ReactNode {
         description={`${text.listHint} ${text.anyHint}`}
         {...form.getInputProps('filters.actor')}
       />
+      {form.getValues().format === 'telegram' && (
+        <TextInput label={text.chatId} description={text.chatIdHint} required {...form.getInputProps('chat_id')} />
+      )}
+      {form.getValues().format !== 'standard' && (
+        <>
+          <NumberInput
+            label={text.groupSecs}
+            description={text.groupSecsHint}
+            min={0}
+            max={3600}
+            {...form.getInputProps('group_secs')}
+          />
+          <Switch label={text.consoleLinks} {...form.getInputProps('console_links', { type: 'checkbox' })} />
+        </>
+      )}
       <Switch label={text.enabled} {...form.getInputProps('enabled', { type: 'checkbox' })} />
     </>
   );
@@ -87,6 +132,7 @@ export const NewWebhookPage = newPage<Values, Webhook, Made>({
   ...page,
   title: text.add,
   create: ({ values, headers }) => webhooks.create({ values: sent(values), headers }),
+  showsMade: ({ secret }) => secret !== null,
   Made: ({ made, onKept }) => (
     <Page title={made.name}>
       <SecretOnce title={text.secretTitle} label={text.secret} secret={made.secret} onKept={onKept}>

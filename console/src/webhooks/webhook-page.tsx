@@ -44,6 +44,7 @@ export const WebhookPage = resourcePage(webhooks, ({ resource: webhook }) => {
       }
       facts={{
         [text.url]: webhook.url,
+        [text.format]: text.formats[webhook.format],
         [text.lag]: <Lag lag={webhook.lag} />,
         [text.types]: webhook.types.map((type) => text.shortTypes[type]).join(', '),
         [text.filters]: <FilterFacts filters={webhook.filters} />,

@@ -40,6 +40,10 @@ export interface Config {
   readonly tokenTtlSeconds: number;
   /** CIDRs that webhooks may be sent to although they are not public. */
   readonly webhookAllow: readonly string[];
+  /** Where people reach the console, an origin; null if nobody has said. */
+  readonly publicUrl: string | null;
+  /** The server for mail; undefined: none is sent. */
+  readonly mail: { readonly url: string; readonly from: string } | undefined;
   /** Whether history of nodes, chains and upstreams is recorded. */
   readonly history: boolean;
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
@@ -92,6 +96,11 @@ export function readConfig(env: Environment): Config {
     adminPassword: v.SVC_ADMIN_PASSWORD,
     tokenTtlSeconds: v.SVC_TOKEN_TTL_SECS,
     webhookAllow: v.SVC_WEBHOOK_ALLOW,
+    publicUrl: v.SVC_PUBLIC_URL ?? null,
+    mail:
+      v.SVC_SMTP_URL === undefined || v.SVC_SMTP_FROM === undefined
+        ? undefined
+        : { url: v.SVC_SMTP_URL, from: v.SVC_SMTP_FROM },
     history: v.SVC_HISTORY === 'on',
     logLevel: v.SVC_LOG_LEVEL,
   };

@@ -8,6 +8,7 @@ import { canonicalRange } from '../../kernel/cidr.js';
 import { parseHostPort, splitHostPort, type HostPort } from '../../kernel/host-port.js';
 import { limits } from '../../kernel/limits.js';
 import { x25519PairOf, type X25519KeyPair } from '../../kernel/crypto/crypto.js';
+import { plainMailAddress } from '../../domain/webhook/webhook.js';
 import { isServerName, isShortId, readKey } from '../../channel/reality/text-forms.js';
 
 export const listen = z.string().transform((text, context): HostPort => {
@@ -86,3 +87,21 @@ export const target = z.string().transform((text, context): HostPort => {
 });
 
 export const path = z.string().min(1, 'expected a path');
+
+export const publicUrl = z.string().transform((text, context): string => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isPlain =
+    url !== undefined && ['http:', 'https:'].includes(url.protocol) && [url.origin, `${url.origin}/`].includes(text);
+  if (!isPlain) context.addIssue('expected http:// or https:// and a host, without a path');
+  return url?.origin ?? '';
+});
+
+export const smtpUrl = z.string().superRefine((text, context) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isPlain = url !== undefined && ['smtp:', 'smtps:'].includes(url.protocol) && url.hostname !== '';
+  if (!isPlain || !['', '/'].includes(url.pathname) || url.search !== '' || url.hash !== '')
+    context.addIssue('expected smtp:// or smtps://, a host, and user and password where the server asks for them');
+});
+
+/** A plain address: `gateway@example.com`. */
+export const mailAddress = z.string().regex(plainMailAddress, 'expected an address such as gateway@example.com');

@@ -13,12 +13,15 @@ import {
   cidrs,
   integer,
   listen,
+  mailAddress,
   origins,
   path,
+  publicUrl,
   realityKey,
   serverNames,
   share,
   shortIds,
+  smtpUrl,
   target,
 } from './values.js';
 
@@ -38,6 +41,7 @@ const secrets: ReadonlySet<string> = new Set([
   'SVC_ADMIN_PASSWORD',
   'SVC_METRICS_TOKEN',
   'SVC_REALITY_PRIVATE_KEY',
+  'SVC_SMTP_URL',
 ]);
 
 const schema = z.object({
@@ -121,6 +125,15 @@ const schema = z.object({
   SVC_WEBHOOK_ALLOW: cidrs
     .prefault('')
     .describe('CIDRs that webhooks may be sent to although they are not public addresses, comma-separated.'),
+  SVC_PUBLIC_URL: publicUrl
+    .optional()
+    .describe('Where people reach the console: http or https and a host. Messages for people link to it.'),
+  SVC_SMTP_URL: smtpUrl
+    .optional()
+    .describe(
+      'Server for mail: smtp:// or smtps://, user and password in it. Without it, no webhook has the format email.',
+    ),
+  SVC_SMTP_FROM: mailAddress.optional().describe('The sender of mail; needed with SVC_SMTP_URL.'),
   SVC_HISTORY: z
     .enum(['on', 'off'], 'expected on or off')
     .default('on')
@@ -215,6 +228,9 @@ export function readVariables(env: Environment): Variables {
     }
   }
   const has = (name: string): boolean => given[name] !== undefined;
+  if (has('SVC_SMTP_URL') && !has('SVC_SMTP_FROM')) {
+    problems.push('SVC_SMTP_FROM: required with SVC_SMTP_URL, expected an address such as gateway@example.com');
+  }
   if (has('SVC_HTTP_TLS_CERT_FILE') !== has('SVC_HTTP_TLS_KEY_FILE')) {
     problems.push('SVC_HTTP_TLS_CERT_FILE and SVC_HTTP_TLS_KEY_FILE: expected both or neither');
   }

@@ -24,10 +24,20 @@ import type {
   WebhookState,
   WebhookStopped,
 } from './webhook.js';
-import { schemeAndHost, webhookAt, webhookKey } from './webhook.js';
+import { schemeAndHost, webhookAt, webhookDefaults, webhookKey, webhookMismatch } from './webhook.js';
 
 /** The fields besides the secrets. */
-const open = ['name', 'url', 'types', 'filters', 'enabled'] as const;
+const open = [
+  'name',
+  'url',
+  'types',
+  'filters',
+  'enabled',
+  'format',
+  'chat_id',
+  'group_secs',
+  'console_links',
+] as const;
 
 const base = defineResource<WebhookDefinition, WebhookRun, never, Pick<WebhookRun, 'cursor'>>()('webhook', {
   fields: [...open, 'secret', 'former_secret', 'former_secret_until'],
@@ -35,6 +45,10 @@ const base = defineResource<WebhookDefinition, WebhookRun, never, Pick<WebhookRu
   // A restored webhook continues where it was deleted.
   alsoDeleted: ['cursor'],
   sealed: ['secret', 'former_secret'],
+  invalid(_fleet, next) {
+    const message = webhookMismatch(next);
+    return message === undefined ? undefined : { code: 'invalid_request', message };
+  },
   conflict(fleet, _next, before) {
     if (before !== undefined || [...fleet.ids(webhookKey.type)].length < limits.webhooks.inAll) return undefined;
     return { code: 'conflict', message: `there are ${limits.webhooks.inAll} webhooks; delete one first` };
@@ -47,6 +61,13 @@ const base = defineResource<WebhookDefinition, WebhookRun, never, Pick<WebhookRu
 
 type Decided<T extends keyof typeof base.decide> = Parameters<(typeof base.decide)[T]>[1];
 type WebhookEvent = Parameters<typeof base.evolve>[1] | WebhookStopped | WebhookResumed;
+
+/** Events from before webhooks had formats lack their fields. */
+function withDefaults(event: Parameters<typeof base.evolve>[1]): Parameters<typeof base.evolve>[1] {
+  if (event.type === 'WebhookCreated') return { ...event, data: { ...webhookDefaults, ...event.data } };
+  if (event.type === 'WebhookRestored') return { ...event, data: { ...webhookDefaults, ...event.data } };
+  return event;
+}
 
 /** With a new secret, the former one stays valid for a while, and an older one ends. */
 function update(fleet: FleetView, command: Decided<'UpdateWebhook'>): ReturnType<typeof base.decide.UpdateWebhook> {
@@ -104,7 +125,7 @@ function evolve(state: WebhookState | undefined, event: WebhookEvent, context: E
       return nextVersion({ ...state, ...begins, stopped: null, tries_since: revision }, at);
     }
     default: {
-      const next = base.evolve(state, event, context);
+      const next = base.evolve(state, withDefaults(event), context);
       if (next === undefined) return undefined;
       if (state === undefined) return { ...next, since: revision, since_at: at, tries_since: revision };
       // What failed may work now.

@@ -11,7 +11,16 @@ import type { SealedSecret } from '../secret/sealed.js';
 export const webhookTypes = ['command', 'sign_in', 'session', 'apply', 'status'] as const;
 export type WebhookType = (typeof webhookTypes)[number];
 
-export const webhookFilterNames = ['resource_type', 'resource_id', 'node_id', 'actor'] as const;
+export const webhookFilterNames = ['resource_type', 'resource_id', 'node_id', 'actor', 'statuses'] as const;
+
+/** Formats for people; `standard` is for programs. */
+export const chatFormats = ['slack', 'mattermost', 'discord', 'telegram', 'teams', 'ntfy', 'email'] as const;
+export type ChatFormat = (typeof chatFormats)[number];
+export const webhookFormats = ['standard', ...chatFormats] as const;
+export type WebhookFormat = (typeof webhookFormats)[number];
+
+/** Of a webhook that does not say otherwise. */
+export const webhookDefaults = { format: 'standard', chat_id: null, group_secs: 0, console_links: true } as const;
 
 /** The filters of the feed; an absent one lets everything through. */
 export type WebhookFilters = { readonly [F in (typeof webhookFilterNames)[number]]?: readonly string[] | undefined };
@@ -22,6 +31,13 @@ export interface WebhookDefinition {
   readonly types: readonly WebhookType[];
   readonly filters: WebhookFilters;
   readonly enabled: boolean;
+  readonly format: WebhookFormat;
+  /** The chat of a telegram bot; null for every other format. */
+  readonly chat_id: string | null;
+  /** How long items gather for one message, in seconds; 0 for `standard`. */
+  readonly group_secs: number;
+  /** Whether messages for people end with the address in the console. */
+  readonly console_links: boolean;
   /** The signing key, 32 bytes. */
   readonly secret: SealedSecret | null;
   /** Signs too until `former_secret_until`; null for none. */
@@ -84,14 +100,32 @@ export interface ResumeWebhook {
   readonly failing: boolean;
 }
 
+/** An address of mail without a name, quotes or an encoding. */
+export const plainMailAddress = /^[A-Za-z0-9.!$&'*+=^_{|}~-]{1,64}@(?=.{1,253}$)[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$/;
+
 export const webhookKey: ResourceKey<WebhookState> = { type: 'webhook' };
 
 export function webhookAt(fleet: Pick<FleetView, 'get'>, id: string): WebhookState | undefined {
   return fleet.get(webhookKey, id);
 }
 
-/** The part of a URL that may be shown, since the rest is often a secret: `https://hooks.example:8443`. */
+/** The part of a URL that may be shown, since the rest is often a secret: `https://hooks.example:8443`. Of mail, how many get it. */
 export function schemeAndHost(url: string): string {
-  const { protocol, host } = new URL(url);
-  return `${protocol}//${host}`;
+  const { protocol, host, pathname } = new URL(url);
+  if (protocol !== 'mailto:') return `${protocol}//${host}`;
+  const addresses = pathname.split(',').length;
+  return `mailto: ${addresses} ${addresses === 1 ? 'address' : 'addresses'}`;
+}
+
+/** Why a webhook's settings do not go together, as a sentence that names the field; undefined if they do. */
+export function webhookMismatch(
+  webhook: Pick<WebhookDefinition, 'url' | 'format' | 'chat_id' | 'group_secs'>,
+): string | undefined {
+  const { url, format, chat_id, group_secs } = webhook;
+  if ((format === 'email') !== url.startsWith('mailto:'))
+    return `url: expected ${format === 'email' ? 'mailto: with 1 to 16 addresses' : 'https or http'} with the format ${format}`;
+  if ((format === 'telegram') !== (chat_id !== null))
+    return `chat_id: expected ${format === 'telegram' ? 'the id of a chat' : 'null'} with the format ${format}`;
+  if (format === 'standard' && group_secs !== 0) return 'group_secs: expected 0 with the format standard';
+  return undefined;
 }

@@ -104,7 +104,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
     strictTransportSecurity: options.tls === undefined ? false : { maxAge: 31_536_000 },
   });
   await installCors(app, options.corsOrigins);
-  const requireOwnOrigin = createOriginCheck(options.corsOrigins);
+  const requireOwnOrigin = createOriginCheck(options.corsOrigins, options.publicUrl);
   installGate(app, deps, requireOwnOrigin);
   installBodies(app);
   installMinPosition(app, deps);

@@ -121,6 +121,8 @@ export interface RestOptions {
   readonly version: string;
   /** Origins that may call from a browser, compared as whole strings. Without any, no CORS header is sent. */
   readonly corsOrigins: readonly string[];
+  /** `SVC_PUBLIC_URL`, an origin. */
+  readonly publicUrl?: string | null | undefined;
   /** CIDRs of proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[];
   /** What an agent needs as `SVC_CONTROL_ENDPOINT` to reach this instance at a host. */

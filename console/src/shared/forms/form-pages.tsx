@@ -37,11 +37,14 @@ interface NewPage<V extends Values, R extends Named, M extends R> extends FormPa
   readonly undoable?: boolean;
   /** What the page shows once it is made, such as a secret; absent where the page of the resource follows at once. */
   readonly Made?: (props: { readonly made: M; readonly onKept: () => void }) => ReactNode;
+  /** Whether there is something to show; absent: always. */
+  readonly showsMade?: (made: M) => boolean;
 }
 
 /** The page that adds one. */
 export function newPage<V extends Values, R extends Named, M extends R = R>(page: NewPage<V, R, M>): () => ReactNode {
   const { type, create, title, valuesOf, labels, role, Fields, Made, undoable = true } = page;
+  const { showsMade = () => true } = page;
   const pages = pagesOf(type);
   return function NewPage() {
     const navigate = useNavigate();
@@ -59,7 +62,7 @@ export function newPage<V extends Values, R extends Named, M extends R = R>(page
             const said = shared.added(typeNames[type] ?? type, nameOf(done.data));
             if (undoable) sayDoneOf(said, done);
             else sayDone(said);
-            if (Made === undefined) show(done.data);
+            if (Made === undefined || !showsMade(done.data)) show(done.data);
             else setMade(done.data);
           }}
           onCancel={() => void navigate(pages.list)}

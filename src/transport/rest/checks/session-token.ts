@@ -59,14 +59,17 @@ function cookie(request: FastifyRequest, value: string, maxAgeSeconds: number): 
 /** Refuses a change by cookie that another site's page may have asked for. @throws ServiceError `forbidden` */
 export type OriginCheck = (request: FastifyRequest) => void;
 
-/** @param corsOrigins origins that may call from a browser; those on the request's own host are trusted */
-export function createOriginCheck(corsOrigins: readonly string[]): OriginCheck {
+/**
+ * @param corsOrigins origins that may call from a browser; those on the request's own host are trusted
+ * @param publicOrigin where people reach the console, trusted whatever `Host` says
+ */
+export function createOriginCheck(corsOrigins: readonly string[], publicOrigin: string | null = null): OriginCheck {
   return (request) => {
     if (reads(request.method)) return;
     const { origin } = request.headers;
     const own = originOf(`${request.protocol}://${request.headers.host ?? ''}`);
     const trusted = own === undefined ? [] : [own.origin, ...corsOrigins.filter(ofHost(own.hostname))];
-    if (origin !== undefined && trusted.includes(origin)) return;
+    if (origin !== undefined && (origin === publicOrigin || trusted.includes(origin))) return;
     throw new ServiceError(
       'forbidden',
       `origin: a change by cookie must come from a page of ${own?.origin ?? 'this service'}; behind a proxy that ends TLS, SVC_TRUSTED_PROXIES must name it`,

@@ -3,8 +3,9 @@ import { z } from 'zod';
 import type { NewWebhook, WebhookChanges } from '../../../commands/handlers-port.js';
 import { auditedTypes } from '../../../domain/audit/describe.js';
 import { webhookStates } from '../../../domain/webhook/cursors.js';
-import type { WebhookState } from '../../../domain/webhook/webhook.js';
-import { webhookTypes } from '../../../domain/webhook/webhook.js';
+import { toldStatuses } from '../../../domain/status/status.js';
+import type { WebhookFormat, WebhookState } from '../../../domain/webhook/webhook.js';
+import { plainMailAddress, webhookDefaults, webhookFormats, webhookTypes } from '../../../domain/webhook/webhook.js';
 import { limits } from '../../../kernel/limits.js';
 import { literalIn } from '../../../webhooks/addresses.js';
 import type { Delivery, WebhookProgress } from '../../../webhooks/port.js';
@@ -13,7 +14,7 @@ import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { documented, sample } from '../schemas/documented.js';
-import { body, boolean, distinct, formedText, list, name, object, oneOf, text } from '../schemas/fields.js';
+import { body, boolean, distinct, formedText, integer, list, name, object, oneOf, text } from '../schemas/fields.js';
 import { idOf, timeOf, timestamps } from '../schemas/shared-schemas.js';
 import { resourceRoutes } from './resource-routes.js';
 
@@ -24,10 +25,14 @@ const what = 'webhook';
 /** Descriptions of fields that requests and answers share. */
 const about = {
   name: 'Name, unique among webhooks',
-  url: 'Where items are sent: https or http, without credentials',
+  url: 'Where items are sent: https or http, without credentials; with the format email `mailto:a@example.com,b@example.com`',
   types: 'Types of items that are sent',
   filters: 'Filters of the event feed, as lists; an absent one passes everything',
   enabled: 'Whether it delivers; it continues where it was when it is enabled again',
+  format: '`standard`: signed JSON for programs; any other: what a chat or a mailbox takes as it comes',
+  chat_id: 'The chat of the bot, with the format telegram; null with every other',
+  group_secs: 'How many seconds items gather for one message; 0 for `standard`',
+  console_links: 'Whether messages for people end with the address in the console, where `SVC_PUBLIC_URL` is set',
 };
 
 /** @param mayDial checks literal addresses; names are checked when they are dialled */
@@ -39,6 +44,14 @@ function urlSchema(mayDial: (address: string) => boolean) {
         return z.NEVER;
       };
       const url = URL.canParse(sent) ? new URL(sent) : undefined;
+      if (url?.protocol === 'mailto:') {
+        const addresses = sent.slice('mailto:'.length).split(',');
+        if (addresses.length <= limits.webhooks.mailAddresses && addresses.every((one) => plainMailAddress.test(one)))
+          return `mailto:${addresses.join(',')}`;
+        return refuse(
+          `expected mailto: and 1 to ${limits.webhooks.mailAddresses} plain addresses with commas between them`,
+        );
+      }
       if (url === undefined || !['https:', 'http:'].includes(url.protocol) || /\s/.test(sent))
         return refuse('expected a URL with https or http');
       if (url.username !== '' || url.password !== '') return refuse('expected a URL without credentials');
@@ -66,11 +79,29 @@ const filters = object({
   resource_id: filterValue(filterText, 'Only about these resources', sample.chain),
   node_id: filterValue(filterText, 'Only items that concern these nodes', sample.entryNode),
   actor: filterValue(filterText, 'Only commands of these actors, by id or user name', 'admin'),
+  statuses: filterValue(
+    oneOf(toldStatuses as [string, ...string[]]),
+    'Of `status` items only those to these statuses',
+    'offline',
+  ),
 }).meta({ id: 'WebhookFilters', description: about.filters });
 
 const typesSchema = distinct(oneOf(webhookTypes), 1, 'type');
 
 const defaults = { types: ['command', 'apply'], filters: {}, enabled: true } as const;
+
+/** What a new webhook of a format has where nothing else is said. */
+const defaultsOf = (format: WebhookFormat): Omit<NewWebhook, 'name' | 'url'> =>
+  format === 'standard'
+    ? { ...webhookDefaults, ...defaults }
+    : { ...webhookDefaults, ...defaults, types: ['status'], format, group_secs: limits.webhooks.groupSecs.default };
+
+const forPeople = {
+  format: documented(oneOf(webhookFormats).optional(), about.format, 'slack'),
+  chat_id: documented(text(1, 64).nullable().optional(), about.chat_id, '-1001234567890'),
+  group_secs: documented(integer(0, limits.webhooks.groupSecs.max).optional(), about.group_secs, 15),
+  console_links: documented(boolean().optional(), about.console_links, true),
+};
 
 function bodiesOf(mayDial: (address: string) => boolean) {
   const newName = documented(name, about.name, 'tickets');
@@ -83,6 +114,7 @@ function bodiesOf(mayDial: (address: string) => boolean) {
     types: documented(typesSchema.optional(), withDefault('types'), ['command']),
     filters: documented(filters.optional(), withDefault('filters')),
     enabled: documented(boolean().optional(), withDefault('enabled'), true),
+    ...forPeople,
   }).meta({
     id: 'NewWebhook',
     description: 'Create a webhook',
@@ -94,6 +126,7 @@ function bodiesOf(mayDial: (address: string) => boolean) {
     types: documented(typesSchema.optional(), about.types, ['command']),
     filters: documented(filters.optional(), about.filters),
     enabled: documented(boolean().optional(), about.enabled, true),
+    ...forPeople,
     rotate_secret: documented(
       boolean().optional(),
       'With true, creates a new secret, shown only in the answer; the former one also signs for 24 hours',
@@ -133,11 +166,16 @@ const shown = {
         resource_id: documented(z.array(z.string()).optional(), 'Ids of resources', [sample.chain]),
         node_id: documented(z.array(z.string()).optional(), 'Ids of nodes', [sample.entryNode]),
         actor: documented(z.array(z.string()).optional(), 'Ids or user names', ['admin']),
+        statuses: documented(z.array(z.string()).optional(), 'Statuses of `status` items', ['offline']),
       })
       .meta({ id: 'ShownWebhookFilters', description: about.filters }),
     about.filters,
   ),
   enabled: documented(z.boolean(), about.enabled, true),
+  format: documented(z.enum(webhookFormats), about.format, 'standard'),
+  chat_id: documented(z.string().nullable(), about.chat_id, null),
+  group_secs: documented(z.int(), about.group_secs, 0),
+  console_links: documented(z.boolean(), about.console_links, true),
   state: documented(
     z.enum(webhookStates),
     '`failing`: the last attempt failed and others follow; `stopped`: nothing is sent until it is resumed',
@@ -168,7 +206,11 @@ const webhookSchema: z.ZodType<WebhookView> = z
 const createdSchema = z
   .object({
     ...shown,
-    secret: documented(z.string().nullable(), 'Signs every message; shown only once, null in a repeat', sampleSecret),
+    secret: documented(
+      z.string().nullable(),
+      'Signs every message; shown only once, null in a repeat and with every format but `standard`',
+      sampleSecret,
+    ),
     ...timestamps,
   })
   .meta({ id: 'CreatedWebhook', description: 'A new webhook with its secret' });
@@ -200,7 +242,23 @@ const resumeBody = body({
 
 function viewOf(webhook: WebhookState, progress: WebhookProgress): WebhookView {
   const { id, name: called, url, types, filters: chosen, enabled, created_at, updated_at, version } = webhook;
-  return { id, name: called, url, types, filters: chosen, enabled, ...progress, created_at, updated_at, version };
+  const { format, chat_id, group_secs, console_links } = webhook;
+  return {
+    id,
+    name: called,
+    url,
+    types,
+    filters: chosen,
+    enabled,
+    format,
+    chat_id,
+    group_secs,
+    console_links,
+    ...progress,
+    created_at,
+    updated_at,
+    version,
+  };
 }
 
 export function webhookRoutes(app: RestApp, deps: RestDeps): void {
@@ -247,8 +305,10 @@ export function webhookRoutes(app: RestApp, deps: RestDeps): void {
       const webhook = queries.get(id);
       return webhook === undefined ? undefined : view(webhook);
     },
-    create: (context, _definition, checked) =>
-      commands.create(context, { ...defaults, ...(checked as Pick<NewWebhook, 'name' | 'url'>) }),
+    create: (context, _definition, checked) => {
+      const given = checked as Pick<NewWebhook, 'name' | 'url'> & Partial<NewWebhook>;
+      return commands.create(context, { ...defaultsOf(given.format ?? 'standard'), ...given });
+    },
     createdView: async ({ webhook, secret }) => ({ ...(await view(webhook)), secret }),
     // The secret itself is not stored in clear.
     repeated: { secret: null },

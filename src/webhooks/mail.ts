@@ -1,0 +1,87 @@
+/**
+ * One mail: sent through the server of `SVC_SMTP_URL`, bounded in time. A password goes over TLS only.
+ * Implements `docs/contract/notices.md#webhooks-for-people`, `email`.
+ */
+import { createTransport } from 'nodemailer';
+import { limits } from '../kernel/limits.js';
+import type { Answer } from './schedule.js';
+
+export interface MailServer {
+  /** `smtp://` or `smtps://`, user and password in it. */
+  readonly url: string;
+  readonly from: string;
+}
+
+export interface Mail {
+  readonly to: readonly string[];
+  readonly subject: string;
+  readonly text: string;
+}
+
+export interface Mailer {
+  /** Never rejects: what went wrong is in the answer. A mail is sent when one recipient is accepted. */
+  send(mail: Mail, signal: AbortSignal): Promise<Answer>;
+}
+
+export function createMailer({ url, from }: MailServer): Mailer {
+  const { protocol, hostname, port, username, password } = new URL(url);
+  const isTls = protocol === 'smtps:';
+  const { tryMs } = limits.webhooks;
+  const hasPassword = username !== '';
+  const transport = createTransport({
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: port === '' ? (isTls ? 465 : 25) : Number(port),
+    secure: isTls,
+    requireTLS: hasPassword,
+    ...(hasPassword ? { auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) } } : {}),
+    connectionTimeout: tryMs,
+    greetingTimeout: tryMs,
+    socketTimeout: tryMs,
+    dnsTimeout: tryMs,
+    // A try that is ended leaves no connection behind.
+    socketCloseTimeout: 0,
+    // A mail is text alone.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  return {
+    async send({ to, subject, text }, signal) {
+      const timeout = AbortSignal.timeout(tryMs);
+      const ends = AbortSignal.any([signal, timeout]);
+      try {
+        const { response } = await transport.sendMail({ from, to: [...to], subject, text, signal: ends });
+        return { status: codeOf(response), error: null, retryAfterMs: null };
+      } catch (error) {
+        if (timeout.aborted) return failed(null, `no answer within ${tryMs / 1000} s`);
+        if (signal.aborted) return failed(null, 'the service shut down meanwhile');
+        return failed(responseCodeOf(error), sentenceOf(error));
+      }
+    },
+  };
+}
+
+const failed = (status: number | null, error: string): Answer => ({ status, error, retryAfterMs: null });
+
+const codeOf = (response: string): number => Number(/^\d{3}/.exec(response)?.[0] ?? 250);
+
+function responseCodeOf(error: unknown): number | null {
+  const code = error instanceof Error ? Reflect.get(error, 'responseCode') : undefined;
+  return typeof code === 'number' ? code : null;
+}
+
+/** Without what the server said: that may name the recipient. */
+function sentenceOf(error: unknown): string {
+  const status = responseCodeOf(error);
+  if (status !== null) return `the mail server answered ${status}`;
+  const code = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+  switch (code) {
+    case 'EAUTH':
+      return 'the mail server refused the user and password of SVC_SMTP_URL';
+    case 'ETLS':
+      return 'no TLS with the mail server, and a password goes over TLS only';
+    case 'EENVELOPE':
+      return 'the mail server accepted no recipient';
+    default:
+      return `the mail server could not be reached (${typeof code === 'string' ? code : 'unknown'})`;
+  }
+}
