@@ -5,8 +5,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { startChild } from './child.js';
-import { beside } from './figures.js';
-import type { Figure } from './figures.js';
+import { beside, type Figure } from './figures.js';
 import { throughput } from './http-caller.js';
 import type { AdapterStores } from './processes/adapter.js';
 import { mongoDbAvailable, withEventStoreDb, withMongoDb } from './servers.js';

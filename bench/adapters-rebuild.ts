@@ -3,10 +3,8 @@
  * of the same number of events, a bare write of the same number of documents.
  */
 import { join } from 'node:path';
-import { startChild } from './child.js';
-import type { Child } from './child.js';
-import { beside, median, rounded } from './figures.js';
-import type { Figure } from './figures.js';
+import { startChild, type Child } from './child.js';
+import { beside, median, rounded, type Figure } from './figures.js';
 import type { AdapterStores, Rebuilt, Walked } from './processes/adapter.js';
 import { mongoDbAvailable, withEventStoreDb, withMongoDb } from './servers.js';
 import { withFolder } from './stack.js';

@@ -10,16 +10,21 @@ import { agentStreams } from '../src/kernel/event.js';
 import { silentLogger } from '../src/kernel/logger.js';
 import { openEmbedded } from '../src/storage/embedded/open-embedded.js';
 import { startChild } from './child.js';
-import { rounded, spread } from './figures.js';
-import type { Figure, Report } from './figures.js';
+import { rounded, spread, type Figure, type Report } from './figures.js';
 import { createNodes } from './fleet-over-rest.js';
 import type { BenchOptions } from './options.js';
-import { floods } from './flood-kinds.js';
-import type { FloodKind } from './flood-kinds.js';
+import { floods, type FloodKind } from './flood-kinds.js';
 import type { Attack, StartAttack } from './processes/attacker.js';
 import type { Attempts, GoodAgent } from './processes/good-agent.js';
-import { memoryOf, metricsOf, processorSeconds, residentBytes, withFolder, withService } from './stack.js';
-import type { BenchService } from './stack.js';
+import {
+  memoryOf,
+  metricsOf,
+  processorSeconds,
+  residentBytes,
+  withFolder,
+  withService,
+  type BenchService,
+} from './stack.js';
 
 const rows: readonly ('none' | Attack)[] = [
   'none',

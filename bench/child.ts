@@ -1,6 +1,5 @@
 /** The separate processes of benchmarks. */
-import { forkChild } from '../scripts/stack/child.js';
-import type { Child } from '../scripts/stack/child.js';
+import { forkChild, type Child } from '../scripts/stack/child.js';
 
 export { answerParent } from '../scripts/stack/child.js';
 export type { Child };

@@ -4,14 +4,11 @@
  * of two sizes holds on any machine.
  */
 import { join } from 'node:path';
-import { median, rounded } from './figures.js';
-import type { Figure, Report } from './figures.js';
+import { median, rounded, type Figure, type Report } from './figures.js';
 import { upstreamId } from './fleet-log.js';
-import { throughput, warmUpMs } from './http-caller.js';
-import type { HttpCaller } from './http-caller.js';
+import { throughput, warmUpMs, type HttpCaller } from './http-caller.js';
 import type { BenchOptions } from './options.js';
-import type { BenchService } from './stack.js';
-import { processorSeconds, withFolder, withService, writeFleet } from './stack.js';
+import { processorSeconds, withFolder, withService, writeFleet, type BenchService } from './stack.js';
 
 const callerCounts = [1, 32];
 

@@ -5,10 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { startChild } from './child.js';
-import { beside, spread } from './figures.js';
-import type { Figure, Report } from './figures.js';
-import { openCaller, throughput, warmUpMs } from './http-caller.js';
-import type { HttpCaller } from './http-caller.js';
+import { beside, spread, type Figure, type Report } from './figures.js';
+import { openCaller, throughput, warmUpMs, type HttpCaller } from './http-caller.js';
 import type { BenchOptions } from './options.js';
 import { withFolder, withService } from './stack.js';
 

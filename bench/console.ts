@@ -9,13 +9,11 @@ import type { Page } from 'playwright-core';
 import { openBrowser } from './console/browser.js';
 import { openSignedIn } from './console/pages.js';
 import { startChild } from './child.js';
-import { rounded, spread } from './figures.js';
-import type { Figure, Report } from './figures.js';
+import { rounded, spread, type Figure, type Report } from './figures.js';
 import { createNodes } from './fleet-over-rest.js';
 import type { BenchOptions } from './options.js';
 import type { StartAgents } from './processes/agents.js';
-import { password, withService } from './stack.js';
-import type { BenchService } from './stack.js';
+import { password, withService, type BenchService } from './stack.js';
 
 const built = join('dist', 'console');
 /** Steps of a wheel over the list. */

@@ -6,15 +6,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRestClient } from '../scripts/stack/rest-client.js';
 import { collectable } from '../scripts/stack/service.js';
-import { startChild } from './child.js';
-import type { Child } from './child.js';
-import { rounded, sharedClock, spread } from './figures.js';
-import type { Figure, Report } from './figures.js';
+import { startChild, type Child } from './child.js';
+import { rounded, sharedClock, spread, type Figure, type Report } from './figures.js';
 import { warmUpMs } from './http-caller.js';
 import type { BenchOptions } from './options.js';
 import type { Readers, ReadSoFar } from './processes/event-readers.js';
-import { memoryOf, processorSeconds, residentBytes, withService } from './stack.js';
-import type { BenchService } from './stack.js';
+import { memoryOf, processorSeconds, residentBytes, withService, type BenchService } from './stack.js';
 
 const users = 63;
 const streams = { idle: 900, reading: 100 };

@@ -7,14 +7,11 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parse } from 'yaml';
-import { createRestClient } from '../scripts/stack/rest-client.js';
-import type { RestClient } from '../scripts/stack/rest-client.js';
-import { rounded } from './figures.js';
-import type { Figure, Report } from './figures.js';
+import { createRestClient, type RestClient } from '../scripts/stack/rest-client.js';
+import { rounded, type Figure, type Report } from './figures.js';
 import type { FleetShape } from './fleet-log.js';
 import type { BenchOptions } from './options.js';
-import { metricsOf, residentBytes, withFolder, withService, writeFleet } from './stack.js';
-import type { BenchService } from './stack.js';
+import { metricsOf, residentBytes, withFolder, withService, writeFleet, type BenchService } from './stack.js';
 
 const shapes: { readonly [name: string]: FleetShape } = {
   nodes_1000_chains_2000: { nodes: 1_000, upstreams: 500, chains: 2_000 },

@@ -4,15 +4,11 @@
  * measures one row.
  */
 import { readFile } from 'node:fs/promises';
-import { rounded } from './figures.js';
-import type { Figure, Report } from './figures.js';
-import { measureFloor } from './fleet/floor.js';
-import type { Figures } from './fleet/floor.js';
+import { rounded, type Figure, type Report } from './figures.js';
+import { measureFloor, type Figures } from './fleet/floor.js';
 import { connectAll, editAll, editOne, heartbeats, held, kibEach, killed } from './fleet/measure.js';
-import { extentOf } from './fleet/rows.js';
-import type { Extent } from './fleet/rows.js';
-import { until, withWorld } from './fleet/world.js';
-import type { World } from './fleet/world.js';
+import { extentOf, type Extent } from './fleet/rows.js';
+import { until, withWorld, type World } from './fleet/world.js';
 import type { BenchOptions } from './options.js';
 
 /** Open files of a process besides its connections. */

@@ -7,10 +7,8 @@ import { SessionGrant, SessionOffer } from '../src/gen/svc/control/v1/session.js
 import { limits } from '../src/kernel/limits.js';
 import { controlPrologue, initiate, respond } from '../src/channel/noise/handshake.js';
 import { agreeX25519, generateX25519 } from '../src/kernel/crypto/crypto.js';
-import { startChild } from './child.js';
-import type { Child } from './child.js';
-import { alternately, beside, rounded } from './figures.js';
-import type { Figure, Report } from './figures.js';
+import { startChild, type Child } from './child.js';
+import { alternately, beside, rounded, type Figure, type Report } from './figures.js';
 import { createNodes } from './fleet-over-rest.js';
 import type { BenchOptions } from './options.js';
 import type { Calls } from './processes/callers.js';

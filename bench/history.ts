@@ -8,15 +8,13 @@ import { join } from 'node:path';
 import { silentLogger } from '../src/kernel/logger.js';
 import { openEmbedded } from '../src/storage/embedded/open-embedded.js';
 import { openHistory } from '../src/reports/history/history.js';
-import { slotMs } from '../src/reports/history/points.js';
-import type { Growth } from '../src/reports/history/points.js';
+import { slotMs, type Growth } from '../src/reports/history/points.js';
 import type { Carriers, HeartbeatFacts, PresenceFacts } from '../src/reports/port.js';
 import { tableOfListeners } from '../src/reports/listener-table.js';
 import { heartbeatFacts } from '../src/reports/reported.js';
 import { HeartbeatRequest } from '../src/gen/svc/control/v1/heartbeat.js';
 import { openReports } from '../src/reports/reports.js';
-import { median, rounded } from './figures.js';
-import type { Report } from './figures.js';
+import { median, rounded, type Report } from './figures.js';
 import type { BenchOptions } from './options.js';
 import { withFolder } from './stack.js';
 

@@ -1,6 +1,5 @@
 /** An installation in a data folder, as a first start of the service makes it: no service takes a log that is not chained under its key. */
-import type { Installation } from '../src/app/installation/installation.js';
-import { openInstallation } from '../src/app/installation/installation.js';
+import { openInstallation, type Installation } from '../src/app/installation/installation.js';
 import { systemClock } from '../src/kernel/clock.js';
 import { createClosers } from '../src/kernel/closers.js';
 import { randomIds } from '../src/kernel/ids.js';

@@ -2,18 +2,15 @@
  * REALITY as an observer on the path sees it: handshakes of agents beside those of strangers with hellos of the same browser, through
  * the same listener to the same target. How long the records of both are, and when the first byte of the answer comes.
  */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { x25519PairOf } from '../src/kernel/crypto/crypto.js';
 import { createRecordReader } from '../src/channel/tls/record-reader.js';
 import { startChild } from './child.js';
-import { beside } from './figures.js';
-import type { Figure, Report } from './figures.js';
+import { beside, type Figure, type Report } from './figures.js';
 import type { BenchOptions } from './options.js';
 import type { ListenerSetup } from './processes/tls-servers.js';
 

@@ -13,10 +13,8 @@ import { x25519PairOf } from '../src/kernel/crypto/crypto.js';
 import { readClientHello } from '../src/channel/tls/client-hello.js';
 import { group } from '../src/channel/tls/codes.js';
 import { answerShare, createClientShares } from '../src/channel/tls/key-exchange.js';
-import { startChild } from './child.js';
-import type { Child } from './child.js';
-import { alternately, beside, median, rounded } from './figures.js';
-import type { Figure, Report } from './figures.js';
+import { startChild, type Child } from './child.js';
+import { alternately, beside, median, rounded, type Figure, type Report } from './figures.js';
 import type { BenchOptions } from './options.js';
 import type { ListenerSetup } from './processes/tls-servers.js';
 

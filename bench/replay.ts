@@ -6,8 +6,7 @@
 import { join } from 'node:path';
 import { prepareService } from '../scripts/stack/service.js';
 import { startChild } from './child.js';
-import { beside, median, rounded } from './figures.js';
-import type { Figure, Report } from './figures.js';
+import { beside, median, rounded, type Figure, type Report } from './figures.js';
 import type { BenchOptions } from './options.js';
 import type { Replayed } from './processes/replay.js';
 import { residentBytes, whileRunning, withFolder } from './stack.js';

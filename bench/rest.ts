@@ -5,15 +5,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import { startChild } from './child.js';
-import { beside, rounded, median } from './figures.js';
-import type { Figure, Report } from './figures.js';
+import { beside, rounded, median, type Figure, type Report } from './figures.js';
 import type { BareAnswer } from './floors/bare-answers.js';
 import { createNodes } from './fleet-over-rest.js';
-import { openCaller, throughput, warmUpMs } from './http-caller.js';
-import type { HttpCaller } from './http-caller.js';
+import { openCaller, throughput, warmUpMs, type HttpCaller } from './http-caller.js';
 import type { BenchOptions } from './options.js';
-import type { BenchService } from './stack.js';
-import { processorSeconds, withService } from './stack.js';
+import { processorSeconds, withService, type BenchService } from './stack.js';
 
 const callerCount = 32;
 const nodeCount = 500;

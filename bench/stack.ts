@@ -4,15 +4,12 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createRestClient } from '../scripts/stack/rest-client.js';
-import type { RestClient } from '../scripts/stack/rest-client.js';
-import { prepareService } from '../scripts/stack/service.js';
-import type { ServiceProcess } from '../scripts/stack/service.js';
+import { createRestClient, type RestClient } from '../scripts/stack/rest-client.js';
+import { prepareService, type ServiceProcess } from '../scripts/stack/service.js';
 export { processorSeconds } from '../scripts/stack/processor-time.js';
 import { startChild } from './child.js';
 import type { WrittenFleet } from './processes/fleet-writer.js';
-import { openCaller } from './http-caller.js';
-import type { HttpCaller } from './http-caller.js';
+import { openCaller, type HttpCaller } from './http-caller.js';
 
 const folders = new Set<string>();
 const services = new Set<ServiceProcess>();

@@ -6,14 +6,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../scripts/stack/process.js';
 import { collectable } from '../scripts/stack/service.js';
 import { startChild } from './child.js';
-import { rounded } from './figures.js';
-import type { Figure, Report } from './figures.js';
+import { rounded, type Figure, type Report } from './figures.js';
 import type { BenchOptions } from './options.js';
 import type { StartStrangers } from './processes/strangers.js';
-import { kinds } from './stranger-kinds.js';
-import type { Kind } from './stranger-kinds.js';
-import { memoryOf, metricsOf, residentBytes, withService } from './stack.js';
-import type { BenchService } from './stack.js';
+import { kinds, type Kind } from './stranger-kinds.js';
+import { memoryOf, metricsOf, residentBytes, withService, type BenchService } from './stack.js';
 
 const balancer = '127.0.0.2';
 /** The contract's limit. */

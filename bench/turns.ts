@@ -5,10 +5,8 @@
  */
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
-import { createRestClient } from '../scripts/stack/rest-client.js';
-import type { RestClient } from '../scripts/stack/rest-client.js';
-import { rounded } from './figures.js';
-import type { Figure, Report } from './figures.js';
+import { createRestClient, type RestClient } from '../scripts/stack/rest-client.js';
+import { rounded, type Figure, type Report } from './figures.js';
 import { nodeId, upstreamId } from './fleet-log.js';
 import type { BenchOptions } from './options.js';
 import type { LongestTurn } from './processes/turn-meter.js';

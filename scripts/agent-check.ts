@@ -6,14 +6,12 @@
 import { writeFile } from 'node:fs/promises';
 import { errorText } from '../src/kernel/errors.js';
 import { parseHostPort } from '../src/kernel/host-port.js';
-import { agentCommand } from './agent-check/agent-process.js';
-import type { AgentEnvironment } from './agent-check/agent-process.js';
+import { agentCommand, type AgentEnvironment } from './agent-check/agent-process.js';
 import { checkAgent } from './agent-check/check.js';
 import { isConforming, jsonReport, scenarioText, summaryText } from './agent-check/report.js';
 import { scenarios } from './agent-check/scenarios.js';
 import type { Scenario } from './agent-check/play.js';
-import { exitCodes, parseArguments, runCommand, say, UsageError } from './maintenance/command-line.js';
-import type { ExitCode } from './maintenance/command-line.js';
+import { exitCodes, parseArguments, runCommand, say, UsageError, type ExitCode } from './maintenance/command-line.js';
 
 /** Says nothing about the agent. */
 const kitFailed = exitCodes.usage;

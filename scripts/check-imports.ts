@@ -6,8 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { argv, exit, stdout } from 'node:process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { DeclaredPackages, Violation } from './import-table.js';
-import { checkFile, folderCycles } from './import-table.js';
+import { checkFile, folderCycles, type DeclaredPackages, type Violation } from './import-table.js';
 
 /** Folders whose subfolders may not import one another in circles. */
 const LAYERED: readonly string[] = ['src/domain', 'src/transport/rest', 'cli/src'];

@@ -15,18 +15,20 @@ import { StoreSettingError } from '../src/storage/open-stores.js';
 import { CommandError, parseArguments, UsageError } from './maintenance/command-line.js';
 import { startAgentProcess } from './stack/agent.js';
 import { startDemoReality } from './stack/demo-reality.js';
-import type { DemoStores } from './stack/demo-stores.js';
-import { openDemoStores } from './stack/demo-stores.js';
-import { expectEqual, fetchThrough, httpTarget, startTraffic } from './stack/demo-traffic.js';
-import type { DemoTarget, Traffic } from './stack/demo-traffic.js';
+import { openDemoStores, type DemoStores } from './stack/demo-stores.js';
+import {
+  expectEqual,
+  fetchThrough,
+  httpTarget,
+  startTraffic,
+  type DemoTarget,
+  type Traffic,
+} from './stack/demo-traffic.js';
 import { tourTransports } from './stack/demo-transports.js';
-import { eventually, freePorts } from './stack/process.js';
-import type { RunningProgram } from './stack/process.js';
+import { eventually, freePorts, type RunningProgram } from './stack/process.js';
 import type { RestClient } from './stack/rest-client.js';
-import { prepareService } from './stack/service.js';
-import type { ServiceProcess } from './stack/service.js';
-import { createStory } from './stack/story.js';
-import type { Story } from './stack/story.js';
+import { prepareService, type ServiceProcess } from './stack/service.js';
+import { createStory, type Story } from './stack/story.js';
 
 interface DemoNode {
   readonly id: string;

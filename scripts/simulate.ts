@@ -3,19 +3,14 @@
  * simulator. Progress goes to standard error, the report to standard output.
  */
 import { writeFile } from 'node:fs/promises';
-import { CommandError, exitCodes, runCommand, say } from './maintenance/command-line.js';
-import type { ExitCode } from './maintenance/command-line.js';
+import { CommandError, exitCodes, runCommand, say, type ExitCode } from './maintenance/command-line.js';
 import { createProgressBar } from './maintenance/progress-bar.js';
-import { openInstallation } from './simulate/installation.js';
-import type { Installation } from './simulate/installation.js';
-import { startHopTraffic } from './simulate/hop-traffic.js';
-import type { HopTraffic } from './simulate/hop-traffic.js';
+import { openInstallation, type Installation } from './simulate/installation.js';
+import { startHopTraffic, type HopTraffic } from './simulate/hop-traffic.js';
 import { createLiveLine } from './simulate/live-line.js';
-import { hasConverged, hopsCarried, tenth } from './simulate/result.js';
-import type { Result } from './simulate/result.js';
+import { hasConverged, hopsCarried, tenth, type Result } from './simulate/result.js';
 import { play } from './simulate/run.js';
-import { readScenario, usage } from './simulate/scenario.js';
-import type { Scenario } from './simulate/scenario.js';
+import { readScenario, usage, type Scenario } from './simulate/scenario.js';
 import { createSite } from './simulate/site.js';
 import { htmlReport, svgReport } from './simulate/svg-report.js';
 import { textReport } from './simulate/text-report.js';

@@ -5,8 +5,7 @@
 import { existsSync } from 'node:fs';
 import { stderr } from 'node:process';
 import packaged from '@sparticuz/chromium';
-import type { Browser, BrowserContext, BrowserContextOptions } from 'playwright-core';
-import { chromium } from 'playwright-core';
+import { chromium, type Browser, type BrowserContext, type BrowserContextOptions } from 'playwright-core';
 
 const ofTheSystem = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 const startMs = 30_000;

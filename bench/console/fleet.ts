@@ -5,11 +5,9 @@
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { fetchThrough, httpTarget } from '../../scripts/stack/demo-traffic.js';
 import { running } from '../../scripts/stack/hop-chains.js';
-import { eventually, freePorts } from '../../scripts/stack/process.js';
-import type { RunningProgram } from '../../scripts/stack/process.js';
+import { eventually, freePorts, type RunningProgram } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
-import { startLightFleet } from '../../scripts/simulate/light/fleet.js';
-import type { LightCredentials, LightFleet } from '../../scripts/simulate/light/fleet.js';
+import { startLightFleet, type LightCredentials, type LightFleet } from '../../scripts/simulate/light/fleet.js';
 
 interface Made {
   readonly id: string;

@@ -11,14 +11,12 @@ import { createCipherState } from '../../src/channel/noise/cipher-state.js';
 import { splitPayload } from '../../src/channel/noise/fragmenter.js';
 import { watchApplies } from '../applies.js';
 import { startChild } from '../child.js';
-import { rounded, sharedClock, spread } from '../figures.js';
-import type { Figure } from '../figures.js';
+import { rounded, sharedClock, spread, type Figure } from '../figures.js';
 import type { Push } from '../floors/bare-grpc.js';
 import { snapshotOf } from '../fleet-over-rest.js';
 import type { BareHeartbeats, StartBare } from '../processes/bare-fleet.js';
 import { processorSeconds, withFolder } from '../stack.js';
-import { fullTable } from './rows.js';
-import type { Extent, Row } from './rows.js';
+import { fullTable, type Extent, type Row } from './rows.js';
 
 export type Figures = Record<string, Figure>;
 

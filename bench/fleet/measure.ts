@@ -1,15 +1,12 @@
 /** The rows of the benchmark of fleets, each measured on the service of one world. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { rounded, sharedClock, spread } from '../figures.js';
-import type { Figure } from '../figures.js';
+import { rounded, sharedClock, spread, type Figure } from '../figures.js';
 import { nodeId, sharedUpstreamId, upstreamId } from '../fleet-log.js';
 import type { HttpCaller } from '../http-caller.js';
 import { memoryOf, metricsOf, residentBytes } from '../stack.js';
 import type { Figures } from './floor.js';
-import { fullTable } from './rows.js';
-import type { Extent } from './rows.js';
-import { until } from './world.js';
-import type { World } from './world.js';
+import { fullTable, type Extent } from './rows.js';
+import { until, type World } from './world.js';
 
 const seconds = (from: number): number => rounded((sharedClock() - from) / 1_000);
 const allConverged = (world: World, count: number): Promise<void> =>

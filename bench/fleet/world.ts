@@ -4,15 +4,12 @@ import { eventually } from '../../scripts/stack/process.js';
 import { collectable } from '../../scripts/stack/service.js';
 import { addedCounts } from '../../scripts/simulate/crowd.js';
 import type { FleetCounts, Heartbeats, LightCredentials } from '../../scripts/simulate/light/fleet.js';
-import { watchApplies } from '../applies.js';
-import type { Applies } from '../applies.js';
-import { startChild } from '../child.js';
-import type { Child } from '../child.js';
+import { watchApplies, type Applies } from '../applies.js';
+import { startChild, type Child } from '../child.js';
 import { nodeId } from '../fleet-log.js';
 import { spreadOver } from '../fleet-over-rest.js';
 import type { StartAgents } from '../processes/agents.js';
-import { metricsOf, processorSeconds, withFolder, withService, writeFleet } from '../stack.js';
-import type { BenchService } from '../stack.js';
+import { metricsOf, processorSeconds, withFolder, withService, writeFleet, type BenchService } from '../stack.js';
 import type { Extent } from './rows.js';
 
 export interface World {

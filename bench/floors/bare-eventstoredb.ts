@@ -3,8 +3,14 @@
  * prefix whose events are counted. No retries, no domain.
  */
 import { randomUUID } from 'node:crypto';
-import { EventStoreDBClient, jsonEvent, START, streamNameFilter } from '@eventstore/db-client';
-import type { EventData, ResolvedEvent } from '@eventstore/db-client';
+import {
+  EventStoreDBClient,
+  jsonEvent,
+  START,
+  streamNameFilter,
+  type EventData,
+  type ResolvedEvent,
+} from '@eventstore/db-client';
 import { answerParent } from '../child.js';
 import type { Walked } from '../processes/adapter.js';
 

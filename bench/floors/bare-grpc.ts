@@ -2,8 +2,7 @@
  * The floor of an agent's connection: grpc-js with plain bytes, a unary call, a stream that answers, and a push that is
  * appended durably before it is sent. No handshake, no encryption, no state.
  */
-import { Server, ServerCredentials } from '@grpc/grpc-js';
-import type { ServerDuplexStream, ServiceDefinition } from '@grpc/grpc-js';
+import { Server, ServerCredentials, type ServerDuplexStream, type ServiceDefinition } from '@grpc/grpc-js';
 import { answerParent } from '../child.js';
 import { sharedClock } from '../figures.js';
 import { openBareLog } from './bare-log.js';

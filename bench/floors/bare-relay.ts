@@ -1,9 +1,7 @@
 /** The floor of a relay: a pipe of `node:net` from each port to the next hop, or datagrams copied by a socket for each client. Nothing is counted or bounded. */
-import { createSocket } from 'node:dgram';
-import type { Socket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream';
 import { answerParent } from '../child.js';
 

@@ -2,8 +2,7 @@
  * The floor of a durable command over REST: fastify, a body checked by zod, and one LMDB transaction per turn of the event
  * loop, flushed before the answers. No domain, no read models, no authentication.
  */
-import { serializerCompiler, validatorCompiler } from '@fastify/type-provider-zod';
-import type { ZodTypeProvider } from '@fastify/type-provider-zod';
+import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from '@fastify/type-provider-zod';
 import Fastify from 'fastify';
 import { z } from 'zod';
 import { answerParent } from '../child.js';

@@ -1,11 +1,8 @@
 /** Clients of a chain whose target gives back what it gets: how many bytes they move, and how many of them there can be. */
-import { createSocket } from 'node:dgram';
-import type { Socket as UdpSocket } from 'node:dgram';
+import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { Agent, get } from 'node:http';
-import type { IncomingMessage } from 'node:http';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
 
 export interface Clients {
   /** Moves this many MiB over one client. */

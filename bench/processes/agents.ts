@@ -1,6 +1,10 @@
 /** A separate process with light agents: they hold real sessions and apply a snapshot the moment it arrives. */
-import { startLightFleet } from '../../scripts/simulate/light/fleet.js';
-import type { Heartbeats, LightCredentials, LightFleet } from '../../scripts/simulate/light/fleet.js';
+import {
+  startLightFleet,
+  type Heartbeats,
+  type LightCredentials,
+  type LightFleet,
+} from '../../scripts/simulate/light/fleet.js';
 import { answerParent } from '../child.js';
 import { sharedClock } from '../figures.js';
 

@@ -3,15 +3,15 @@
  * stopped. The unauthenticated attacks come from 127.0.0.2 and need no key; the authenticated ones have the PSK of a node.
  */
 import { setMaxListeners } from 'node:events';
-import { createConnection } from 'node:net';
-import type { Socket } from 'node:net';
-import { connect as connectHttp2 } from 'node:http2';
-import type { ClientHttp2Session } from 'node:http2';
-import { createControlClient } from '../../src/agent/control/client.js';
-import type { ControlClient } from '../../src/agent/control/client.js';
+import { createConnection, type Socket } from 'node:net';
+import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
+import { createControlClient, type ControlClient } from '../../src/agent/control/client.js';
 import type { AgentMessage, ControlStream } from '../../src/agent/control/stream.js';
-import { ConfigApplyReport, ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
-import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import {
+  ConfigApplyReport,
+  ConfigApplyStatus,
+  type RuntimeConfigSnapshot,
+} from '../../src/gen/svc/control/v1/config.js';
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { AgentHello, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { sleep } from '../../src/kernel/background.js';

@@ -2,8 +2,7 @@
  * A separate process with the cheap connections of light agents to the bare gRPC server: the same calls and bytes as a
  * session, without handshake and encryption.
  */
-import { defaultWindow, openConnection } from '../../scripts/simulate/light/connection.js';
-import type { Call } from '../../scripts/simulate/light/connection.js';
+import { defaultWindow, openConnection, type Call } from '../../scripts/simulate/light/connection.js';
 import { connectingAtOnce, createTurns } from '../../scripts/simulate/light/turns.js';
 import { answerParent } from '../child.js';
 import { sharedClock } from '../figures.js';

@@ -3,8 +3,7 @@
  * whether the revisions of `svc-fleet` follow each other, and how long ago each command was sent, which the name of what it created
  * says. Of the others the checksum of all that came must be the same. To look at all would cost more than the service does.
  */
-import { request } from 'node:http';
-import type { ClientRequest } from 'node:http';
+import { request, type ClientRequest } from 'node:http';
 import { crc32 } from 'node:zlib';
 import { answerParent } from '../child.js';
 import { sharedClock } from '../figures.js';

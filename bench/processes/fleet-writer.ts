@@ -1,7 +1,6 @@
 /** A separate process, for its own memory, that writes the log of a fleet of a given size into a new data folder. */
 import { answerParent } from '../child.js';
-import type { FleetShape } from '../fleet-log.js';
-import { writeAgentFleetLog, writeFleetLog } from '../fleet-log.js';
+import { writeAgentFleetLog, writeFleetLog, type FleetShape } from '../fleet-log.js';
 import { withInstallation } from '../installation.js';
 
 const [dataDir = ''] = process.argv.slice(2);

@@ -2,8 +2,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
-import { createServer } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import { pipeline, Readable } from 'node:stream';
 import { answerParent } from '../child.js';
 

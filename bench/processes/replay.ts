@@ -4,8 +4,7 @@
  */
 import { open } from 'lmdb';
 import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
-import type { RecordedEvent } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
+import { streams, type RecordedEvent } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { followInMemory } from '../../src/projections/log-follower.js';
 import { ownEvent } from '../../src/storage/broken-log.js';

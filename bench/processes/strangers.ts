@@ -2,8 +2,7 @@
  * A separate process that holds connections without a key open at the agent listener of the benchmark's own service: each
  * sends one piece of bytes and then nothing. Bounded: at most `count` connections, until it is told to stop.
  */
-import { createConnection } from 'node:net';
-import type { Socket } from 'node:net';
+import { createConnection, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   endHeaders,

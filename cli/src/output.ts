@@ -5,10 +5,8 @@
 import { fstatSync, statSync, writeSync } from 'node:fs';
 import process, { env, stderr, stdout } from 'node:process';
 import { Document, visit } from 'yaml';
-import type { Failure } from './exit.js';
-import { exitCodes } from './exit.js';
-import type { Column, Layout, Row } from './table.js';
-import { layoutOf } from './table.js';
+import { exitCodes, type Failure } from './exit.js';
+import { layoutOf, type Column, type Layout, type Row } from './table.js';
 
 export type { Column, Row };
 

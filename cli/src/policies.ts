@@ -4,8 +4,7 @@
  */
 import { usage } from './exit.js';
 import type { Row } from './output.js';
-import type { Api } from './service.js';
-import { dataOf } from './service.js';
+import { dataOf, type Api } from './service.js';
 
 const path = '/api/nodes/ports/policies';
 type Query = Readonly<Record<string, string | readonly string[]>>;

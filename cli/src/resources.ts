@@ -4,11 +4,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { Failure, exitCodes, usage } from './exit.js';
-import type { Column, Row } from './output.js';
-import { shown } from './output.js';
+import { shown, type Column, type Row } from './output.js';
 import { deletePolicy, listenerOf, pagesOfPolicies, savePolicy } from './policies.js';
-import type { Api, paths } from './service.js';
-import { dataOf, doneOf } from './service.js';
+import { dataOf, doneOf, type Api, type paths } from './service.js';
 
 /** Stands for every list of the API, because all have the same form. */
 const anyList = '/api/nodes';

@@ -5,8 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { env } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import createClient from 'openapi-fetch';
-import type { Client } from 'openapi-fetch';
+import createClient, { type Client } from 'openapi-fetch';
 import type { components, paths } from './api/openapi.gen.js';
 import { requireSafe } from './contexts.js';
 import { Failure, exitCodes, usage } from './exit.js';

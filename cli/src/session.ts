@@ -1,11 +1,9 @@
 /** The start of every command: the context, the client, and a warning before a token expires. */
 import { Failure, exitCodes } from './exit.js';
 import { askPassword } from './ask.js';
-import { chosenContext } from './contexts.js';
-import type { Context } from './contexts.js';
+import { chosenContext, type Context } from './contexts.js';
 import { say } from './output.js';
-import type { Api } from './service.js';
-import { connect, dataOf } from './service.js';
+import { connect, dataOf, type Api } from './service.js';
 
 /** The global options. */
 export interface GlobalOptions {

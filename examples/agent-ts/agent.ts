@@ -5,12 +5,20 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startHandshake } from './noise.js';
-import type { Direction } from './noise.js';
-import { apply, table, totals } from './relay.js';
-import type { Snapshot } from './relay.js';
-import { connect, fromAgent, fromService, grants, offers, serverTimeOf } from './wire.js';
-import type { Client, Frame, FromService, Grant } from './wire.js';
+import { startHandshake, type Direction } from './noise.js';
+import { apply, table, totals, type Snapshot } from './relay.js';
+import {
+  connect,
+  fromAgent,
+  fromService,
+  grants,
+  offers,
+  serverTimeOf,
+  type Client,
+  type Frame,
+  type FromService,
+  type Grant,
+} from './wire.js';
 
 const { SVC_AGENT_ID: nodeId = '', SVC_CONTROL_ENDPOINT: endpoint = '', SVC_CONTROL_PSK: psk = '' } = process.env;
 const agentVersion = 'example-ts/1';

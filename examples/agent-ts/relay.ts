@@ -2,8 +2,7 @@
  * The data plane of the example: RAW TCP rules, whose next hop is an endpoint. Everything else is rejected with the field that asks
  * for it: docs/agent-protocol.md, "Rules".
  */
-import { connect, createServer } from 'node:net';
-import type { Server, Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 
 /** What the example reads of a rule; proto/svc/control/v1/rules.proto has all of it. */
 interface Rule {

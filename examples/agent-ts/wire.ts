@@ -1,8 +1,7 @@
 /** The messages of proto/svc/control/v1, and the connection: docs/agent-protocol.md, "Connection". */
 import { fileURLToPath } from 'node:url';
 import * as grpc from '@grpc/grpc-js';
-import { loadSync } from '@grpc/proto-loader';
-import type { MessageTypeDefinition, ServiceDefinition } from '@grpc/proto-loader';
+import { loadSync, type MessageTypeDefinition, type ServiceDefinition } from '@grpc/proto-loader';
 import type { Snapshot } from './relay.js';
 
 export interface Grant {

@@ -4,17 +4,13 @@
  */
 import type { HostPort } from '../../src/kernel/host-port.js';
 import { errorText } from '../../src/kernel/errors.js';
-import { environmentOf } from './agent-process.js';
-import type { AgentEnvironment, AgentStarter } from './agent-process.js';
+import { environmentOf, type AgentEnvironment, type AgentStarter } from './agent-process.js';
 import type { PlayedNode } from './node.js';
-import { CannotGoOn } from './play.js';
-import type { Scenario } from './play.js';
+import { CannotGoOn, type Scenario } from './play.js';
 import type { SentenceName } from './sentences.js';
 import type { PlayedSession } from './session.js';
-import { startCheckService } from './service.js';
-import type { CheckService } from './service.js';
-import { openSite } from './site.js';
-import type { Site } from './site.js';
+import { startCheckService, type CheckService } from './service.js';
+import { openSite, type Site } from './site.js';
 import type { Broken, Verdicts } from './verdicts.js';
 
 export interface CheckOptions {

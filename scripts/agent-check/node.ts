@@ -3,25 +3,30 @@
  * serves snapshots; everything else is answered as the service would.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { Metadata, status } from '@grpc/grpc-js';
-import type { sendUnaryData, ServerDuplexStream, ServerUnaryCall } from '@grpc/grpc-js';
+import { Metadata, status, type sendUnaryData, type ServerDuplexStream, type ServerUnaryCall } from '@grpc/grpc-js';
 import { agentKeysFrom, encodeControlPsk } from '../../src/channel/noise/control-psk.js';
 import { controlPrologue, respond, sessionIdOf } from '../../src/channel/noise/handshake.js';
 import type { Command } from '../../src/gen/svc/control/v1/command.js';
-import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
-import type { ConfigApplyReport, ConfigRequest, RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import {
+  ConfigApplyStatus,
+  type ConfigApplyReport,
+  type ConfigRequest,
+  type RuntimeConfigSnapshot,
+} from '../../src/gen/svc/control/v1/config.js';
 import type { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
-import { SessionGrant, SessionOffer } from '../../src/gen/svc/control/v1/session.js';
-import type { OpenSessionRequest, OpenSessionResponse, SecureFrame } from '../../src/gen/svc/control/v1/session.js';
+import {
+  SessionGrant,
+  SessionOffer,
+  type OpenSessionRequest,
+  type OpenSessionResponse,
+  type SecureFrame,
+} from '../../src/gen/svc/control/v1/session.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { limits } from '../../src/kernel/limits.js';
 import type { AgentMessage } from '../../src/transport/agent/agent-payload.js';
-import { playSession } from './session.js';
-import type { Granted, PlayedSession, ServiceMessage } from './session.js';
-import { createVerdicts } from './verdicts.js';
-import type { Verdicts } from './verdicts.js';
-import { createWatch } from './watch.js';
-import type { Watch } from './watch.js';
+import { playSession, type Granted, type PlayedSession, type ServiceMessage } from './session.js';
+import { createVerdicts, type Verdicts } from './verdicts.js';
+import { createWatch, type Watch } from './watch.js';
 
 interface Refusal {
   readonly code: number;

@@ -1,6 +1,5 @@
 /** Both ends of the connections that an agent relays: a client of the kit and an upstream of the kit, with what each sees. */
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { sleep } from '../../src/kernel/background.js';
 
 const loopback = '127.0.0.1';

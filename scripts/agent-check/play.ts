@@ -1,6 +1,9 @@
 /** The type of a scenario, and steps that many scenarios share. */
-import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
-import type { ConfigApplyReport, RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import {
+  ConfigApplyStatus,
+  type ConfigApplyReport,
+  type RuntimeConfigSnapshot,
+} from '../../src/gen/svc/control/v1/config.js';
 import type { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import type { AgentMessage } from '../../src/transport/agent/agent-payload.js';
 import type { StartedAgent } from './agent-process.js';

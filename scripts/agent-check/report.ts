@@ -1,7 +1,6 @@
 /** The findings of a run, as text and as JSON. Pure. */
 import type { ScenarioResult } from './check.js';
-import { notChecked, sentences } from './sentences.js';
-import type { Sentence, SentenceName } from './sentences.js';
+import { notChecked, sentences, type Sentence, type SentenceName } from './sentences.js';
 
 const signs = { kept: '✓', broken: '✗', skipped: '–', failed: '!' } as const;
 

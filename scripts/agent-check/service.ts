@@ -2,18 +2,16 @@
  * The listener of the kit: one port, h2c, on which each node's agent finds the service played for it. Scenarios cut its
  * connections.
  */
-import { createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
-import { Metadata, Server, ServerCredentials, status } from '@grpc/grpc-js';
-import type { ServerDuplexStream } from '@grpc/grpc-js';
-import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
-import type { SecureAgentServiceServer } from '../../src/gen/svc/control/v1/secure_agent_service.js';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { Metadata, Server, ServerCredentials, status, type ServerDuplexStream } from '@grpc/grpc-js';
+import {
+  SecureAgentServiceService,
+  type SecureAgentServiceServer,
+} from '../../src/gen/svc/control/v1/secure_agent_service.js';
 import type { SecureFrame } from '../../src/gen/svc/control/v1/session.js';
-import { formatHostPort } from '../../src/kernel/host-port.js';
-import type { HostPort } from '../../src/kernel/host-port.js';
+import { formatHostPort, type HostPort } from '../../src/kernel/host-port.js';
 import { limits } from '../../src/kernel/limits.js';
-import { createNode } from './node.js';
-import type { NodeCalls, PlayedNode } from './node.js';
+import { createNode, type NodeCalls, type PlayedNode } from './node.js';
 import type { Granted } from './session.js';
 
 export interface CheckService {

@@ -2,14 +2,16 @@
  * One Control stream on which the kit plays the service: everything the agent sends, in order and with its time, and
  * whatever a scenario wants to send, including faults. `watch.ts` checks the rules that hold for every agent.
  */
-import { Metadata, status } from '@grpc/grpc-js';
-import type { ServerDuplexStream } from '@grpc/grpc-js';
+import { Metadata, status, type ServerDuplexStream } from '@grpc/grpc-js';
 import { maxFragmentBytes } from '../../src/channel/noise/fragmenter.js';
 import type { NoiseSession } from '../../src/channel/noise/handshake.js';
-import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
-import type { SecureFrame, SessionClose, SessionGrant } from '../../src/gen/svc/control/v1/session.js';
-import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
-import type { AgentMessage } from '../../src/transport/agent/agent-payload.js';
+import {
+  ServicePayload,
+  type SecureFrame,
+  type SessionClose,
+  type SessionGrant,
+} from '../../src/gen/svc/control/v1/session.js';
+import { readAgentPayload, type AgentMessage } from '../../src/transport/agent/agent-payload.js';
 import { InboundFrames } from '../../src/transport/agent/frames.js';
 import type { SentenceName } from './sentences.js';
 import type { Verdicts } from './verdicts.js';

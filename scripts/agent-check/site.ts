@@ -1,10 +1,8 @@
 /** What the kit needs beside the session: an upstream that echoes, free ports, snapshots, traffic. */
 import { randomBytes, randomInt } from 'node:crypto';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
-import type { TcpProxyRule } from '../../src/gen/svc/control/v1/rules.js';
-import { TcpProxyMode } from '../../src/gen/svc/control/v1/rules.js';
+import { TcpProxyMode, type TcpProxyRule } from '../../src/gen/svc/control/v1/rules.js';
 import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
 import type { PlayedNode } from './node.js';
 

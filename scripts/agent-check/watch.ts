@@ -2,8 +2,12 @@
  * Checks the rules that hold for every agent in every scenario: handshakes, the order of first payloads, what a report
  * repeats, counters that do not fall. Remembers what was sent to the agent's process and what it reported.
  */
-import { ConfigApplyReport, ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
-import type { ConfigRequest, RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import {
+  ConfigApplyReport,
+  ConfigApplyStatus,
+  type ConfigRequest,
+  type RuntimeConfigSnapshot,
+} from '../../src/gen/svc/control/v1/config.js';
 import type { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import type { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import type { AgentHello, OpenSessionRequest, SessionOffer } from '../../src/gen/svc/control/v1/session.js';

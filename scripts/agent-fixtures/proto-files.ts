@@ -2,8 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createFileRegistry, fromBinary } from '@bufbuild/protobuf';
-import type { FileRegistry } from '@bufbuild/protobuf';
+import { createFileRegistry, fromBinary, type FileRegistry } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));

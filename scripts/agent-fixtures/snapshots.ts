@@ -6,20 +6,26 @@ import { X509Certificate } from 'node:crypto';
 import { spkiPin } from '../../src/channel/tls/spki-pin.js';
 import { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import type { UpstreamCluster } from '../../src/gen/svc/control/v1/gateway.js';
-import { AddressFamily, L3Role, TcpProxyMode, UdpMode } from '../../src/gen/svc/control/v1/rules.js';
-import type {
-  HttpProxyRule,
-  L3TunnelRule,
-  QuicRule,
-  TcpProxyRule,
-  UdpRule,
+import {
+  AddressFamily,
+  L3Role,
+  TcpProxyMode,
+  UdpMode,
+  type HttpProxyRule,
+  type L3TunnelRule,
+  type QuicRule,
+  type TcpProxyRule,
+  type UdpRule,
 } from '../../src/gen/svc/control/v1/rules.js';
 import {
   OuterTransport as Outer,
   PayloadProtocol as Payload,
   SecurityLayer as Security,
+  type Outbound,
+  type RealityInbound,
+  type RuleOrigin,
+  type TransportProfile,
 } from '../../src/gen/svc/control/v1/transport.js';
-import type { Outbound, RealityInbound, RuleOrigin, TransportProfile } from '../../src/gen/svc/control/v1/transport.js';
 import { sha256, x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import { certificatePem, privateKeyPem } from './certificate.js';
 

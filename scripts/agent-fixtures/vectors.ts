@@ -4,8 +4,13 @@
  */
 import { agentKeysFrom, deriveNodeSecrets, encodeControlPsk } from '../../src/channel/noise/control-psk.js';
 import { maxFragmentBytes, splitPayload } from '../../src/channel/noise/fragmenter.js';
-import { controlPrologue, initiate, respond, sessionIdOf } from '../../src/channel/noise/handshake.js';
-import type { NoiseSession } from '../../src/channel/noise/handshake.js';
+import {
+  controlPrologue,
+  initiate,
+  respond,
+  sessionIdOf,
+  type NoiseSession,
+} from '../../src/channel/noise/handshake.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
 import {
   SessionCloseReason,

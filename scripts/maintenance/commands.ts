@@ -1,7 +1,6 @@
 /** `gateway-control maintenance …`: the commands, each with what it does and its module, and which of them is meant. */
 import { editDistance } from '../../src/app/config/names.js';
-import type { ExitCode } from './command-line.js';
-import { runCommand, say, UsageError } from './command-line.js';
+import { runCommand, say, UsageError, type ExitCode } from './command-line.js';
 
 /** A module of `commands/`. */
 interface Command {

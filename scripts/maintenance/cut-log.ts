@@ -2,12 +2,9 @@
  * A log without its end: up to an event of one chained stream, for a stream that somebody else has written to. The
  * other chained streams are cut before the first event that names a head after the cut, so that the rest can be proven.
  */
-import type { LogHead } from '../../src/domain/log-chain/heads.js';
-import { headsNamedBy } from '../../src/domain/log-chain/heads.js';
-import { chainedStreams, isForeign } from '../../src/kernel/event.js';
-import type { StoredEvent } from '../../src/kernel/event.js';
-import type { LogReader } from '../../src/storage/event-store.js';
-import { wholeStream } from '../../src/storage/event-store.js';
+import { headsNamedBy, type LogHead } from '../../src/domain/log-chain/heads.js';
+import { chainedStreams, isForeign, type StoredEvent } from '../../src/kernel/event.js';
+import { wholeStream, type LogReader } from '../../src/storage/event-store.js';
 import { CommandError, UsageError } from './command-line.js';
 
 export interface Place {

@@ -4,12 +4,10 @@
  */
 import { join } from 'node:path';
 import { retentions } from '../../src/commands/facts.js';
-import type { Config } from '../../src/app/config/config.js';
-import { readConfig } from '../../src/app/config/config.js';
+import { readConfig, type Config } from '../../src/app/config/config.js';
 import { readEvent } from '../../src/domain/log/upcast.js';
 import { systemClock } from '../../src/kernel/clock.js';
-import type { RecordedEvent } from '../../src/kernel/event.js';
-import { allStreams } from '../../src/kernel/event.js';
+import { allStreams, type RecordedEvent } from '../../src/kernel/event.js';
 import { groupName, groupVersion } from '../../src/projections/read-models.js';
 import { asBound, ofAnotherInstallation, remedyFor } from '../../src/app/installation/read-store-binding.js';
 import type { ArchiveScope } from '../../src/storage/log-archive/export-log.js';
@@ -17,8 +15,7 @@ import { readImportMarker } from '../../src/storage/log-archive/import-log.js';
 import type { LogCheckOptions } from '../../src/storage/log-archive/log-check.js';
 import type { LogReader } from '../../src/storage/event-store.js';
 import { watchForeignEvents } from '../../src/storage/foreign-events.js';
-import { DataFolderError, openLog, openStores } from '../../src/storage/open-stores.js';
-import type { OpenStores } from '../../src/storage/open-stores.js';
+import { DataFolderError, openLog, openStores, type OpenStores } from '../../src/storage/open-stores.js';
 import { liveInstances } from '../../src/instance/instance-lease.js';
 import { CommandError, isReadable, plainLogger } from './command-line.js';
 

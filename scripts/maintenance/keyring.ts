@@ -1,8 +1,6 @@
 /** The master key and the keyring of the installation that a maintenance command works on. */
-import type { StoredKeyring } from '../../src/app/installation/keyring.js';
-import { storedKeyring } from '../../src/app/installation/keyring.js';
-import { loadMasterKey } from '../../src/security/master-key.js';
-import type { LoadedMasterKey } from '../../src/security/master-key.js';
+import { storedKeyring, type StoredKeyring } from '../../src/app/installation/keyring.js';
+import { loadMasterKey, type LoadedMasterKey } from '../../src/security/master-key.js';
 import { CommandError } from './command-line.js';
 import type { Installation } from './installation.js';
 

@@ -2,14 +2,11 @@
 import { openWrappedKeyring } from '../../src/app/installation/keyring.js';
 import { headText, parseHead } from '../../src/domain/log-chain/heads.js';
 import type { KeyringWrapped } from '../../src/domain/service/identity.js';
-import { chainedStreams, isForeign, streams } from '../../src/kernel/event.js';
-import type { StoredEvent } from '../../src/kernel/event.js';
+import { chainedStreams, isForeign, streams, type StoredEvent } from '../../src/kernel/event.js';
 import { createLogChain, logChainKeyOf } from '../../src/security/log-chain/log-chain.js';
-import { namedHeads, proveStream } from '../../src/security/log-chain/prove.js';
-import type { ExpectedHead, StreamProof } from '../../src/security/log-chain/prove.js';
+import { namedHeads, proveStream, type ExpectedHead, type StreamProof } from '../../src/security/log-chain/prove.js';
 import type { MasterKey } from '../../src/security/master-key.js';
-import type { LogReader } from '../../src/storage/event-store.js';
-import { wholeStream } from '../../src/storage/event-store.js';
+import { wholeStream, type LogReader } from '../../src/storage/event-store.js';
 import { readArchive } from '../../src/storage/log-archive/read-archive.js';
 import { say, UsageError } from './command-line.js';
 import { createProgressBar } from './progress-bar.js';

@@ -1,7 +1,6 @@
 /** All simulated agents together, spread over processes, some of them with special behaviour. */
 import type { HostPort } from '../../src/kernel/host-port.js';
-import { forkChild } from '../stack/child.js';
-import type { Child } from '../stack/child.js';
+import { forkChild, type Child } from '../stack/child.js';
 import type { FleetCounts, LightCredentials } from './light/fleet.js';
 import type { AppliedEvent, ProcessState, StartFleets } from './process.js';
 import type { Scenario } from './scenario.js';

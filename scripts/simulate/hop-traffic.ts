@@ -1,12 +1,10 @@
 /** Real bytes through chains of real relays beside the simulated agents: clients send bytes and expect them back. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { startLoop } from '../../src/kernel/background.js';
-import { startHopChains } from '../stack/hop-chains.js';
-import type { HopChain, HopKind } from '../stack/hop-chains.js';
+import { startHopChains, type HopChain, type HopKind } from '../stack/hop-chains.js';
 import type { Installation } from './installation.js';
 
 /** The traffic of one chain. */

@@ -6,8 +6,7 @@ import type { HostPort } from '../../src/kernel/host-port.js';
 import { offlineAfterSeconds } from '../../src/domain/settings/settings.js';
 import { CommandError, UsageError } from '../maintenance/command-line.js';
 import { processorSeconds } from '../stack/processor-time.js';
-import { signIn } from '../stack/rest-client.js';
-import type { Answer, RestClient } from '../stack/rest-client.js';
+import { signIn, type Answer, type RestClient } from '../stack/rest-client.js';
 import { prepareService } from '../stack/service.js';
 import type { Scenario } from './scenario.js';
 

@@ -1,7 +1,6 @@
 /** A separate process that runs some of the simulated agents. */
 import { answerParent } from '../stack/child.js';
-import { startLightFleet } from './light/fleet.js';
-import type { FleetCounts, LightFleet, LightFleetOptions } from './light/fleet.js';
+import { startLightFleet, type FleetCounts, type LightFleet, type LightFleetOptions } from './light/fleet.js';
 
 /** An agent has applied a generation; `at` is in milliseconds of the clock that all processes on the machine share. */
 export interface AppliedEvent {

@@ -1,14 +1,10 @@
 /** Plays a scenario: agents connect, operators change things, connections break, and in the end all must converge. */
-import { sleep, startLoop, withDeadline } from '../../src/kernel/background.js';
-import type { Loop } from '../../src/kernel/background.js';
-import { createArrivals } from './arrivals.js';
-import type { Arrival } from './arrivals.js';
-import { startCrowd } from './crowd.js';
-import type { Crowd } from './crowd.js';
+import { sleep, startLoop, withDeadline, type Loop } from '../../src/kernel/background.js';
+import { createArrivals, type Arrival } from './arrivals.js';
+import { startCrowd, type Crowd } from './crowd.js';
 import type { Installation } from './installation.js';
 import type { AppliedEvent } from './process.js';
-import { createSample, histogramOf, tenth, timesOf } from './result.js';
-import type { Result, Second, Storm } from './result.js';
+import { createSample, histogramOf, tenth, timesOf, type Result, type Second, type Storm } from './result.js';
 import type { Scenario } from './scenario.js';
 import type { Site } from './site.js';
 

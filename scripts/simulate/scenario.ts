@@ -1,8 +1,6 @@
 /** The command line of the simulator: the behaviour of agents and operators, and for how long. */
-import { parseHostPort } from '../../src/kernel/host-port.js';
-import type { HostPort } from '../../src/kernel/host-port.js';
-import { hopKinds } from '../stack/hop-chains.js';
-import type { HopKind } from '../stack/hop-chains.js';
+import { parseHostPort, type HostPort } from '../../src/kernel/host-port.js';
+import { hopKinds, type HopKind } from '../stack/hop-chains.js';
 import { parseArguments, UsageError } from '../maintenance/command-line.js';
 
 export interface Scenario {

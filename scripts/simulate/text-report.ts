@@ -1,6 +1,5 @@
 /** A simulation as text for a terminal: a table, sparklines over time, and a histogram. */
-import { hasConverged } from './result.js';
-import type { Result, Times } from './result.js';
+import { hasConverged, type Result, type Times } from './result.js';
 
 const blocks = '▁▂▃▄▅▆▇█';
 const plotWidth = 60;

@@ -1,6 +1,5 @@
 /** One reference agent as a process. */
-import { startProgram } from './process.js';
-import type { RunningProgram } from './process.js';
+import { startProgram, type RunningProgram } from './process.js';
 
 export interface AgentOptions {
   readonly nodeId: string;

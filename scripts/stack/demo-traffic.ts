@@ -1,9 +1,8 @@
 /** Targets of the demo's chains, and requests through them. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { createServer, request } from 'node:http';
+import { createServer, request, type RequestListener } from 'node:http';
 import { createServer as createTlsServer, request as tlsRequest } from 'node:https';
-import type { RequestListener } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { createHash } from 'node:crypto';

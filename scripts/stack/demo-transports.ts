@@ -10,8 +10,8 @@ import {
   httpsTarget,
   startTraffic,
   udpTarget,
+  type DemoTarget,
 } from './demo-traffic.js';
-import type { DemoTarget } from './demo-traffic.js';
 import { eventually, freePorts } from './process.js';
 import type { RestClient } from './rest-client.js';
 import type { Story } from './story.js';

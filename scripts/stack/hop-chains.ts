@@ -4,8 +4,7 @@
  */
 import { startAgentProcess } from './agent.js';
 import { httpsTarget } from './demo-traffic.js';
-import { eventually, freePorts, NoUseWaiting } from './process.js';
-import type { RunningProgram } from './process.js';
+import { eventually, freePorts, NoUseWaiting, type RunningProgram } from './process.js';
 import type { RestClient } from './rest-client.js';
 
 /** The kinds, and the form of each in a chain. */

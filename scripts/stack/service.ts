@@ -3,10 +3,15 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { get as getOverTls } from 'node:https';
 import { join } from 'node:path';
-import { NoUseWaiting, eventually, freePorts, startProgram } from './process.js';
-import type { ProgramOptions, RunningProgram } from './process.js';
-import type { RestClient } from './rest-client.js';
-import { signIn } from './rest-client.js';
+import {
+  NoUseWaiting,
+  eventually,
+  freePorts,
+  startProgram,
+  type ProgramOptions,
+  type RunningProgram,
+} from './process.js';
+import { signIn, type RestClient } from './rest-client.js';
 
 export interface ServiceOptions {
   readonly dataDir: string;

@@ -5,14 +5,11 @@
 import { randomBytes } from 'node:crypto';
 import type { ConfigApplyReport } from '../gen/svc/control/v1/config.js';
 import type { RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
-import { systemClock } from '../kernel/clock.js';
-import type { Clock } from '../kernel/clock.js';
-import { silentLogger } from '../kernel/logger.js';
-import type { Logger } from '../kernel/logger.js';
+import { systemClock, type Clock } from '../kernel/clock.js';
+import { silentLogger, type Logger } from '../kernel/logger.js';
 import { version } from '../kernel/version.js';
 import type { AgentConfig } from './config.js';
-import { startSessionLoop } from './control/session-loop.js';
-import type { SessionEvents } from './control/session-loop.js';
+import { startSessionLoop, type SessionEvents } from './control/session-loop.js';
 import type { Gateway } from './gateway.js';
 import { createUsageMeter, hostAddresses } from './host.js';
 import { createRuntime } from './runtime.js';

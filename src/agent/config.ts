@@ -4,14 +4,11 @@
  * `docs/contract/agent-protocol.md#the-reference-agent`.
  */
 import { z } from 'zod';
-import { agentKeysFrom } from '../channel/noise/control-psk.js';
-import type { AgentKeys } from '../channel/noise/control-psk.js';
+import { agentKeysFrom, type AgentKeys } from '../channel/noise/control-psk.js';
 import { readSecretFile, systemErrorCode } from '../kernel/files.js';
-import { parseHostPort } from '../kernel/host-port.js';
-import type { HostPort } from '../kernel/host-port.js';
+import { parseHostPort, type HostPort } from '../kernel/host-port.js';
 import { limits } from '../kernel/limits.js';
-import { readEndpoint } from '../channel/reality/endpoint.js';
-import type { ControlEndpoint } from '../channel/reality/endpoint.js';
+import { readEndpoint, type ControlEndpoint } from '../channel/reality/endpoint.js';
 
 export interface AgentConfig {
   readonly nodeId: string;

@@ -1,7 +1,6 @@
 /** The agent's report about its machine: CPU and memory usage, addresses of its interfaces. */
 import { BlockList } from 'node:net';
-import { cpus, freemem, networkInterfaces, totalmem } from 'node:os';
-import type { NetworkInterfaceInfo } from 'node:os';
+import { cpus, freemem, networkInterfaces, totalmem, type NetworkInterfaceInfo } from 'node:os';
 import { limits } from '../kernel/limits.js';
 
 export interface HostUsage {

@@ -9,8 +9,7 @@ import { logCryptoLibrary } from '../kernel/crypto/crypto.js';
 import { errorText } from '../kernel/errors.js';
 import { formatHostPort } from '../kernel/host-port.js';
 import { startAgent, agentVersion } from './agent.js';
-import { AgentConfigError, readAgentConfig } from './config.js';
-import type { AgentConfig } from './config.js';
+import { AgentConfigError, readAgentConfig, type AgentConfig } from './config.js';
 import { startMetricsServer } from './metrics-server.js';
 
 async function run(config: AgentConfig): Promise<number> {

@@ -3,13 +3,11 @@
  * without a password, so its address must be local or in a private network. The service learns the same from
  * heartbeats; this helps while the service is away. See `docs/how-to/add-an-agent.md`.
  */
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import { formatHostPort } from '../kernel/host-port.js';
-import type { HostPort } from '../kernel/host-port.js';
+import { formatHostPort, type HostPort } from '../kernel/host-port.js';
 import type { AgentHandle } from './agent.js';
 
 /** Enough for a monitor and a person beside it. */

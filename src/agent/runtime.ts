@@ -4,8 +4,12 @@
  * `docs/contract/agent-protocol.md#configuration`, `docs/contract/agent-protocol.md#the-reference-agent` and section 3
  * of `docs/contract/service-specification.txt`.
  */
-import { ConfigApplyStatus } from '../gen/svc/control/v1/config.js';
-import type { ConfigApplyError, ConfigApplyReport, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
+import {
+  ConfigApplyStatus,
+  type ConfigApplyError,
+  type ConfigApplyReport,
+  type RuntimeConfigSnapshot,
+} from '../gen/svc/control/v1/config.js';
 import type { RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
@@ -19,12 +23,10 @@ import { relayLimits } from './relays/limits.js';
 import { createHealthChecks } from './relays/health-checks.js';
 import { createLinks } from './relays/links.js';
 import { createListenerSet } from './relays/listener-set.js';
-import { createMeter, createSamples } from './relays/meters.js';
-import type { Meter, Samples } from './relays/meters.js';
+import { createMeter, createSamples, type Meter, type Samples } from './relays/meters.js';
 import { createPins } from './relays/pins.js';
 import { createRealityTargets } from './relays/reality-targets.js';
-import { createUpstreams } from './relays/upstreams.js';
-import type { Upstreams } from './relays/upstreams.js';
+import { createUpstreams, type Upstreams } from './relays/upstreams.js';
 
 interface RuntimeOptions {
   /** Reject a snapshot with anything that cannot run, instead of reporting its listener as `unsupported`. */

@@ -1,30 +1,21 @@
 /** The two aggregates: how a gateway drafts the state of a stream, decides its commands and folds them. */
 import type { AccountCommand } from '../domain/accounts/user.js';
-import type { Accounts } from '../domain/accounts/accounts.js';
-import { applyAccounts, decideAccounts } from '../domain/accounts/accounts.js';
-import type { Cell, Draft } from '../domain/aggregate/containers.js';
-import { draftOf } from '../domain/aggregate/containers.js';
+import { applyAccounts, decideAccounts, type Accounts } from '../domain/accounts/accounts.js';
+import { draftOf, type Cell, type Draft } from '../domain/aggregate/containers.js';
 import type { IdempotencyTable } from '../domain/aggregate/idempotency.js';
 import { applyInPieces } from '../domain/fleet/apply.js';
 import { oversizedInPieces } from '../domain/compile/size.js';
-import type { ApplyDocument } from '../domain/fleet-file/apply.js';
-import { decideApply } from '../domain/fleet-file/apply.js';
-import type { ReleaseSet } from '../domain/fleet-file/release.js';
-import { decideRelease } from '../domain/fleet-file/release.js';
-import type { RevertSeveral } from '../domain/fleet-file/revert.js';
-import { decideRevertSeveral } from '../domain/fleet-file/revert.js';
+import { decideApply, type ApplyDocument } from '../domain/fleet-file/apply.js';
+import { decideRelease, type ReleaseSet } from '../domain/fleet-file/release.js';
+import { decideRevertSeveral, type RevertSeveral } from '../domain/fleet-file/revert.js';
 import { decideFleet } from '../domain/fleet/decide.js';
 import type { FleetCommand } from '../domain/fleet/resources.js';
-import type { Fleet } from '../domain/fleet/fleet.js';
-import { draftFleet } from '../domain/fleet/fleet.js';
-import type { RecordLogHeads } from '../domain/log-chain/heads.js';
-import { decideLogHeads } from '../domain/log-chain/heads.js';
+import { draftFleet, type Fleet } from '../domain/fleet/fleet.js';
+import { decideLogHeads, type RecordLogHeads } from '../domain/log-chain/heads.js';
 import type { ChainHead } from '../domain/log-chain/links.js';
 import type { Decision, Refusal } from '../domain/resource/refusal.js';
-import type { Revert } from '../domain/revert/decide.js';
-import { decideRevert } from '../domain/revert/decide.js';
-import type { RecordedCommand } from '../kernel/event.js';
-import { streams } from '../kernel/event.js';
+import { decideRevert, type Revert } from '../domain/revert/decide.js';
+import { streams, type RecordedCommand } from '../kernel/event.js';
 import { atOnce } from '../kernel/pieces.js';
 
 export interface DecidingState {

@@ -3,12 +3,17 @@
  * belong together and are valid now, and seal the private key. The rules are in `src/domain/credential`. Implements
  * `docs/contract/rest.md#credentials`.
  */
-import type { CredentialState, CredentialDefinition } from '../domain/credential/credential.js';
-import { credentialKey, fieldsOfKeyType, noFields } from '../domain/credential/credential.js';
+import {
+  credentialKey,
+  fieldsOfKeyType,
+  noFields,
+  type CredentialState,
+  type CredentialDefinition,
+} from '../domain/credential/credential.js';
 import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { pick } from '../domain/resource/lifecycle.js';
-import type { Clock } from '../kernel/clock.js';
+import { timestamp, type Clock } from '../kernel/clock.js';
 import { streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Keyring } from '../security/keyring.js';
@@ -16,14 +21,16 @@ import type { SealedValue } from '../security/sealing.js';
 import type { CommandHandlers, CredentialChanges, SelfSigned } from './handlers-port.js';
 import type { CommandContext, CommandOutcome, Gateway } from './port.js';
 import { lifecycleHandlers, present } from './resources.js';
-import { timestamp } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Result } from '../kernel/result.js';
-import { generateX25519, x25519PairOf } from '../kernel/crypto/crypto.js';
-import type { X25519KeyPair } from '../kernel/crypto/crypto.js';
-import type { CertificateChain } from '../security/certificates.js';
-import { createSelfSigned, readCertificateChain, readPrivateKey } from '../security/certificates.js';
+import { generateX25519, x25519PairOf, type X25519KeyPair } from '../kernel/crypto/crypto.js';
+import {
+  createSelfSigned,
+  readCertificateChain,
+  readPrivateKey,
+  type CertificateChain,
+} from '../security/certificates.js';
 import { tuning } from './tuning.js';
 
 export interface CredentialHandlerOptions {

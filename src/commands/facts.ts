@@ -7,11 +7,9 @@
 import type { SigninEvent } from '../domain/accounts/signin.js';
 import type { AgentEvent, FactOutcome } from '../domain/agents/facts.js';
 import { schemaVersions } from '../domain/log/upcast.js';
-import type { Clock } from '../kernel/clock.js';
-import { timestamp } from '../kernel/clock.js';
+import { timestamp, type Clock } from '../kernel/clock.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
-import type { Actor, ProposedEvent } from '../kernel/event.js';
-import { agentShards, agentStreams, agentsStream, streams } from '../kernel/event.js';
+import { agentShards, agentStreams, agentsStream, streams, type Actor, type ProposedEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
@@ -19,12 +17,10 @@ import type { Logger } from '../kernel/logger.js';
 import { createSampledLog } from '../kernel/sampled-log.js';
 import type { EventStore, Retention } from '../storage/event-store.js';
 import type { FactRecorder } from './port.js';
-import { createStreamBatch } from './stream-batch.js';
-import type { StreamBatch } from './stream-batch.js';
+import { createStreamBatch, type StreamBatch } from './stream-batch.js';
 import { tuning } from './tuning.js';
 import { createLru, getOrCreate } from '../kernel/lru.js';
-import { createTokenBucket } from '../kernel/token-bucket.js';
-import type { TokenBucket } from '../kernel/token-bucket.js';
+import { createTokenBucket, type TokenBucket } from '../kernel/token-bucket.js';
 import { eventBytes } from '../storage/event-json.js';
 
 export interface FactRecorderOptions {

@@ -2,23 +2,19 @@
  * Handlers of applies that were carried out: finding one, reverting it, and releasing a set. The rules are in
  * `src/domain/fleet-file`. Implements `docs/contract/automation.md#the-fleet-as-a-file`.
  */
-import type { AcceptedKey } from '../domain/aggregate/idempotency.js';
-import { acceptedKey } from '../domain/aggregate/idempotency.js';
+import { acceptedKey, type AcceptedKey } from '../domain/aggregate/idempotency.js';
 import { activeRevert, alreadyReverted, notRevertible } from '../domain/aggregate/reverts.js';
 import { describeCommand } from '../domain/audit/describe.js';
 import { ownersIn } from '../domain/fleet-file/compare.js';
 import { hasSet } from '../domain/fleet-file/drift.js';
-import type { RevertSeveral } from '../domain/fleet-file/revert.js';
-import { previewReverts } from '../domain/fleet-file/revert.js';
+import { previewReverts, type RevertSeveral } from '../domain/fleet-file/revert.js';
 import { fleetSetType } from '../domain/fleet-set/declaration.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { fleetEvent, resourceOf } from '../domain/fleet/resources.js';
 import { yieldToEventLoop } from '../kernel/background.js';
-import type { Clock } from '../kernel/clock.js';
-import { timestamp } from '../kernel/clock.js';
+import { timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { RecordedCommand } from '../kernel/event.js';
-import { lastEvent, streams } from '../kernel/event.js';
+import { lastEvent, streams, type RecordedCommand } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { DecidedOnFleet } from './aggregate.js';
 import type {
@@ -30,8 +26,7 @@ import type {
 } from './handlers-port.js';
 import type { CommandContext, CommandOutcome, Gateway, ProjectionWait } from './port.js';
 import { inPiecesAlone } from './in-pieces.js';
-import type { AuditTrail } from './revert.js';
-import { auditHolds } from './revert.js';
+import { auditHolds, type AuditTrail } from './revert.js';
 import { tuning } from './tuning.js';
 
 type Done = Extract<FileApplied, { readonly kind: 'done' }>;

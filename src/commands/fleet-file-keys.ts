@@ -3,20 +3,17 @@
  * kept if it exists, and generated otherwise where possible.
  * Implements `docs/contract/automation.md#the-fleet-as-a-file`, "Kept as they are when absent".
  */
-import type { CredentialState } from '../domain/credential/credential.js';
-import { credentialKey, namesOfSelfSigned, noFields } from '../domain/credential/credential.js';
+import { credentialKey, namesOfSelfSigned, noFields, type CredentialState } from '../domain/credential/credential.js';
 import type { DocumentMistake, FleetDocument, Wanted } from '../domain/fleet-file/document.js';
 import type { Resolved } from '../domain/fleet-file/resolve.js';
 import { nodeKey } from '../domain/node/node.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { createTurns } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { JsonObject } from '../kernel/json.js';
-import { fromJson, jsonEqual } from '../kernel/json.js';
+import { fromJson, jsonEqual, type JsonObject } from '../kernel/json.js';
 import { readCertificateChain } from '../security/certificates.js';
 import type { SealedValue } from '../security/sealing.js';
-import type { KeyMaterial } from './credentials.js';
-import { keyMaterial, realityFields } from './credentials.js';
+import { keyMaterial, realityFields, type KeyMaterial } from './credentials.js';
 import type { CredentialChanges } from './handlers-port.js';
 import { tuning } from './tuning.js';
 

@@ -1,10 +1,8 @@
 /** Plans a document on the fleet. Pure. Implements `docs/contract/automation.md#the-fleet-as-a-file`, plan. */
 import { createHash } from 'node:crypto';
 import { carriedBytes } from '../domain/fleet-file/base.js';
-import type { Step } from '../domain/fleet-file/carry-out.js';
-import { carryOut, changedNodes } from '../domain/fleet-file/carry-out.js';
-import type { Comparison } from '../domain/fleet-file/compare.js';
-import { compareWithFleet } from '../domain/fleet-file/compare.js';
+import { carryOut, changedNodes, type Step } from '../domain/fleet-file/carry-out.js';
+import { compareWithFleet, type Comparison } from '../domain/fleet-file/compare.js';
 import type { DocumentMistake, FleetDocument } from '../domain/fleet-file/document.js';
 import { changeWithNames, noReferences } from '../domain/fleet-file/naming.js';
 import { partsOf } from '../domain/fleet-file/parts.js';

@@ -3,8 +3,7 @@
  * hold up nothing else. The rules are in `src/domain/fleet-file`; applies that were carried out are in `fleet-applies.ts`.
  * Implements `docs/contract/automation.md#the-fleet-as-a-file`.
  */
-import type { ApplyDocument } from '../domain/fleet-file/apply.js';
-import { changedMeanwhile } from '../domain/fleet-file/apply.js';
+import { changedMeanwhile, type ApplyDocument } from '../domain/fleet-file/apply.js';
 import { resolveNames } from '../domain/fleet-file/resolve.js';
 import type { FleetApplied } from '../domain/fleet-set/declaration.js';
 import { ownerOf } from '../domain/references/references.js';
@@ -12,12 +11,10 @@ import { pick } from '../domain/resource/lifecycle.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { Keyring } from '../security/keyring.js';
-import type { AppliesOptions } from './fleet-applies.js';
-import { createAppliesHandlers, withoutKey, written } from './fleet-applies.js';
+import { createAppliesHandlers, withoutKey, written, type AppliesOptions } from './fleet-applies.js';
 import { sealPrivateKey } from './credentials.js';
 import { withKeys } from './fleet-file-keys.js';
-import type { Planned } from './fleet-file-plan.js';
-import { mistaken, namesIn, planDocument } from './fleet-file-plan.js';
+import { mistaken, namesIn, planDocument, type Planned } from './fleet-file-plan.js';
 import type { ApplyRequest, CommandHandlers, FileApplied, FileRequest } from './handlers-port.js';
 import { inPiecesAlone } from './in-pieces.js';
 import { issuePsk } from './nodes.js';

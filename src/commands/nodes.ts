@@ -1,8 +1,7 @@
 /** Handlers of nodes, which make and seal PSKs. The rules are in `domain/node`. */
 import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import type { Clock } from '../kernel/clock.js';
-import { timestamp } from '../kernel/clock.js';
+import { timestamp, type Clock } from '../kernel/clock.js';
 import { streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';

@@ -1,7 +1,6 @@
 /** Makes the events to append of a decided command, with ids, metadata and size limits. */
 import { schemaVersions } from '../domain/log/upcast.js';
-import type { Clock } from '../kernel/clock.js';
-import { timestamp } from '../kernel/clock.js';
+import { timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { EventMetadata, ProposedEvent, RecordedCommand, RecordedEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';

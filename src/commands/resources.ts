@@ -3,8 +3,15 @@
  * listener policies and the settings. `nodes.ts` and `credentials.ts` have those that make keys.
  */
 import { chainKey } from '../domain/chain/chain.js';
-import type { FleetCommand, FleetEvent, ResourceType, StateOf } from '../domain/fleet/resources.js';
-import { fleetEvent, plainTypes, resources } from '../domain/fleet/resources.js';
+import {
+  fleetEvent,
+  plainTypes,
+  resources,
+  type FleetCommand,
+  type FleetEvent,
+  type ResourceType,
+  type StateOf,
+} from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { policyId, policyKey } from '../domain/listener-policy/policy.js';
 import { settingsOf } from '../domain/settings/settings.js';

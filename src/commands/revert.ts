@@ -3,31 +3,39 @@
  * as one command, and start again if the resource changed in between. The rules are in `src/domain/revert`. Implements
  * `docs/contract/domain.md#audit-and-revert`.
  */
-import type { FleetCommand, FleetEvent } from '../domain/fleet/resources.js';
-import { fleetEvent, resourceOf } from '../domain/fleet/resources.js';
+import { fleetEvent, resourceOf, type FleetCommand, type FleetEvent } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import type { RevertSeveral } from '../domain/fleet-file/revert.js';
-import { historiesHold, isAboutSeveral, previewReverts, subjectsOf } from '../domain/fleet-file/revert.js';
+import {
+  historiesHold,
+  isAboutSeveral,
+  previewReverts,
+  subjectsOf,
+  type RevertSeveral,
+} from '../domain/fleet-file/revert.js';
 import { fleetSetType } from '../domain/fleet-set/declaration.js';
-import type { Owner } from '../domain/references/references.js';
-import { ownerOf } from '../domain/references/references.js';
+import { ownerOf, type Owner } from '../domain/references/references.js';
 import type { Refusal } from '../domain/resource/refusal.js';
-import type { Revert } from '../domain/revert/decide.js';
-import { fieldsInTheWay, tryRevert, versionOfSubject, previewOf } from '../domain/revert/decide.js';
-import type { EntryAbout, History } from '../domain/revert/history.js';
-import { changes, deletes, deletesPolicy, movesOverride, movesPolicy, verbOf } from '../domain/revert/history.js';
+import { fieldsInTheWay, tryRevert, versionOfSubject, previewOf, type Revert } from '../domain/revert/decide.js';
+import {
+  changes,
+  deletes,
+  deletesPolicy,
+  movesOverride,
+  movesPolicy,
+  verbOf,
+  type EntryAbout,
+  type History,
+} from '../domain/revert/history.js';
 import { nodeOfPolicy, policyKey } from '../domain/listener-policy/policy.js';
 import { nodeKey } from '../domain/node/node.js';
 import type { Former } from '../domain/resource/lifecycle.js';
 import { overriddenNode } from '../domain/settings/evolve.js';
 import { yieldToEventLoop } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { RecordedCommand } from '../kernel/event.js';
-import { lastEvent, streams } from '../kernel/event.js';
+import { lastEvent, streams, type RecordedCommand } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
 import { createLru } from '../kernel/lru.js';
-import type { Result } from '../kernel/result.js';
-import { ok } from '../kernel/result.js';
+import { ok, type Result } from '../kernel/result.js';
 import type { FleetRevertHandlers } from './handlers-port.js';
 import { inPieces } from './in-pieces.js';
 import type { Gateway, ProjectionWait } from './port.js';

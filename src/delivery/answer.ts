@@ -10,12 +10,10 @@ import type { LastGoodSnapshots } from './last-good.js';
 import type { CompilerCheck, Newest, NewestSnapshots } from './newest.js';
 import type { ConfigAnswer } from './port.js';
 import type { GenerationRaises } from './generation-raise.js';
-import type { Retries } from './retries.js';
-import { tryAgain } from './retries.js';
+import { tryAgain, type Retries } from './retries.js';
 import type { SessionState } from './session-registry.js';
 import type { ApplyHistoryRecord, ApplyHistories } from './apply-history.js';
-import type { Stamp } from './target.js';
-import { isRecordedNewest, rejectOf, sameStamp, snapshotNamed, targetOf, versionClaim } from './target.js';
+import { isRecordedNewest, rejectOf, sameStamp, snapshotNamed, targetOf, versionClaim, type Stamp } from './target.js';
 import type { ApplyReports } from './apply-reports.js';
 
 export interface AnswerDeps extends CompilerCheck {

@@ -6,9 +6,8 @@ import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import { createLru } from '../kernel/lru.js';
 import type { LastGoodSnapshots } from './last-good.js';
-import type { RecordedApplyReports, ApplyHistory } from './target.js';
+import { applyHistoryOf, type RecordedApplyReports, type ApplyHistory } from './target.js';
 import type { Retry } from './retries.js';
-import { applyHistoryOf } from './target.js';
 import { tuning } from './tuning.js';
 
 /** One node's apply history, shared by its sessions. */

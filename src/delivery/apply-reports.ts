@@ -13,7 +13,6 @@ import type { Retries } from './retries.js';
 import type { ApplyHistoryRecord } from './apply-history.js';
 import type { SessionState } from './session-registry.js';
 import type { TimeToApplied } from './time-to-applied.js';
-import type { Stamp } from './target.js';
 import {
   afterApply,
   afterReject,
@@ -23,6 +22,7 @@ import {
   rejectOf,
   sameStamp,
   snapshotNamed,
+  type Stamp,
 } from './target.js';
 
 export interface ApplyReports {

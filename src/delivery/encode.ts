@@ -9,8 +9,7 @@ import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
 import { RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
 import type { SnapshotPush } from './port.js';
 import type { SecretOpener } from './secrets.js';
-import { wireParts } from './wire.js';
-import type { WireParts } from './wire.js';
+import { wireParts, type WireParts } from './wire.js';
 
 const lengthDelimited = 2;
 /** Field numbers of `ServicePayload.config_update` and `ConfigUpdate.snapshot`; a test compares them with the proto. */

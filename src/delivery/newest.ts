@@ -13,8 +13,7 @@ import { nodeSnapshots } from '../projections/node-snapshots.js';
 import { encodeSnapshot } from './encode.js';
 import type { SnapshotPush } from './port.js';
 import type { SecretOpener } from './secrets.js';
-import { stampOf } from './target.js';
-import type { Stamp } from './target.js';
+import { stampOf, type Stamp } from './target.js';
 import { tuning } from './tuning.js';
 
 export type Newest<T> =

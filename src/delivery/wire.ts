@@ -11,22 +11,27 @@ import type {
   TlsCertificate,
   UpstreamCluster,
 } from '../gen/svc/control/v1/gateway.js';
-import { AddressFamily, L3Role, TcpProxyMode, UdpMode } from '../gen/svc/control/v1/rules.js';
-import type {
-  HttpProxyRule,
-  L3TunnelRule,
-  QuicRule,
-  TcpProxyRule,
-  TunConfig,
-  UdpRule,
+import {
+  AddressFamily,
+  L3Role,
+  TcpProxyMode,
+  UdpMode,
+  type HttpProxyRule,
+  type L3TunnelRule,
+  type QuicRule,
+  type TcpProxyRule,
+  type TunConfig,
+  type UdpRule,
 } from '../gen/svc/control/v1/rules.js';
-import { OuterTransport, PayloadProtocol, SecurityLayer } from '../gen/svc/control/v1/transport.js';
-import type {
-  Outbound,
-  RealityInbound,
-  RealityOutbound,
-  RuleOrigin,
-  TransportProfile,
+import {
+  OuterTransport,
+  PayloadProtocol,
+  SecurityLayer,
+  type Outbound,
+  type RealityInbound,
+  type RealityOutbound,
+  type RuleOrigin,
+  type TransportProfile,
 } from '../gen/svc/control/v1/transport.js';
 import type { SecretOpener } from './secrets.js';
 

@@ -4,8 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { agentStreams, streams } from '../kernel/event.js';
-import type { StoredEvent } from '../kernel/event.js';
+import { agentStreams, streams, type StoredEvent } from '../kernel/event.js';
 
 /** The content of a cursor. */
 export interface CursorPlace {

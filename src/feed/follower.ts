@@ -4,26 +4,20 @@
  */
 import { sleep } from '../kernel/background.js';
 import { errorText, ServiceError, unreachable } from '../kernel/errors.js';
-import type { RecordedCommand, StoredEvent } from '../kernel/event.js';
-import { lastEvent } from '../kernel/event.js';
+import { lastEvent, type RecordedCommand, type StoredEvent } from '../kernel/event.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 import { createWaiters } from '../kernel/waiters.js';
 import { levelOf } from '../storage/broken-log.js';
-import type { EventStore } from '../storage/event-store.js';
-import { newestEvent } from '../storage/event-store.js';
-import { commandsAfter, followLog } from '../storage/follow.js';
-import type { FollowItem } from '../storage/follow.js';
-import type { Cursors } from './cursor.js';
-import { feedStreams } from './cursor.js';
+import { newestEvent, type EventStore } from '../storage/event-store.js';
+import { commandsAfter, followLog, type FollowItem } from '../storage/follow.js';
+import { feedStreams, type Cursors } from './cursor.js';
 import type { FeedNews, FeedPlace } from './port.js';
-import type { CommittedNames, Names } from './names.js';
-import { followedNames } from './names.js';
+import { followedNames, type CommittedNames, type Names } from './names.js';
 import { stepsOf } from './steps.js';
-import type { Step, Window, WindowBounds } from './window.js';
+import { createWindow, type Step, type Window, type WindowBounds } from './window.js';
 import { tuning } from './tuning.js';
-import { createWindow } from './window.js';
 
 export interface FollowerDeps {
   readonly eventStore: Pick<EventStore, 'read' | 'subscribe'>;

@@ -5,8 +5,7 @@
 import { agentEvent } from '../domain/agents/facts.js';
 import { describeCommand } from '../domain/audit/describe.js';
 import { statusChanged } from '../domain/status/facts.js';
-import type { RecordedCommand } from '../kernel/event.js';
-import { lastEvent, streams } from '../kernel/event.js';
+import { lastEvent, streams, type RecordedCommand } from '../kernel/event.js';
 import { unreachable } from '../kernel/errors.js';
 import { loggedEntry, namesShownBy } from '../projections/models/audit-entry.js';
 import type { NameLookup } from '../projections/port.js';

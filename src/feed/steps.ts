@@ -1,10 +1,8 @@
 /** Makes steps of the feed from commands, with the names of that time. Implements `docs/contract/automation.md#event-feed`. */
 import { readCommand } from '../domain/log/upcast.js';
-import type { RecordedCommand, RecordedEvent } from '../kernel/event.js';
-import { lastEvent } from '../kernel/event.js';
+import { lastEvent, type RecordedCommand, type RecordedEvent } from '../kernel/event.js';
 import type { Cursors } from './cursor.js';
-import { outlineOf } from './items.js';
-import type { Outline } from './items.js';
+import { outlineOf, type Outline } from './items.js';
 import type { Names } from './names.js';
 import type { FeedItem, FeedSubject } from './port.js';
 import type { Step } from './window.js';

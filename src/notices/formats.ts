@@ -5,10 +5,8 @@
  * `docs/how-to/be-told.md`.
  */
 import type { ChatFormat } from '../domain/webhook/webhook.js';
-import type { Line, Piece } from './line.js';
-import { nameChars } from './line.js';
-import type { Notice } from './notice.js';
-import { namesShown } from './notice.js';
+import { nameChars, type Line, type Piece } from './line.js';
+import { namesShown, type Notice } from './notice.js';
 import type { Tone } from './sentences.js';
 
 export interface Rendered {

@@ -6,10 +6,8 @@
 import type { FeedContent, FeedItem } from '../feed/port.js';
 import { fromJson } from '../kernel/json.js';
 import { compareText } from '../kernel/compare-text.js';
-import type { Line } from './line.js';
-import { nameOf } from './line.js';
-import type { Tone } from './sentences.js';
-import { sentenceOf, severalAre, toneOf } from './sentences.js';
+import { nameOf, type Line } from './line.js';
+import { sentenceOf, severalAre, toneOf, type Tone } from './sentences.js';
 
 /** A notice of items of the feed, with the first of them. */
 export type ItemNotice = Notice & { readonly first: FeedItem };

@@ -3,12 +3,10 @@
  * to what, why, since when. Implements `docs/contract/notices.md#webhooks-for-people`, "one sentence an item".
  */
 import type { StatusFact } from '../domain/status/facts.js';
-import type { StatusType } from '../domain/status/status.js';
-import { impliedStatus, isBad } from '../domain/status/status.js';
+import { impliedStatus, isBad, type StatusType } from '../domain/status/status.js';
 import type { FeedContent } from '../feed/port.js';
 import { unreachable } from '../kernel/errors.js';
-import type { Line } from './line.js';
-import { nameOf, piecesOf } from './line.js';
+import { nameOf, piecesOf, type Line } from './line.js';
 
 /** How a message looks and how loud it is. */
 export type Tone = 'bad' | 'warning' | 'good' | 'neutral';

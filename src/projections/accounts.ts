@@ -2,20 +2,17 @@
  * The committed accounts, in memory and folded from the log: a password change on any instance ends older tokens on this one.
  * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
-import type { Accounts } from '../domain/accounts/accounts.js';
-import { applyAccounts, emptyAccounts } from '../domain/accounts/accounts.js';
+import { applyAccounts, emptyAccounts, type Accounts } from '../domain/accounts/accounts.js';
 import type { AccountEvent } from '../domain/accounts/user.js';
 import { readCommand } from '../domain/log/upcast.js';
 import { withDeadline } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';
-import type { RecordedCommand } from '../kernel/event.js';
-import { lastEvent, streams } from '../kernel/event.js';
+import { lastEvent, streams, type RecordedCommand } from '../kernel/event.js';
 import type { Logger } from '../kernel/logger.js';
 import type { LogChain } from '../security/log-chain/log-chain.js';
 import { createShared } from '../kernel/shared.js';
 import { createWaiters } from '../kernel/waiters.js';
-import type { LogFold } from './log-follower.js';
-import { MissingEventsError } from './log-follower.js';
+import { MissingEventsError, type LogFold } from './log-follower.js';
 import { BrokenLogError, levelOf } from '../storage/broken-log.js';
 import type { EventStore } from '../storage/event-store.js';
 import { commandsAfter } from '../storage/follow.js';

@@ -12,10 +12,8 @@ import { limits } from '../kernel/limits.js';
 import type { EventStore, ResumePoint } from '../storage/event-store.js';
 import { BrokenLogError, ForeignEventError } from '../storage/broken-log.js';
 import { commandsAfter, followLog } from '../storage/follow.js';
-import { createCheckpointWriter } from './checkpoints.js';
-import type { StoredFold } from './checkpoints.js';
-import type { LogDistance } from './log-connection.js';
-import { createLogConnection } from './log-connection.js';
+import { createCheckpointWriter, type StoredFold } from './checkpoints.js';
+import { createLogConnection, type LogDistance } from './log-connection.js';
 import { tuning } from './tuning.js';
 
 /** Something folded in memory from some streams. */

@@ -3,14 +3,10 @@
  * Opens their collections. Implements `docs/architecture.md#read-models`.
  */
 import type { Collection, Fields, ReadStore } from '../storage/read-store.js';
-import { audit } from './models/audit.js';
-import type { AuditFields } from './models/audit.js';
-import { deployments } from './models/deployments.js';
-import type { DeploymentFields } from './models/deployments.js';
-import { incidents } from './models/incidents.js';
-import type { IncidentFields } from './models/incidents.js';
-import { names } from './models/names.js';
-import type { NameFields } from './models/names.js';
+import { audit, type AuditFields } from './models/audit.js';
+import { deployments, type DeploymentFields } from './models/deployments.js';
+import { incidents, type IncidentFields } from './models/incidents.js';
+import { names, type NameFields } from './models/names.js';
 import type { ReadModel } from './read-model.js';
 
 /** The name of the group's checkpoint and of its version pointer. */

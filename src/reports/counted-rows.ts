@@ -2,8 +2,7 @@
  * The counters of a table's rows as one array of numbers, because nearly every heartbeat has the same rows. Totals over the
  * processes of an agent are in `process-totals.ts`. Pure.
  */
-import type { Counters, ProcessTotals, Rows } from './process-totals.js';
-import { growthOfRows, withReport } from './process-totals.js';
+import { growthOfRows, withReport, type Counters, type ProcessTotals, type Rows } from './process-totals.js';
 
 /** The counters of listeners, and of links, in the order in which they are packed. */
 export const listenerCounters = ['bytes_in', 'bytes_out', 'total_sessions', 'error_sessions'] as const;

@@ -4,9 +4,8 @@
  * `src/status/`. Implements `docs/contract/rest.md#dashboard`.
  */
 import type { ChainHealth } from '../domain/chain/health.js';
-import { upstreamStatus } from '../domain/upstream/health.js';
+import { upstreamStatus, type UpstreamStatus } from '../domain/upstream/health.js';
 import type { StatusKey } from '../domain/status/status.js';
-import type { UpstreamStatus } from '../domain/upstream/health.js';
 import { startLoop, yieldToEventLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
@@ -14,11 +13,9 @@ import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import type { FoldBatch } from '../projections/fleet/fold-batch.js';
 import { createCertificateTimes } from './certificates.js';
-import { countChain, countNode, trafficOf } from './node-count.js';
-import type { ChainCount, NodeCount } from './node-count.js';
+import { countChain, countNode, trafficOf, type ChainCount, type NodeCount } from './node-count.js';
 import type { StatusDeps } from './status.js';
-import { sumUp } from './sums.js';
-import type { FleetCounts } from './sums.js';
+import { sumUp, type FleetCounts } from './sums.js';
 import { tuning } from './tuning.js';
 
 export interface Counts {

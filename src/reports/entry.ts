@@ -13,13 +13,11 @@ import {
   listenerCounters,
   noRows,
   packRows,
+  type CountedRows,
 } from './counted-rows.js';
-import type { CountedRows } from './counted-rows.js';
-import { countedOf, isSameTable, withCountersOf } from './listener-table.js';
-import type { ListenerTable } from './listener-table.js';
+import { countedOf, isSameTable, withCountersOf, type ListenerTable } from './listener-table.js';
 import type { HeartbeatFacts, MetricsFacts, PresenceFacts, ReportingProcess } from './port.js';
-import { growthOf, noTotals } from './process-totals.js';
-import type { ProcessTotals } from './process-totals.js';
+import { growthOf, noTotals, type ProcessTotals } from './process-totals.js';
 import { isLossy, linkRow, linksOf, linksWithCountersOf, roundTrips } from './reported.js';
 
 /** The live session of a node. */

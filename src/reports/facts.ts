@@ -4,22 +4,18 @@
  * `docs/contract/rest.md#nodes` (`apply`, `duplicate_agent`, `version_conflict_at`) and
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  */
-import { agentEvent } from '../domain/agents/facts.js';
-import type { AgentEvent } from '../domain/agents/facts.js';
-import { evolveAgentFacts, neverConnected } from '../domain/agents/node-agent-facts.js';
-import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
+import { agentEvent, type AgentEvent } from '../domain/agents/facts.js';
+import { evolveAgentFacts, neverConnected, type NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 import { fleetEvent } from '../domain/fleet/resources.js';
 import { readCommand } from '../domain/log/upcast.js';
 import { errorText } from '../kernel/errors.js';
-import { agentStreams, lastEvent, streams } from '../kernel/event.js';
-import type { RecordedCommand, RecordedEvent } from '../kernel/event.js';
+import { agentStreams, lastEvent, streams, type RecordedCommand, type RecordedEvent } from '../kernel/event.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import { createWaiters } from '../kernel/waiters.js';
 import { levelOf } from '../storage/broken-log.js';
 import type { EventStore } from '../storage/event-store.js';
-import { openCheckpoint, storeCheckpoint } from '../storage/sealed-checkpoint.js';
-import type { Sealing } from '../storage/sealed-checkpoint.js';
+import { openCheckpoint, storeCheckpoint, type Sealing } from '../storage/sealed-checkpoint.js';
 
 /** A folded fact, and when it happened, RFC 3339. */
 export interface RecordedFact {

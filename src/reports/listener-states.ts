@@ -1,8 +1,7 @@
 /**
  * The reported state of each listener in a node's last heartbeat, for comparison with the intended listeners. Pure. Implements `docs/contract/rest.md#nodes`, `listeners`.
  */
-import { tellsOfApplied } from '../domain/agents/node-agent-facts.js';
-import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
+import { tellsOfApplied, type NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 import { listenerKey } from '../domain/port-table/port-table.js';
 import type { RuntimeListener as WireListener } from '../gen/svc/control/v1/heartbeat.js';
 

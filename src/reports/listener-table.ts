@@ -5,12 +5,9 @@
  */
 import { hash } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import { HeartbeatRequest } from '../gen/svc/control/v1/heartbeat.js';
-import type { RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
-import { addUp, countersIn, listenerCounters, wholeNumber } from './counted-rows.js';
-import type { CountedRows } from './counted-rows.js';
-import { summarizeListeners } from './listener-states.js';
-import type { ListenerSummary } from './listener-states.js';
+import { HeartbeatRequest, type RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
+import { addUp, countersIn, listenerCounters, wholeNumber, type CountedRows } from './counted-rows.js';
+import { summarizeListeners, type ListenerSummary } from './listener-states.js';
 
 export interface ListenerShape {
   /** Hash of a `HeartbeatRequest` that holds the listeners without counters. */

@@ -3,10 +3,8 @@
  * `counts.ts` keeps the results. Implements `docs/contract/rest.md#dashboard`.
  */
 import { tellsOfApplied } from '../domain/agents/node-agent-facts.js';
-import { liveDefinition, upstreamOf } from '../domain/chain/chain.js';
-import type { ChainState } from '../domain/chain/chain.js';
-import { healthOfFaults, mainCause } from '../domain/chain/health.js';
-import type { ChainHealth } from '../domain/chain/health.js';
+import { liveDefinition, upstreamOf, type ChainState } from '../domain/chain/chain.js';
+import { healthOfFaults, mainCause, type ChainHealth } from '../domain/chain/health.js';
 import { chainStatus } from '../domain/chain/status.js';
 import type { UnwellChain } from '../domain/matters/matters.js';
 import { listenerOfKey } from '../domain/port-table/port-table.js';
@@ -14,8 +12,7 @@ import { formatHostPort } from '../kernel/host-port.js';
 import { applyState } from './apply-state.js';
 import { missing, stateNow } from './listener-states.js';
 import type { Traffic } from './port.js';
-import { faultsOf, seenWhereOnline, statusOf } from './status.js';
-import type { NodeStatus, StatusDeps } from './status.js';
+import { faultsOf, seenWhereOnline, statusOf, type NodeStatus, type StatusDeps } from './status.js';
 
 /** A listener such as `tcp 0.0.0.0:443`, and its state as reported, or `missing`. */
 export type ListenerAndState = readonly [listener: string, state: string];

@@ -5,17 +5,25 @@
  * limits were checked before. Implements `docs/contract/wire.md#heartbeat-and-metrics`.
  */
 import { tolerableLoss } from '../domain/chain/health.js';
-import { HeartbeatRequest } from '../gen/svc/control/v1/heartbeat.js';
-import type { LinkMetric, RuntimeListener as WireListener } from '../gen/svc/control/v1/heartbeat.js';
+import {
+  HeartbeatRequest,
+  type LinkMetric,
+  type RuntimeListener as WireListener,
+} from '../gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../gen/svc/control/v1/transport.js';
 import type { HeartbeatFacts, LinkSample, MetricsFacts, ReportingProcess, RuntimeListener } from './port.js';
 import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
-import { countersAt, countersIn, linkCounters, listenerCounters, wholeNumber } from './counted-rows.js';
-import type { CountedRows, CounterRow } from './counted-rows.js';
-import { activeSessions, listenersOf, shapeSummary } from './listener-table.js';
-import type { ListenerTable } from './listener-table.js';
-import type { Counters, Rows } from './process-totals.js';
-import { sumOf } from './process-totals.js';
+import {
+  countersAt,
+  countersIn,
+  linkCounters,
+  listenerCounters,
+  wholeNumber,
+  type CountedRows,
+  type CounterRow,
+} from './counted-rows.js';
+import { activeSessions, listenersOf, shapeSummary, type ListenerTable } from './listener-table.js';
+import { sumOf, type Counters, type Rows } from './process-totals.js';
 
 /** @param tables as received; the heartbeat lacks the rows of a table that has not changed */
 export function heartbeatFacts(

@@ -9,14 +9,19 @@ import type { Logger } from '../kernel/logger.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { listenerCounters, sumOfRows } from './counted-rows.js';
-import type { Entry, HeartbeatGrowth, Part } from './entry.js';
-import { linkSummary, plausibleMetrics, applyHeartbeat, applyMetrics } from './entry.js';
+import {
+  linkSummary,
+  plausibleMetrics,
+  applyHeartbeat,
+  applyMetrics,
+  type Entry,
+  type HeartbeatGrowth,
+  type Part,
+} from './entry.js';
 import { linkShares, listenerShares, metricsShares, piecesOf, roundTripShares } from './history/counting.js';
 import { createHeldBack } from './held-back.js';
-import { openHistory } from './history/history.js';
-import type { History } from './history/history.js';
-import { followOthers } from './others.js';
-import type { Others } from './others.js';
+import { openHistory, type History } from './history/history.js';
+import { followOthers, type Others } from './others.js';
 import type { Carriers, HeartbeatFacts, Reports, Telemetry } from './port.js';
 import { createPresence } from './presence.js';
 import { createRecentSums } from './recent-sums.js';

@@ -3,21 +3,31 @@
  * `domain/chain/health.ts` and `domain/upstream/health.ts`; has no state. Implements `docs/contract/domain.md#health-of-a-chain`.
  */
 import { tellsOfApplied } from '../domain/agents/node-agent-facts.js';
-import type { ChainState, DeployedDefinition, Hop } from '../domain/chain/chain.js';
-import { liveDefinition, upstreamOf } from '../domain/chain/chain.js';
-import type { ChainHealth, DeployedUpstream, Fault, HopReport } from '../domain/chain/health.js';
-import { chainFaults, healthOfFaults, healthWithoutDeploy } from '../domain/chain/health.js';
+import {
+  liveDefinition,
+  upstreamOf,
+  type ChainState,
+  type DeployedDefinition,
+  type Hop,
+} from '../domain/chain/chain.js';
+import {
+  chainFaults,
+  healthOfFaults,
+  healthWithoutDeploy,
+  type ChainHealth,
+  type DeployedUpstream,
+  type Fault,
+  type HopReport,
+} from '../domain/chain/health.js';
 import { listenerOf } from '../domain/chain/transports.js';
 import { listenerKey } from '../domain/port-table/port-table.js';
-import { seenUpstream, upstreamStatus } from '../domain/upstream/health.js';
-import type { UpstreamStatus } from '../domain/upstream/health.js';
+import { seenUpstream, upstreamStatus, type UpstreamStatus } from '../domain/upstream/health.js';
 import { formatHostPort } from '../kernel/host-port.js';
 import type { FleetQueries } from '../projections/port.js';
 import { applyState } from './apply-state.js';
 import type { AgentFacts } from './facts.js';
 import { byResource, measurement } from './link-samples.js';
-import type { ListenerStates } from './listener-states.js';
-import { stateNow } from './listener-states.js';
+import { stateNow, type ListenerStates } from './listener-states.js';
 import type { Reports } from './port.js';
 
 /** What the status of resources depends on: configuration, facts of the log, reports. */

@@ -9,12 +9,10 @@ import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
 import type { Collection, Fields, ReadStore, StoredDocument } from '../storage/read-store.js';
-import type { Beat, Entry, Part, LastListeners, LastMetrics } from './entry.js';
-import { partsOf } from './entry.js';
+import { partsOf, type Beat, type Entry, type Part, type LastListeners, type LastMetrics } from './entry.js';
 import { sharedShape } from './listener-table.js';
 import type { PresenceFacts } from './port.js';
-import { noTotals } from './process-totals.js';
-import type { Counters, ProcessTotals, Rows } from './process-totals.js';
+import { noTotals, type Counters, type ProcessTotals, type Rows } from './process-totals.js';
 import type { Table } from './table.js';
 import { tuning } from './tuning.js';
 

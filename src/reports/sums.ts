@@ -1,8 +1,7 @@
 /** Sums of the counts of nodes, chains and upstreams, and a list of what is wrong. Implements `docs/contract/rest.md#dashboard`. */
 import { credentialKey } from '../domain/credential/credential.js';
 import type { ChainHealth } from '../domain/chain/health.js';
-import { nothingUnwell } from '../domain/matters/matters.js';
-import type { Unwell, UnwellLists } from '../domain/matters/matters.js';
+import { nothingUnwell, type Unwell, type UnwellLists } from '../domain/matters/matters.js';
 import type { UpstreamStatus } from '../domain/upstream/health.js';
 import { timestamp } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';

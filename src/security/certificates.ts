@@ -5,8 +5,14 @@
  */
 import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
-import { createPrivateKey, X509Certificate, generateKeyPair, randomBytes, webcrypto } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import {
+  createPrivateKey,
+  X509Certificate,
+  generateKeyPair,
+  randomBytes,
+  webcrypto,
+  type KeyObject,
+} from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { canonicalNamePattern } from '../kernel/addresses.js';
 import { errorText } from '../kernel/errors.js';

@@ -15,8 +15,10 @@ import {
   openWith,
   sealBytesWith,
   sealWith,
+  type OpenResult,
+  type SealContext,
+  type SealedValue,
 } from './sealing.js';
-import type { OpenResult, SealContext, SealedValue } from './sealing.js';
 
 /** A key that seals values. */
 export interface SealingKey {

@@ -6,20 +6,16 @@
 import { fleetEvent } from '../domain/fleet/resources.js';
 import { readCommand } from '../domain/log/upcast.js';
 import { statusChanged } from '../domain/status/facts.js';
-import type { LastFact } from '../domain/status/ledger.js';
-import { afterCommand, afterFact, wellBy } from '../domain/status/ledger.js';
-import type { StatusKey } from '../domain/status/status.js';
-import { keyText } from '../domain/status/status.js';
+import { afterCommand, afterFact, wellBy, type LastFact } from '../domain/status/ledger.js';
+import { keyText, type StatusKey } from '../domain/status/status.js';
 import { errorText } from '../kernel/errors.js';
-import { lastEvent, streams } from '../kernel/event.js';
-import type { RecordedCommand, RecordedEvent } from '../kernel/event.js';
+import { lastEvent, streams, type RecordedCommand, type RecordedEvent } from '../kernel/event.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import { createWaiters } from '../kernel/waiters.js';
 import { levelOf } from '../storage/broken-log.js';
 import type { EventStore } from '../storage/event-store.js';
-import { openCheckpoint, storeCheckpoint } from '../storage/sealed-checkpoint.js';
-import type { Sealing } from '../storage/sealed-checkpoint.js';
+import { openCheckpoint, storeCheckpoint, type Sealing } from '../storage/sealed-checkpoint.js';
 
 export interface StatusLedger {
   /** Undefined when nothing was told, or a command has made the resource count as well since. */

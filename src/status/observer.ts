@@ -5,19 +5,24 @@
  * `docs/contract/notices.md#status-changes-are-facts`.
  */
 import { liveDefinition } from '../domain/chain/chain.js';
-import type { Fault } from '../domain/chain/health.js';
-import { healthOfFaults } from '../domain/chain/health.js';
+import { healthOfFaults, type Fault } from '../domain/chain/health.js';
 import { offlineAfterSeconds } from '../domain/settings/settings.js';
 import type { Observed } from '../domain/status/decide.js';
-import type { StatusKey } from '../domain/status/status.js';
-import { keyText } from '../domain/status/status.js';
+import { keyText, type StatusKey } from '../domain/status/status.js';
 import { limits } from '../kernel/limits.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Counts } from '../reports/counts.js';
 import { certificateLeft } from '../reports/certificates.js';
 import type { Reports } from '../reports/port.js';
-import type { StatusDeps } from '../reports/status.js';
-import { diallersOf, faultsOf, nameOfNode, statusOf, statusOfUpstream, unhealthyAt } from '../reports/status.js';
+import {
+  diallersOf,
+  faultsOf,
+  nameOfNode,
+  statusOf,
+  statusOfUpstream,
+  unhealthyAt,
+  type StatusDeps,
+} from '../reports/status.js';
 import type { StatusLedger } from './ledger.js';
 import type { StatusSource } from './source.js';
 import { tuning } from './tuning.js';

@@ -4,17 +4,13 @@
  * a fact is due, `src/domain/status/decide.ts` says. Implements `docs/contract/notices.md#status-changes-are-facts`.
  */
 import { schemaVersions } from '../domain/log/upcast.js';
-import type { Due } from '../domain/status/decide.js';
-import { dueFact, untoldFact } from '../domain/status/decide.js';
+import { dueFact, untoldFact, type Due } from '../domain/status/decide.js';
 import type { StatusFact } from '../domain/status/facts.js';
-import type { StatusKey } from '../domain/status/status.js';
-import { keyText, statusTypes } from '../domain/status/status.js';
+import { keyText, statusTypes, type StatusKey } from '../domain/status/status.js';
 import { createTurns, startLoop } from '../kernel/background.js';
-import type { Clock } from '../kernel/clock.js';
-import { timestamp } from '../kernel/clock.js';
+import { timestamp, type Clock } from '../kernel/clock.js';
 import { errorText, unreachable } from '../kernel/errors.js';
-import type { ProposedEvent } from '../kernel/event.js';
-import { isForeign, streams } from '../kernel/event.js';
+import { isForeign, streams, type ProposedEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';

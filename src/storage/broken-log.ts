@@ -3,8 +3,13 @@
  * programs may write to the same server, so adapters check every event here before anything trusts its type. Implements
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "a stream is this service's by its exact name".
  */
-import type { EventMetadata, ForeignEvent, RecordedEvent, StoredEvent } from '../kernel/event.js';
-import { isForeign } from '../kernel/event.js';
+import {
+  isForeign,
+  type EventMetadata,
+  type ForeignEvent,
+  type RecordedEvent,
+  type StoredEvent,
+} from '../kernel/event.js';
 import type { JsonObject } from '../kernel/json.js';
 import { bounds } from './bounds.js';
 

@@ -5,12 +5,24 @@
  */
 import { sleep, yieldToEventLoop } from '../kernel/background.js';
 import { ServiceError, unreachable } from '../kernel/errors.js';
-import type { ForeignEvent, RecordedCommand, RecordedEvent, StoredEvent } from '../kernel/event.js';
-import { holdsFacts, isForeign } from '../kernel/event.js';
+import {
+  holdsFacts,
+  isForeign,
+  type ForeignEvent,
+  type RecordedCommand,
+  type RecordedEvent,
+  type StoredEvent,
+} from '../kernel/event.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 import { BrokenLogError, ForeignEventError, ownEvent } from './broken-log.js';
-import { isAfter, passedBy } from './event-store.js';
-import type { EventStore, LogItem, ResumePoint, SubscribeOptions } from './event-store.js';
+import {
+  isAfter,
+  passedBy,
+  type EventStore,
+  type LogItem,
+  type ResumePoint,
+  type SubscribeOptions,
+} from './event-store.js';
 import { bounds } from './bounds.js';
 
 export type FollowItem =

@@ -3,12 +3,10 @@
  * where the webhook's own events say if it has none. Later progress is in the memory of deliverers (`deliverer.ts`). Implements `docs/contract/automation.md#webhooks`, "the log is the outbox".
  */
 import { readEvent, schemaVersions } from '../domain/log/upcast.js';
-import type { WebhookCursorMoved, WebhookTries } from '../domain/webhook/cursors.js';
-import { webhookCursor } from '../domain/webhook/cursors.js';
+import { webhookCursor, type WebhookCursorMoved, type WebhookTries } from '../domain/webhook/cursors.js';
 import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { Feed, FeedPlace } from '../feed/port.js';
-import type { Clock } from '../kernel/clock.js';
-import { timestamp } from '../kernel/clock.js';
+import { timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import { isForeign, streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';

@@ -5,19 +5,16 @@
  * Implements `docs/contract/automation.md#webhooks`.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { WebhookCursorMoved } from '../domain/webhook/cursors.js';
-import { webhookStateOf } from '../domain/webhook/cursors.js';
+import { webhookStateOf, type WebhookCursorMoved } from '../domain/webhook/cursors.js';
 import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { Feed, FeedPlace } from '../feed/port.js';
 import { sleep } from '../kernel/background.js';
-import type { Clock } from '../kernel/clock.js';
-import { timestamp } from '../kernel/clock.js';
+import { timestamp, type Clock } from '../kernel/clock.js';
 import { errorText, ServiceError, unreachable } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
-import type { Cursors, Checkpoint, WebhookFact } from './cursors.js';
-import { noTries } from './cursors.js';
+import { noTries, type Cursors, type Checkpoint, type WebhookFact } from './cursors.js';
 import type { Deliveries } from './deliveries.js';
 import type { Message, Messages } from './messages.js';
 import { nextAfter } from './schedule.js';

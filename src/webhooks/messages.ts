@@ -4,12 +4,10 @@
  */
 import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { FeedItem } from '../feed/port.js';
-import type { Clock } from '../kernel/clock.js';
-import { timestamp } from '../kernel/clock.js';
+import { timestamp, type Clock } from '../kernel/clock.js';
 import { streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
-import type { Rendered } from '../notices/formats.js';
-import { render } from '../notices/formats.js';
+import { render, type Rendered } from '../notices/formats.js';
 import { pingNotice } from '../notices/notice.js';
 import type { Keyring } from '../security/keyring.js';
 import type { SealedValue } from '../security/sealing.js';

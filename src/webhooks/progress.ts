@@ -7,8 +7,7 @@ import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { Feed, FeedPlace } from '../feed/port.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { Cursors, Checkpoint } from './cursors.js';
-import { noTries } from './cursors.js';
+import { noTries, type Cursors, type Checkpoint } from './cursors.js';
 import type { Deliveries } from './deliveries.js';
 import type { Delivery, WebhookProgress } from './port.js';
 

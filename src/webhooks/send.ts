@@ -2,18 +2,15 @@
  * One try: a POST to a URL whose addresses are checked when it is dialled, with bounds on the time and on the answer's bytes.
  * Follows no redirects and uses no proxy. Implements `docs/contract/automation.md#webhooks`.
  */
-import { lookup as lookUp } from 'node:dns';
-import type { LookupAddress } from 'node:dns';
-import { request as requestHttp } from 'node:http';
-import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
+import { lookup as lookUp, type LookupAddress } from 'node:dns';
+import { request as requestHttp, type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import { createSemaphore } from '../kernel/semaphore.js';
 import { literalIn } from './addresses.js';
-import type { Answer } from './schedule.js';
-import { retryAfterOf } from './schedule.js';
+import { retryAfterOf, type Answer } from './schedule.js';
 import { tuning } from './tuning.js';
 
 export interface Message {

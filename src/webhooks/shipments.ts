@@ -8,8 +8,7 @@ import type { Feed, FeedItem, FeedPlace } from '../feed/port.js';
 import { limits } from '../kernel/limits.js';
 import { render } from '../notices/formats.js';
 import { noticesOf } from '../notices/notice.js';
-import { itemMessage } from './messages.js';
-import type { Message } from './messages.js';
+import { itemMessage, type Message } from './messages.js';
 import { tuning } from './tuning.js';
 
 /** Messages that are sent in their order; then the checkpoint is `behind` them. */

@@ -4,14 +4,11 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync }
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { agentCommand } from '../../scripts/agent-check/agent-process.js';
-import type { AgentStarter } from '../../scripts/agent-check/agent-process.js';
-import { checkAgent } from '../../scripts/agent-check/check.js';
-import type { ScenarioResult } from '../../scripts/agent-check/check.js';
+import { agentCommand, type AgentStarter } from '../../scripts/agent-check/agent-process.js';
+import { checkAgent, type ScenarioResult } from '../../scripts/agent-check/check.js';
 import { isConforming, jsonReport, scenarioText } from '../../scripts/agent-check/report.js';
 import { scenarios } from '../../scripts/agent-check/scenarios.js';
-import { notChecked, sentences } from '../../scripts/agent-check/sentences.js';
-import type { SentenceName } from '../../scripts/agent-check/sentences.js';
+import { notChecked, sentences, type SentenceName } from '../../scripts/agent-check/sentences.js';
 import { startAgent } from '../../src/agent/agent.js';
 import { readAgentConfig } from '../../src/agent/config.js';
 import { projectRoot } from '../support/project-root.js';

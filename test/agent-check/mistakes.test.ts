@@ -2,21 +2,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compiledRoot } from '../../scripts/stack/process.js';
-import { openKit, playScenario } from '../../scripts/agent-check/check.js';
-import type { Kit, ScenarioResult } from '../../scripts/agent-check/check.js';
+import { openKit, playScenario, type Kit, type ScenarioResult } from '../../scripts/agent-check/check.js';
 import { scenarioText } from '../../scripts/agent-check/report.js';
 import { scenarios } from '../../scripts/agent-check/scenarios.js';
 import { sentences } from '../../scripts/agent-check/sentences.js';
 import { projectRoot } from '../support/project-root.js';
-import { inProcess, openFaultyBuilds } from './faulty-agents.js';
-import type { FaultyBuilds } from './faulty-agents.js';
-import { mistakes } from './mistakes.js';
-import type { Mistake } from './mistakes.js';
+import { inProcess, openFaultyBuilds, type FaultyBuilds } from './faulty-agents.js';
+import { mistakes, type Mistake } from './mistakes.js';
 
 const timeoutMs = 240_000;
 /** Many, because they mostly wait; all of them at one service. */

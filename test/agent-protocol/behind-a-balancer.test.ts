@@ -6,8 +6,7 @@ import { h2cPreface } from '../../src/transport/listener/sniff.js';
 import { startAgentFixture } from '../support/agent-fixture.js';
 import { startBalancer } from '../support/balancer.js';
 import { eventually } from '../support/eventually.js';
-import { reading, startListenerFixture } from '../support/listener-fixture.js';
-import type { ListenerFixture } from '../support/listener-fixture.js';
+import { reading, startListenerFixture, type ListenerFixture } from '../support/listener-fixture.js';
 import { extension, localProxyHeader, proxyHeader, rawProxyHeader } from '../support/proxy-header.js';
 import { createRawAgent, isRefused } from '../support/raw-agent.js';
 

@@ -6,11 +6,16 @@ import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { RuntimeListener } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { AgentPayload, SecureFrame, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
-import { startAgentFixture } from '../support/agent-fixture.js';
-import type { AgentFixture } from '../support/agent-fixture.js';
+import { startAgentFixture, type AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
-import { configRequestOf, createRawAgent, heartbeatOf, helloOf } from '../support/raw-agent.js';
-import type { RawAgent, RawStream } from '../support/raw-agent.js';
+import {
+  configRequestOf,
+  createRawAgent,
+  heartbeatOf,
+  helloOf,
+  type RawAgent,
+  type RawStream,
+} from '../support/raw-agent.js';
 
 let fixture: AgentFixture;
 let agent: RawAgent;

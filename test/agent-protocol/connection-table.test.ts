@@ -1,8 +1,11 @@
 /** The bookkeeping of connections, compared with a slow and plain one over random histories. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createConnectionTable } from '../../src/transport/listener/connection-table.js';
-import type { ConnectionTable, Entry } from '../../src/transport/listener/connection-table.js';
+import {
+  createConnectionTable,
+  type ConnectionTable,
+  type Entry,
+} from '../../src/transport/listener/connection-table.js';
 
 const addresses = ['192.0.2.1', '192.0.2.2', '2001:db8::1', '2001:db8:0:0:1::1', '2001:db8:0:1::1'];
 const keys = ['192.0.2.1', '192.0.2.2', '2001:db8:0:0::/64', '2001:db8:0:0::/64', '2001:db8:0:1::/64'];

@@ -1,17 +1,13 @@
 /** A full listener: who must leave for a newcomer, who never does, and how long a connection may go without a session. */
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { h2cPreface } from '../../src/transport/listener/sniff.js';
-import { startAgentFixture } from '../support/agent-fixture.js';
-import type { AgentFixture } from '../support/agent-fixture.js';
+import { startAgentFixture, type AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
-import { startListenerFixture } from '../support/listener-fixture.js';
-import type { ListenerFixture } from '../support/listener-fixture.js';
+import { startListenerFixture, type ListenerFixture } from '../support/listener-fixture.js';
 import { proxyHeader } from '../support/proxy-header.js';
-import { createRawAgent, heartbeatOf, helloOf, isRefused } from '../support/raw-agent.js';
-import type { RawAgent } from '../support/raw-agent.js';
+import { createRawAgent, heartbeatOf, helloOf, isRefused, type RawAgent } from '../support/raw-agent.js';
 
 describe('agents and strangers', () => {
   let fixture: AgentFixture;

@@ -13,20 +13,20 @@ import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { agentsStream } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { followFacts } from '../support/agent-facts.js';
-import type { FollowedFacts } from '../support/agent-facts.js';
+import { followFacts, type FollowedFacts } from '../support/agent-facts.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { readAll } from '../storage/contract/appending.js';
-import { createShiftedClock, startAgentFixture } from '../support/agent-fixture.js';
-import type { AgentFixture, ShiftedClock } from '../support/agent-fixture.js';
+import {
+  createShiftedClock,
+  startAgentFixture,
+  type AgentFixture,
+  type ShiftedClock,
+} from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { createFleetLog } from '../support/fleet-log.js';
-import { createRawAgent, heartbeatOf, helloOf } from '../support/raw-agent.js';
-import type { RawAgent, RawStream } from '../support/raw-agent.js';
-import { scriptedEventStore, unavailable } from '../support/scripted-event-store.js';
-import type { ScriptedEventStore } from '../support/scripted-event-store.js';
-import { openTemporaryStores } from '../support/temporary-stores.js';
-import type { TemporaryStores } from '../support/temporary-stores.js';
+import { createRawAgent, heartbeatOf, helloOf, type RawAgent, type RawStream } from '../support/raw-agent.js';
+import { scriptedEventStore, unavailable, type ScriptedEventStore } from '../support/scripted-event-store.js';
+import { openTemporaryStores, type TemporaryStores } from '../support/temporary-stores.js';
 
 const nodeId = 'node-1';
 

@@ -5,8 +5,7 @@ import { GrpcStatus } from '../../src/kernel/errors.js';
 import type { AgentStream } from '../../src/transport/agent/agent-stream.js';
 import { closeReasons, jittered } from '../../src/transport/agent/close-reasons.js';
 import { noteSuperseded } from '../../src/transport/agent/node-sessions.js';
-import type { Outbox } from '../../src/transport/agent/outbox.js';
-import { SessionClosing } from '../../src/transport/agent/outbox.js';
+import { SessionClosing, type Outbox } from '../../src/transport/agent/outbox.js';
 
 /** As many turns of the event loop as a session waits for when its time is over, and more. */
 async function manyTurns(): Promise<void> {

@@ -4,22 +4,18 @@
  */
 import { status } from '@grpc/grpc-js';
 import { once } from 'node:events';
-import { connect } from 'node:http2';
-import { createConnection } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2';
+import { createConnection, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import type { ClientHttp2Session, IncomingHttpHeaders } from 'node:http2';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AgentServiceService } from '../../src/gen/svc/control/v1/agent_service.js';
 import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
 import { OpenSessionRequest, SecureFrame } from '../../src/gen/svc/control/v1/session.js';
-import { startAgentFixture } from '../support/agent-fixture.js';
-import type { AgentFixture } from '../support/agent-fixture.js';
+import { startAgentFixture, type AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { FrameType, endHeaders, endStream, frame, headerList, opening } from '../../scripts/stack/http2-frames.js';
-import { createRawAgent, heartbeatOf, isRefused } from '../support/raw-agent.js';
-import type { RawAgent } from '../support/raw-agent.js';
+import { createRawAgent, heartbeatOf, isRefused, type RawAgent } from '../support/raw-agent.js';
 
 const burst = 30;
 let fixture: AgentFixture;

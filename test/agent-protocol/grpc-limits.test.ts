@@ -1,8 +1,7 @@
 /** Limits of the gRPC server: message size, streams per connection, methods, bytes that are no frame. */
 import { status } from '@grpc/grpc-js';
 import { once } from 'node:events';
-import { connect as connectHttp2 } from 'node:http2';
-import type { IncomingHttpHeaders } from 'node:http2';
+import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { connect } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -10,11 +9,9 @@ import { AgentServiceService } from '../../src/gen/svc/control/v1/agent_service.
 import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
 import { framedMessage } from '../../src/transport/agent/grpc-messages.js';
 import { h2cPreface } from '../../src/transport/listener/sniff.js';
-import { startAgentFixture } from '../support/agent-fixture.js';
-import type { AgentFixture } from '../support/agent-fixture.js';
+import { startAgentFixture, type AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
-import { createRawAgent, heartbeatOf, helloOf, isRefused } from '../support/raw-agent.js';
-import type { RawAgent } from '../support/raw-agent.js';
+import { createRawAgent, heartbeatOf, helloOf, isRefused, type RawAgent } from '../support/raw-agent.js';
 
 let fixture: AgentFixture;
 let agent: RawAgent;

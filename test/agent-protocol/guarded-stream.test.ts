@@ -3,8 +3,7 @@
  * does with strangers is in `strangers.test.ts`.
  */
 import { once } from 'node:events';
-import { duplexPair } from 'node:stream';
-import type { Duplex } from 'node:stream';
+import { duplexPair, type Duplex } from 'node:stream';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { endHeaders, frame, FrameType, opening } from '../../scripts/stack/http2-frames.js';
 import { createStrangersBytes, GuardedStream } from '../../src/transport/agent/guarded-stream.js';

@@ -2,13 +2,11 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { HeartbeatRequest, RuntimeListener } from '../../src/gen/svc/control/v1/heartbeat.js';
-import type { LinkMetric } from '../../src/gen/svc/control/v1/heartbeat.js';
+import { HeartbeatRequest, RuntimeListener, type LinkMetric } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { AgentPayload } from '../../src/gen/svc/control/v1/session.js';
 import { listenersIn } from '../../src/reports/reported.js';
 import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
-import { noTables } from '../../src/transport/agent/heartbeat-tables.js';
-import type { KnownTables } from '../../src/transport/agent/heartbeat-tables.js';
+import { noTables, type KnownTables } from '../../src/transport/agent/heartbeat-tables.js';
 import { tablesOnWire } from '../support/reported-tables.js';
 
 const payload = (value: HeartbeatRequest): Uint8Array =>

@@ -1,7 +1,6 @@
 /** Heartbeats: how they are answered, and the intervals in force. */
 import { describe, expect, test } from 'vitest';
-import type { Delivery } from '../../src/delivery/port.js';
-import { offlineAfterSeconds } from '../../src/delivery/port.js';
+import { offlineAfterSeconds, type Delivery } from '../../src/delivery/port.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
 import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
 import { Heartbeats, intervalsOf } from '../../src/transport/agent/heartbeats.js';

@@ -7,8 +7,7 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import { h2cPreface, judgeFirstBytes } from '../../src/transport/listener/sniff.js';
 import { startListener } from '../../src/transport/listener/listener.js';
 import { eventually } from '../support/eventually.js';
-import { reading, startListenerFixture } from '../support/listener-fixture.js';
-import type { ListenerFixture } from '../support/listener-fixture.js';
+import { reading, startListenerFixture, type ListenerFixture } from '../support/listener-fixture.js';
 import { createManualClock } from '../support/manual-clock.js';
 
 let fixture: ListenerFixture;

@@ -4,12 +4,17 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ConfigAnswer } from '../../src/delivery/port.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
 import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
-import { instanceId, snapshotPush, startAgentFixture } from '../support/agent-fixture.js';
-import type { AgentFixture } from '../support/agent-fixture.js';
+import { instanceId, snapshotPush, startAgentFixture, type AgentFixture } from '../support/agent-fixture.js';
 import { heldFrames, heldFrameBytes } from '../../src/transport/agent/reading.js';
 import { eventually } from '../support/eventually.js';
-import { configRequestOf, createRawAgent, heartbeatOf, helloOf } from '../support/raw-agent.js';
-import type { RawAgent, RawStream } from '../support/raw-agent.js';
+import {
+  configRequestOf,
+  createRawAgent,
+  heartbeatOf,
+  helloOf,
+  type RawAgent,
+  type RawStream,
+} from '../support/raw-agent.js';
 
 let fixture: AgentFixture;
 let agent: RawAgent;

@@ -1,7 +1,6 @@
 /** What the gRPC server keeps of the messages of a stream that stays open. */
 import { duplexPair } from 'node:stream';
-import { connect } from 'node:http2';
-import type { ClientHttp2Session } from 'node:http2';
+import { connect, type ClientHttp2Session } from 'node:http2';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { test } from 'vitest';

@@ -1,8 +1,7 @@
 /** OpenSession as in `docs/contract/agent-protocol.md#opensession`: order of checks, answers, budgets, admission. */
 import { status } from '@grpc/grpc-js';
 import { randomBytes } from 'node:crypto';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
+import { connect, createServer, type AddressInfo, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
 import {
@@ -13,11 +12,17 @@ import {
 } from '../../src/gen/svc/control/v1/session.js';
 import { sessionIdOf } from '../../src/channel/noise/handshake.js';
 import { issueControlPsk } from '../../src/security/psk.js';
-import { startAgentFixture } from '../support/agent-fixture.js';
-import type { AgentFixture } from '../support/agent-fixture.js';
+import { startAgentFixture, type AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
-import { createRawAgent, heartbeatOf, helloOf, isRefused } from '../support/raw-agent.js';
-import type { Opened, RawAgent, Refused } from '../support/raw-agent.js';
+import {
+  createRawAgent,
+  heartbeatOf,
+  helloOf,
+  isRefused,
+  type Opened,
+  type RawAgent,
+  type Refused,
+} from '../support/raw-agent.js';
 
 let fixture: AgentFixture;
 const agents: RawAgent[] = [];

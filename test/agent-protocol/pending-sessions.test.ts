@@ -2,8 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createCipherState } from '../../src/channel/noise/cipher-state.js';
-import { createPendingTable } from '../../src/transport/agent/admission/pending-table.js';
-import type { PendingSession, PendingTable } from '../../src/transport/agent/admission/pending-table.js';
+import {
+  createPendingTable,
+  type PendingSession,
+  type PendingTable,
+} from '../../src/transport/agent/admission/pending-table.js';
 import type { AgentConnection } from '../../src/transport/listener/connection.js';
 
 interface TestConnection extends AgentConnection {

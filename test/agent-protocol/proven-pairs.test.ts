@@ -10,12 +10,10 @@ import {
   provenPairBurst,
   provenPairFailuresPerSecond,
 } from '../../src/transport/agent/admission/budgets.js';
-import { startAgentFixture } from '../support/agent-fixture.js';
-import type { AgentFixture } from '../support/agent-fixture.js';
+import { startAgentFixture, type AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { createManualClock } from '../support/manual-clock.js';
-import { createRawAgent, isRefused } from '../support/raw-agent.js';
-import type { Opened, RawAgent, Refused } from '../support/raw-agent.js';
+import { createRawAgent, isRefused, type Opened, type RawAgent, type Refused } from '../support/raw-agent.js';
 
 const admissionDelayMs = 250;
 const failuresPerAddress = { perSecond: 5, burst: 10 };

@@ -4,11 +4,9 @@ import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { LinkMetric } from '../../src/gen/svc/control/v1/heartbeat.js';
-import { snapshotPush, startAgentFixture } from '../support/agent-fixture.js';
-import type { AgentFixture } from '../support/agent-fixture.js';
+import { snapshotPush, startAgentFixture, type AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
-import { configRequestOf, createRawAgent, heartbeatOf } from '../support/raw-agent.js';
-import type { RawAgent, RawStream } from '../support/raw-agent.js';
+import { configRequestOf, createRawAgent, heartbeatOf, type RawAgent, type RawStream } from '../support/raw-agent.js';
 
 let fixture: AgentFixture;
 let agent: RawAgent;

@@ -6,8 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { createMetrics } from '../../src/instance/metrics.js';
-import { createReportedTotals } from '../../src/transport/agent/counters.js';
-import type { ReportedTotals } from '../../src/transport/agent/counters.js';
+import { createReportedTotals, type ReportedTotals } from '../../src/transport/agent/counters.js';
 
 async function shown(totals: ReportedTotals): Promise<Record<string, number>> {
   const metrics = createMetrics(totals.metrics(), systemClock);

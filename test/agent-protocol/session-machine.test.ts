@@ -5,10 +5,14 @@ import type { ConfigAnswer } from '../../src/delivery/port.js';
 import { LinkMetric, RuntimeListener, RuntimeRoute } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { AgentPayload, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
-import { startState, step } from '../../src/transport/agent/session.js';
-import type { SessionInput, SessionOutput, SessionState } from '../../src/transport/agent/session.js';
-import { configRequestOf, heartbeatOf, helloOf } from '../support/raw-agent.js';
-import type { Sayable } from '../support/raw-agent.js';
+import {
+  startState,
+  step,
+  type SessionInput,
+  type SessionOutput,
+  type SessionState,
+} from '../../src/transport/agent/session.js';
+import { configRequestOf, heartbeatOf, helloOf, type Sayable } from '../support/raw-agent.js';
 
 const intervals = { heartbeatSecs: 10, metricsSecs: 60, offlineAfterMs: 30_000 };
 const fresh = (): SessionState =>

@@ -1,12 +1,10 @@
 /** A peer that does not read: what it costs, what it gets when it reads again, and how it is closed. */
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { snapshotPush, startAgentFixture, unlimited } from '../support/agent-fixture.js';
-import type { AgentFixture } from '../support/agent-fixture.js';
+import { snapshotPush, startAgentFixture, unlimited, type AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
-import { createRawAgent, heartbeatOf } from '../support/raw-agent.js';
+import { createRawAgent, heartbeatOf, type RawAgent, type RawStream } from '../support/raw-agent.js';
 import { outboxPayloads } from '../../src/transport/agent/reading.js';
-import type { RawAgent, RawStream } from '../support/raw-agent.js';
 
 let fixture: AgentFixture;
 let agent: RawAgent;

@@ -2,14 +2,11 @@
  * What a connection may hold before it has a session: header lists of 8 KiB, and little that is not answered. Bytes that no
  * agent sends, against the real listener and the real gRPC server. `npm run bench -- strangers` measures the memory.
  */
-import { constants, connect as connectHttp2 } from 'node:http2';
-import type { ClientHttp2Session } from 'node:http2';
+import { constants, connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { startAgentFixture } from '../support/agent-fixture.js';
-import type { AgentFixture } from '../support/agent-fixture.js';
+import { startAgentFixture, type AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import {
   endHeaders,
@@ -23,8 +20,7 @@ import {
   tableFilling,
   uint32,
 } from '../../scripts/stack/http2-frames.js';
-import { createRawAgent, heartbeatOf, helloOf } from '../support/raw-agent.js';
-import type { RawAgent } from '../support/raw-agent.js';
+import { createRawAgent, heartbeatOf, helloOf, type RawAgent } from '../support/raw-agent.js';
 
 const openSession = '/svc.control.v1.SecureAgentService/OpenSession';
 const control = '/svc.control.v1.SecureAgentService/Control';

@@ -2,19 +2,20 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createFactRecorder } from '../../src/commands/facts.js';
 import type { FactRecorder } from '../../src/commands/port.js';
-import { agentsStream } from '../../src/kernel/event.js';
-import type { RecordedEvent } from '../../src/kernel/event.js';
+import { agentsStream, type RecordedEvent } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { eventBytes } from '../../src/storage/event-json.js';
 import { readAll } from '../storage/contract/appending.js';
-import { createShiftedClock, startAgentFixture } from '../support/agent-fixture.js';
-import type { AgentFixture, ShiftedClock } from '../support/agent-fixture.js';
+import {
+  createShiftedClock,
+  startAgentFixture,
+  type AgentFixture,
+  type ShiftedClock,
+} from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
-import { createRawAgent } from '../support/raw-agent.js';
-import type { RawAgent } from '../support/raw-agent.js';
-import { openTemporaryStores } from '../support/temporary-stores.js';
-import type { TemporaryStores } from '../support/temporary-stores.js';
+import { createRawAgent, type RawAgent } from '../support/raw-agent.js';
+import { openTemporaryStores, type TemporaryStores } from '../support/temporary-stores.js';
 
 const burstBytes = 512 * 1024;
 const bytesPerMinute = 64 * 1024;

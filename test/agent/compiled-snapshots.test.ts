@@ -5,20 +5,17 @@
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { connect } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { createRuntime } from '../../src/agent/runtime.js';
 import { relayLimits } from '../../src/agent/relays/limits.js';
-import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
-import type { ConfigApplyReport } from '../../src/gen/svc/control/v1/config.js';
+import { ConfigApplyStatus, type ConfigApplyReport } from '../../src/gen/svc/control/v1/config.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { decoded } from '../support/delivery-fixture.js';
 import { freePort } from '../support/snapshots.js';
-import type { ConnectedAgent, JsonData, RestFixture } from '../support/rest-fixture.js';
-import { startRest } from '../support/rest-fixture.js';
+import { startRest, type ConnectedAgent, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 import { pinShown, tlsClient } from '../support/tls-client.js';
 
 let rest: RestFixture;

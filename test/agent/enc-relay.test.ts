@@ -1,6 +1,5 @@
 /** UDP ENC between agents: chains of it, several keys and RAW on one socket, wrong keys, other keys while datagrams pass. */
-import { createSocket } from 'node:dgram';
-import type { Socket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { encTiming } from '../../src/channel/enc/timing.js';

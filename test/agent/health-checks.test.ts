@@ -1,7 +1,6 @@
 /** Upstream clusters are checked without traffic, at the interval of the snapshot. */
 import { once } from 'node:events';
-import { createServer } from 'node:net';
-import type { Server } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterEach, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';

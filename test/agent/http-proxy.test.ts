@@ -1,9 +1,14 @@
 /** HTTP proxy rules of legacy routes: routing, headers, streaming, WebSockets, and next hops that fail. */
 import { once } from 'node:events';
-import { createServer, request } from 'node:http';
-import type { IncomingMessage, OutgoingHttpHeaders, RequestListener, Server } from 'node:http';
-import { connect, createServer as createTcpServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import {
+  createServer,
+  request,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type RequestListener,
+  type Server,
+} from 'node:http';
+import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { requestHeaders, readTarget, responseHeaders } from '../../src/agent/relays/http-headers.js';

@@ -1,6 +1,5 @@
 /** The agent as one file, on a machine with Node and nothing else (`docs/how-to/add-an-agent.md`). */
-import { spawn, spawnSync } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -8,8 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { buildAgent } from '../../scripts/build-agent.js';
-import { startControlServer } from '../support/agent-control-server.js';
-import type { ControlServer } from '../support/agent-control-server.js';
+import { startControlServer, type ControlServer } from '../support/agent-control-server.js';
 import { eventually } from '../support/eventually.js';
 import { freePort, snapshot, tcpRule } from '../support/snapshots.js';
 

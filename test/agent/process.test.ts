@@ -1,12 +1,10 @@
 /** `npm run agent` as a process: exit codes, logs and signals. */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { compiledRoot } from '../../scripts/stack/process.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
-import { startControlServer } from '../support/agent-control-server.js';
-import type { ControlServer } from '../support/agent-control-server.js';
+import { startControlServer, type ControlServer } from '../support/agent-control-server.js';
 import { snapshot } from '../support/snapshots.js';
 import { eventually } from '../support/eventually.js';
 

@@ -1,11 +1,9 @@
 /** REALITY hops between agents: who gets in, what flows, what strangers meet, sharing of a socket, and the reference implementation. */
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { connect as connectTls } from 'node:tls';
-import type { TlsOptions } from 'node:tls';
+import { connect as connectTls, type TlsOptions } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { openReality } from '../../src/agent/reality/handshake.js';
@@ -18,10 +16,17 @@ import { realityBinary, runReferenceClient, startReferenceServer } from '../serv
 import { agentRuntime } from '../support/agent-runtime.js';
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
-import { startTlsTarget, targetName } from '../support/reality-fixture.js';
-import type { TlsTarget } from '../support/reality-fixture.js';
-import { freePort, overReality, realityRule, snapshot, tcpRule, tcpServer, tlsRule } from '../support/snapshots.js';
-import type { RealityOfHop } from '../support/snapshots.js';
+import { startTlsTarget, targetName, type TlsTarget } from '../support/reality-fixture.js';
+import {
+  freePort,
+  overReality,
+  realityRule,
+  snapshot,
+  tcpRule,
+  tcpServer,
+  tlsRule,
+  type RealityOfHop,
+} from '../support/snapshots.js';
 
 const closers: (() => Promise<void>)[] = [];
 const times = { ...relayLimits };

@@ -1,8 +1,7 @@
 /** How long the agent waits before it reconnects, and when it rekeys. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createReconnectPace, rekeyDelay } from '../../src/agent/control/reconnect.js';
-import type { ConnectionEnd } from '../../src/agent/control/reconnect.js';
+import { createReconnectPace, rekeyDelay, type ConnectionEnd } from '../../src/agent/control/reconnect.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { GrpcStatus } from '../../src/kernel/errors.js';
 

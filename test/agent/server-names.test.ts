@@ -1,8 +1,6 @@
 /** A TCP listener with several rules: SNI pre-read, TLS termination, the RAW fallback; and clients that are hostile. */
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket, type AddressInfo } from 'node:net';
 import { createServer } from 'node:tls';
-import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { relayLimits } from '../../src/agent/relays/limits.js';

@@ -3,23 +3,22 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
-import { startAgent } from '../../src/agent/agent.js';
-import type { AgentHandle, AgentOptions } from '../../src/agent/agent.js';
+import { startAgent, type AgentHandle, type AgentOptions } from '../../src/agent/agent.js';
 import type { ConnectionEnd } from '../../src/agent/control/reconnect.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
-import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
-import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import { ConfigApplyStatus, type RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
 import { sleep } from '../../src/kernel/background.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
-import { issuePsk, startControlServer } from '../support/agent-control-server.js';
-import type {
-  Answer,
-  ControlServer,
-  ControlServerOptions,
-  Said,
-  ServerSession,
+import {
+  issuePsk,
+  startControlServer,
+  type Answer,
+  type ControlServer,
+  type ControlServerOptions,
+  type Said,
+  type ServerSession,
 } from '../support/agent-control-server.js';
 import { cluster, freePort, realityRule, snapshot, tcpRule, tcpServer, udpRule } from '../support/snapshots.js';
 import { eventually } from '../support/eventually.js';

@@ -1,7 +1,6 @@
 /** The RAW TCP relay: bytes, half-closes, resets, backpressure and the choice of endpoints. */
 import { createHash, randomBytes } from 'node:crypto';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';

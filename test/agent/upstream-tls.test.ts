@@ -1,17 +1,14 @@
 /** Dialling a next hop over TLS: only the pinned keys are accepted, and nothing else about the certificate counts. */
 import { generateKeyPairSync, X509Certificate } from 'node:crypto';
-import { connect } from 'node:net';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:tls';
-import type { TlsOptions } from 'node:tls';
+import { connect, type AddressInfo } from 'node:net';
+import { createServer, type TlsOptions } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { spkiPin } from '../../src/channel/tls/spki-pin.js';
 import { relayLimits } from '../../src/agent/relays/limits.js';
 import type { Logger } from '../../src/kernel/logger.js';
 import { agentRuntime } from '../support/agent-runtime.js';
-import { createCertificate } from '../support/certificate.js';
-import type { Certificate } from '../support/certificate.js';
+import { createCertificate, type Certificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
 import { cluster, freePort, overTls, snapshot, tcpRule, tcpServer, tlsRule } from '../support/snapshots.js';
 import { pinOf } from '../support/tls-client.js';

@@ -1,10 +1,15 @@
 /** A gateway whose fold is behind because another instance has written: every answer is judged by the newest log. */
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { yieldToEventLoop } from '../../src/kernel/background.js';
-import type { EventMetadata } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
-import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
-import { actor, bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import { streams, type EventMetadata } from '../../src/kernel/event.js';
+import {
+  actor,
+  bytesOf,
+  createCommandFixture,
+  refusalOf,
+  type CommandFixture,
+  type FleetGateway,
+} from '../support/command-fixture.js';
 import { linked } from '../support/log-chain.js';
 import { createNode, nodeId, updateNode } from '../support/fleet.js';
 import { storesInMemory } from '../support/stores-in-memory.js';

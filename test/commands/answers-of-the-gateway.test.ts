@@ -8,8 +8,7 @@ import { ServiceError } from '../../src/kernel/errors.js';
 import { limits } from '../../src/kernel/limits.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { BrokenLogError } from '../../src/storage/broken-log.js';
-import type { CommandFixture } from '../support/command-fixture.js';
-import { createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import { createCommandFixture, refusalOf, type CommandFixture } from '../support/command-fixture.js';
 import { createNode, sealed } from '../support/fleet.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 

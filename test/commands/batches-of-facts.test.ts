@@ -1,7 +1,6 @@
 /** Batches of facts: their bounds, their retries, and what the log refuses for good. */
 import { describe, expect, test } from 'vitest';
-import { createStreamBatch } from '../../src/commands/stream-batch.js';
-import type { StreamBatchOptions } from '../../src/commands/stream-batch.js';
+import { createStreamBatch, type StreamBatchOptions } from '../../src/commands/stream-batch.js';
 import { tuning } from '../../src/commands/tuning.js';
 import type { FactOutcome } from '../../src/domain/agents/facts.js';
 import { limits } from '../../src/kernel/limits.js';

@@ -10,8 +10,13 @@ import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import { testKeyring } from '../support/keyring.js';
 import { clearTextIn } from '../support/clear-text.js';
-import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
-import { actor, createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import {
+  actor,
+  createCommandFixture,
+  refusalOf,
+  type CommandFixture,
+  type FleetGateway,
+} from '../support/command-fixture.js';
 import { authority, issue } from '../support/x509.js';
 
 const day = 24 * 3600 * 1000;

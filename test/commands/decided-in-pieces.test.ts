@@ -5,10 +5,8 @@ import { tuning } from '../../src/commands/tuning.js';
 import { yieldToEventLoop } from '../../src/kernel/background.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { ok } from '../../src/kernel/result.js';
-import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
-import type { CommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
-import type { CommandFixture } from '../support/command-fixture.js';
-import { createCommandFixture, fleetGatewayOn, refusalOf } from '../support/command-fixture.js';
+import { openCommittedFleet, type CommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
+import { createCommandFixture, fleetGatewayOn, refusalOf, type CommandFixture } from '../support/command-fixture.js';
 import { createNode, nodeId } from '../support/fleet.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 

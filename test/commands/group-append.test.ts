@@ -5,8 +5,14 @@ import { fleetAggregate } from '../../src/commands/aggregate.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { ok } from '../../src/kernel/result.js';
 import { limits } from '../../src/kernel/limits.js';
-import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
-import { actor, bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import {
+  actor,
+  bytesOf,
+  createCommandFixture,
+  refusalOf,
+  type CommandFixture,
+  type FleetGateway,
+} from '../support/command-fixture.js';
 import { createNode, nodeId, sealed, updateNode } from '../support/fleet.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 import { after, unavailable } from '../support/scripted-event-store.js';

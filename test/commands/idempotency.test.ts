@@ -2,8 +2,13 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { IdempotencyMark } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
-import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
-import { bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import {
+  bytesOf,
+  createCommandFixture,
+  refusalOf,
+  type CommandFixture,
+  type FleetGateway,
+} from '../support/command-fixture.js';
 import { createNode, nodeId, sealed } from '../support/fleet.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 import { answerLost, notWritten } from '../support/scripted-event-store.js';

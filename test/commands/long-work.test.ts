@@ -2,8 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { inPiecesAlone } from '../../src/commands/in-pieces.js';
 import { yieldToEventLoop } from '../../src/kernel/background.js';
-import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
-import { createCommandFixture } from '../support/command-fixture.js';
+import { createCommandFixture, type CommandFixture, type FleetGateway } from '../support/command-fixture.js';
 import { createNode } from '../support/fleet.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 

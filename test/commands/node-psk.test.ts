@@ -7,14 +7,18 @@ import { decodeControlPsk, deriveNodeSecrets, pskFingerprint } from '../../src/c
 import { streams } from '../../src/kernel/event.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { randomIds } from '../../src/kernel/ids.js';
-import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
+import { x25519PairOf, generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import type { Keyring } from '../../src/security/keyring.js';
 import { openVerifier } from '../../src/security/psk.js';
-import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { testKeyring } from '../support/keyring.js';
 import { clearTextIn } from '../support/clear-text.js';
-import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
-import { actor, createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import {
+  actor,
+  createCommandFixture,
+  refusalOf,
+  type CommandFixture,
+  type FleetGateway,
+} from '../support/command-fixture.js';
 import { notWritten, unavailable } from '../support/scripted-event-store.js';
 import { tuning } from '../../src/commands/tuning.js';
 

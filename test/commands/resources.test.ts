@@ -2,8 +2,13 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createChainHandlers, createResourceHandlers, createSettingsHandlers } from '../../src/commands/resources.js';
 import { randomIds } from '../../src/kernel/ids.js';
-import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
-import { actor, createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import {
+  actor,
+  createCommandFixture,
+  refusalOf,
+  type CommandFixture,
+  type FleetGateway,
+} from '../support/command-fixture.js';
 import { createNode, hop, nodeId } from '../support/fleet.js';
 
 let fixture: CommandFixture;

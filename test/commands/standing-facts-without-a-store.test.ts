@@ -1,12 +1,9 @@
 /** Which standing facts are due, in which appends they are written again, and what a refused append leads to. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createStandingFacts } from '../../src/commands/standing-facts.js';
-import type { StandingFactsDeps } from '../../src/commands/standing-facts.js';
+import { createStandingFacts, type StandingFactsDeps } from '../../src/commands/standing-facts.js';
 import { tuning } from '../../src/commands/tuning.js';
-import type { NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js';
-import { neverConnected } from '../../src/domain/agents/node-agent-facts.js';
-import type { ProposedEvent, RecordedEvent } from '../../src/kernel/event.js';
-import { agentsStream } from '../../src/kernel/event.js';
+import { neverConnected, type NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js';
+import { agentsStream, type ProposedEvent, type RecordedEvent } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { AppendOutcome, ExpectedRevision } from '../../src/storage/event-store.js';

@@ -5,20 +5,16 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createFactRecorder, setRetentions } from '../../src/commands/facts.js';
 import type { FactRecorder } from '../../src/commands/port.js';
-import { createStandingFacts } from '../../src/commands/standing-facts.js';
-import type { StandingFacts } from '../../src/commands/standing-facts.js';
+import { createStandingFacts, type StandingFacts } from '../../src/commands/standing-facts.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import type { NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js';
 import { agentsStream } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { readAll } from '../storage/contract/appending.js';
-import { createFleetLog } from '../support/fleet-log.js';
-import type { FleetLog } from '../support/fleet-log.js';
-import { followFacts } from '../support/agent-facts.js';
-import type { FollowedFacts } from '../support/agent-facts.js';
-import { openReadSide } from '../support/read-side.js';
-import type { ReadSide } from '../support/read-side.js';
+import { createFleetLog, type FleetLog } from '../support/fleet-log.js';
+import { followFacts, type FollowedFacts } from '../support/agent-facts.js';
+import { openReadSide, type ReadSide } from '../support/read-side.js';
 
 const day = 24 * 3600 * 1000;
 const never = new AbortController().signal;

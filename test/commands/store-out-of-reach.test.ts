@@ -1,7 +1,12 @@
 /** The gateway while the event store fails, hangs or cannot be read: what callers are told and what is written. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
-import { bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import {
+  bytesOf,
+  createCommandFixture,
+  refusalOf,
+  type CommandFixture,
+  type FleetGateway,
+} from '../support/command-fixture.js';
 import {
   chainId,
   createChain,
@@ -14,8 +19,7 @@ import {
   updateNode,
 } from '../support/fleet.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
-import type { AppendStep } from '../support/scripted-event-store.js';
-import { notWritten, unavailable } from '../support/scripted-event-store.js';
+import { notWritten, unavailable, type AppendStep } from '../support/scripted-event-store.js';
 import { tuning } from '../../src/commands/tuning.js';
 
 let fixture: CommandFixture;

@@ -2,12 +2,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { AppendOutcome } from '../../src/storage/event-store.js';
-import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
-import { bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import {
+  bytesOf,
+  createCommandFixture,
+  refusalOf,
+  type CommandFixture,
+  type FleetGateway,
+} from '../support/command-fixture.js';
 import { createNode, updateNode } from '../support/fleet.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
-import type { AppendStep } from '../support/scripted-event-store.js';
-import { after, answerLost, notWritten, positionLost, unavailable } from '../support/scripted-event-store.js';
+import {
+  after,
+  answerLost,
+  notWritten,
+  positionLost,
+  unavailable,
+  type AppendStep,
+} from '../support/scripted-event-store.js';
 import { tuning } from '../../src/commands/tuning.js';
 
 let fixture: CommandFixture;

@@ -1,8 +1,7 @@
 /** Callers that wait for the answer to their command: told in time, and what they are told then. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { tuning } from '../../src/commands/tuning.js';
-import { createWaitingCallers } from '../../src/commands/waiting-callers.js';
-import type { Answer } from '../../src/commands/waiting-callers.js';
+import { createWaitingCallers, type Answer } from '../../src/commands/waiting-callers.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 
 describe('waiting callers', () => {

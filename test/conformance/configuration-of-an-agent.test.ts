@@ -8,10 +8,34 @@ import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { eventually } from '../support/eventually.js';
 import { encodeProto } from '../support/proto-messages.js';
-import { applied, attach, configRequest, enrol, heartbeat, hello, rejected, status } from './support/agent.js';
-import type { Attached, Enrolment, Link, Said } from './support/agent.js';
-import { createChain, createNode, createUpstream, deploy, fresh, port, rawHop } from './support/resources.js';
-import type { Chain, Deployed, Deployment, NewNode, NodeData } from './support/resources.js';
+import {
+  applied,
+  attach,
+  configRequest,
+  enrol,
+  heartbeat,
+  hello,
+  rejected,
+  status,
+  type Attached,
+  type Enrolment,
+  type Link,
+  type Said,
+} from './support/agent.js';
+import {
+  createChain,
+  createNode,
+  createUpstream,
+  deploy,
+  fresh,
+  port,
+  rawHop,
+  type Chain,
+  type Deployed,
+  type Deployment,
+  type NewNode,
+  type NodeData,
+} from './support/resources.js';
 import { sharedService } from './support/running.js';
 
 const shared = sharedService();

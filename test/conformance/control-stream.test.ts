@@ -5,10 +5,23 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { encodeProto } from '../support/proto-messages.js';
-import { attach, closing, configRequest, connectAgent, enrol, heartbeat, hello, status } from './support/agent.js';
-import type { Attached, Control, Enrolment, Link, Said, Session } from './support/agent.js';
-import { createNode } from './support/resources.js';
-import type { NodeData } from './support/resources.js';
+import {
+  attach,
+  closing,
+  configRequest,
+  connectAgent,
+  enrol,
+  heartbeat,
+  hello,
+  status,
+  type Attached,
+  type Control,
+  type Enrolment,
+  type Link,
+  type Said,
+  type Session,
+} from './support/agent.js';
+import { createNode, type NodeData } from './support/resources.js';
 import { sharedService } from './support/running.js';
 import { eventually } from '../support/eventually.js';
 

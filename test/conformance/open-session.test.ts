@@ -4,14 +4,21 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { encodeProto } from '../support/proto-messages.js';
-import { attach, configRequest, connectAgent, enrol, hello, initiate, status } from './support/agent.js';
-import type { Enrolment, Link } from './support/agent.js';
-import { createNode } from './support/resources.js';
-import type { NodeData } from './support/resources.js';
+import {
+  attach,
+  configRequest,
+  connectAgent,
+  enrol,
+  hello,
+  initiate,
+  status,
+  type Enrolment,
+  type Link,
+} from './support/agent.js';
+import { createNode, type NodeData } from './support/resources.js';
 import { sharedService } from './support/running.js';
 
 const shared = sharedService();

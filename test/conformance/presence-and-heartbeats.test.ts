@@ -4,10 +4,29 @@
  */
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
-import { attach, configRequest, connectAgent, enrol, heartbeat, hello, status } from './support/agent.js';
-import type { Attached, Link, Said } from './support/agent.js';
-import { createChain, createNode, createUpstream, port, rawHop } from './support/resources.js';
-import type { Deployed, ListOf, NewNode, NodeData } from './support/resources.js';
+import {
+  attach,
+  configRequest,
+  connectAgent,
+  enrol,
+  heartbeat,
+  hello,
+  status,
+  type Attached,
+  type Link,
+  type Said,
+} from './support/agent.js';
+import {
+  createChain,
+  createNode,
+  createUpstream,
+  port,
+  rawHop,
+  type Deployed,
+  type ListOf,
+  type NewNode,
+  type NodeData,
+} from './support/resources.js';
 import { sharedService } from './support/running.js';
 import { eventually } from '../support/eventually.js';
 

@@ -2,8 +2,7 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
-import { attach, configRequest, enrol, status } from './support/agent.js';
-import type { Enrolment, Link } from './support/agent.js';
+import { attach, configRequest, enrol, status, type Enrolment, type Link } from './support/agent.js';
 import { createChain, createNode, deploy, rawHop } from './support/resources.js';
 import { sharedService } from './support/running.js';
 

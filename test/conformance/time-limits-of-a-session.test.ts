@@ -1,11 +1,9 @@
 /** The time limits of a session in `docs/contract/agent-protocol.md#control`, in parallel. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
-import { attach, connectAgent, enrol, hello, status } from './support/agent.js';
-import type { Enrolment, Link } from './support/agent.js';
+import { attach, connectAgent, enrol, hello, status, type Enrolment, type Link } from './support/agent.js';
 import { createNode } from './support/resources.js';
-import { startService } from './support/running.js';
-import type { Running } from './support/running.js';
+import { startService, type Running } from './support/running.js';
 
 let standard: Running;
 /** Rekeys every 10 s. */

@@ -19,12 +19,22 @@ import {
   hello,
   rejected,
   status,
+  type Control,
+  type Enrolment,
+  type Link,
+  type Said,
 } from './support/agent.js';
-import type { Control, Enrolment, Link, Said } from './support/agent.js';
-import { createChain, createNode, deploy, port, rawHop } from './support/resources.js';
-import type { Chain, Deployment, NodeData } from './support/resources.js';
-import { startService } from './support/running.js';
-import type { Running } from './support/running.js';
+import {
+  createChain,
+  createNode,
+  deploy,
+  port,
+  rawHop,
+  type Chain,
+  type Deployment,
+  type NodeData,
+} from './support/resources.js';
+import { startService, type Running } from './support/running.js';
 
 let running: Running;
 let enrolment: Enrolment;

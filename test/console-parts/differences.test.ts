@@ -1,7 +1,6 @@
 /** What two versions of a resource, or two snapshots of a node, differ in. */
 import { describe, expect, test } from 'vitest';
-import { hunksOf } from '../../console/src/nodes/config-hunks.js';
-import type { Snapshot } from '../../console/src/nodes/config-hunks.js';
+import { hunksOf, type Snapshot } from '../../console/src/nodes/config-hunks.js';
 import { differencesOf } from '../../console/src/shared/ui/differences.js';
 
 describe('differences', () => {

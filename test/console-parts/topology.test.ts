@@ -2,8 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { placed } from '../../console/src/topology/layout.js';
-import { isMeant, linesOf, shapesOf } from '../../console/src/topology/shapes.js';
-import type { Line } from '../../console/src/topology/shapes.js';
+import { isMeant, linesOf, shapesOf, type Line } from '../../console/src/topology/shapes.js';
 import type { Link, Node } from '../../console/src/topology/topology.js';
 
 interface NodeOptions {

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import type { RunningProgram } from '../../scripts/stack/process.js';
 import { openBrowser } from './support/browser.js';
-import { openSite } from './support/site.js';
-import type { Site } from './support/site.js';
+import { openSite, type Site } from './support/site.js';
 import { expectAbsent, expectCount, expectOpacity, expectText } from './support/waiting.js';
 
 const browser = await openBrowser();

@@ -1,16 +1,13 @@
 /** Chains in the console (`docs/contract/console.md#pages`, Chains, chain), over real agents. */
-import { createServer } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import { once } from 'node:events';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
-import { freePorts } from '../../scripts/stack/process.js';
-import type { RunningProgram } from '../../scripts/stack/process.js';
+import { freePorts, type RunningProgram } from '../../scripts/stack/process.js';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
-import { openSite } from './support/site.js';
-import type { Site } from './support/site.js';
+import { openSite, type Site } from './support/site.js';
 import { expectAbsent, expectAttribute, expectDisabled, expectFocus, expectTexts } from './support/waiting.js';
 
 const browser = await openBrowser();

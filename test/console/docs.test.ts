@@ -1,8 +1,7 @@
 /** The page `/docs` (`docs/contract/rest.md#beside-api`) in a browser: it shows the document, and asks nobody else for anything. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser } from './support/browser.js';
-import { openSite } from './support/site.js';
-import type { Site } from './support/site.js';
+import { openSite, type Site } from './support/site.js';
 
 const browser = await openBrowser();
 

@@ -1,15 +1,12 @@
 /** What holds for every page of the console, whichever there are (`docs/contract/console.md#rules`): a page is found by the router. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { fillFleet } from '../../bench/console/fleet.js';
-import type { FilledFleet } from '../../bench/console/fleet.js';
-import { consolePages, visit } from '../../bench/console/pages.js';
-import type { ConsolePage } from '../../bench/console/pages.js';
+import { fillFleet, type FilledFleet } from '../../bench/console/fleet.js';
+import { consolePages, visit, type ConsolePage } from '../../bench/console/pages.js';
 import { openBrowser } from './support/browser.js';
 import { faultsOf } from './support/faults.js';
 import { pressAll } from './support/hands.js';
-import { openSite } from './support/site.js';
-import type { Site } from './support/site.js';
+import { openSite, type Site } from './support/site.js';
 
 const browser = await openBrowser();
 const wide = { width: 1280, height: 800 };

@@ -1,11 +1,9 @@
 /** What a node carried over time is drawn (`docs/contract/console.md#pages`), also where there is but one point of it. */
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
-import { eventually } from '../../scripts/stack/process.js';
-import type { RunningProgram } from '../../scripts/stack/process.js';
+import { eventually, type RunningProgram } from '../../scripts/stack/process.js';
 import { openBrowser } from './support/browser.js';
-import { openSite } from './support/site.js';
-import type { Site } from './support/site.js';
+import { openSite, type Site } from './support/site.js';
 import { expectPixels } from './support/waiting.js';
 
 const browser = await openBrowser();

@@ -1,20 +1,17 @@
 /** Journeys over the overview and the nodes, with real agents (`docs/contract/console.md#pages`, `#rules`). */
 import { readFileSync } from 'node:fs';
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import type { Server } from 'node:net';
+import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { containerLine, systemdUnit } from '../../console/src/nodes/machine-files.js';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
-import { freePorts } from '../../scripts/stack/process.js';
-import type { RunningProgram } from '../../scripts/stack/process.js';
+import { freePorts, type RunningProgram } from '../../scripts/stack/process.js';
 import { projectRoot } from '../support/project-root.js';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
-import { openSite } from './support/site.js';
-import type { Site } from './support/site.js';
+import { openSite, type Site } from './support/site.js';
 import { expectAbsent, expectFocus, expectNowhere, expectText, valueOf } from './support/waiting.js';
 
 const browser = await openBrowser();

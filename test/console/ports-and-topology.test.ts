@@ -1,12 +1,10 @@
 /** The pages of ports and of the topology, with a real agent (`docs/contract/console.md#pages`). */
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
-import { freePorts } from '../../scripts/stack/process.js';
-import type { RunningProgram } from '../../scripts/stack/process.js';
+import { freePorts, type RunningProgram } from '../../scripts/stack/process.js';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
-import { openSite } from './support/site.js';
-import type { Site } from './support/site.js';
+import { openSite, type Site } from './support/site.js';
 import { expectCount, expectLeftToRight, expectSearch } from './support/waiting.js';
 
 const browser = await openBrowser();

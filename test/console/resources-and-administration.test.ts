@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible, faultsOf } from './support/faults.js';
 import { dropFile } from './support/hands.js';
-import { openSite } from './support/site.js';
-import type { Site } from './support/site.js';
+import { openSite, type Site } from './support/site.js';
 import {
   addressOf,
   expectAbsent,

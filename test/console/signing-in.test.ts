@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
-import { openSite } from './support/site.js';
-import type { Site } from './support/site.js';
+import { openSite, type Site } from './support/site.js';
 import { expectCookies, expectNowhere, expectSearch } from './support/waiting.js';
 
 const browser = await openBrowser();

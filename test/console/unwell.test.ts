@@ -6,21 +6,17 @@
  * clock, which a service that runs as a process lets nobody set: `test/rest/matters.test.ts` sets it.
  */
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
+import { connect, createServer, type AddressInfo, type Server } from 'node:net';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
-import { freePorts } from '../../scripts/stack/process.js';
-import type { RunningProgram } from '../../scripts/stack/process.js';
+import { freePorts, type RunningProgram } from '../../scripts/stack/process.js';
 import { openReality } from '../../src/agent/reality/handshake.js';
 import { systemClock } from '../../src/kernel/clock.js';
-import { startTlsTarget, targetName } from '../support/reality-fixture.js';
-import type { TlsTarget } from '../support/reality-fixture.js';
+import { startTlsTarget, targetName, type TlsTarget } from '../support/reality-fixture.js';
 import { issue } from '../support/x509.js';
 import { openBrowser } from './support/browser.js';
-import { openSite } from './support/site.js';
-import type { Site } from './support/site.js';
+import { openSite, type Site } from './support/site.js';
 
 const browser = await openBrowser();
 

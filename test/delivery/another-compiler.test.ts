@@ -9,8 +9,14 @@ import type { ServingState } from '../../src/delivery/port.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
 import { streams } from '../../src/kernel/event.js';
-import { createDeliveryFixture, decoded, openSession, snapshotOf, until } from '../support/delivery-fixture.js';
-import type { DeliveryFixture } from '../support/delivery-fixture.js';
+import {
+  createDeliveryFixture,
+  decoded,
+  openSession,
+  snapshotOf,
+  until,
+  type DeliveryFixture,
+} from '../support/delivery-fixture.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 import { readsBehind } from '../support/switched-read-store.js';
 

@@ -1,15 +1,11 @@
 /** What a ConfigRequest is answered, and what happens beside the answer. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createAnswerer } from '../../src/delivery/answer.js';
-import type { AnswerDeps } from '../../src/delivery/answer.js';
+import { createAnswerer, type AnswerDeps } from '../../src/delivery/answer.js';
 import type { ApplyHistoryRecord } from '../../src/delivery/apply-history.js';
-import { stampOf } from '../../src/delivery/target.js';
+import { stampOf, afterApply, emptyApplyHistory, type Stamp } from '../../src/delivery/target.js';
 import type { Newest } from '../../src/delivery/newest.js';
 import type { ConfigAnswer, SnapshotPush } from '../../src/delivery/port.js';
-import { createSessionRegistry } from '../../src/delivery/session-registry.js';
-import type { SessionState } from '../../src/delivery/session-registry.js';
-import { afterApply, emptyApplyHistory } from '../../src/delivery/target.js';
-import type { Stamp } from '../../src/delivery/target.js';
+import { createSessionRegistry, type SessionState } from '../../src/delivery/session-registry.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 

@@ -1,10 +1,8 @@
 /** The apply histories of nodes: loaded for a node's first session, shared by its sessions, remembered while it matters. */
 import { neverConnected } from '../../src/domain/agents/node-agent-facts.js';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createApplyHistories } from '../../src/delivery/apply-history.js';
-import type { ApplyHistoriesDeps } from '../../src/delivery/apply-history.js';
-import { emptyApplyHistory, errorsDigest } from '../../src/delivery/target.js';
-import type { RecordedApplyReports, Reject } from '../../src/delivery/target.js';
+import { createApplyHistories, type ApplyHistoriesDeps } from '../../src/delivery/apply-history.js';
+import { emptyApplyHistory, errorsDigest, type RecordedApplyReports, type Reject } from '../../src/delivery/target.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 
 const stamp = (generation: number) => ({ generation, checksum: 'aa' });

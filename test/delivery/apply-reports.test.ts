@@ -1,13 +1,10 @@
 /** Apply reports: what they change in a node's history, what is stored, and which fact is recorded, once. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ApplyHistoryRecord } from '../../src/delivery/apply-history.js';
-import { createApplyReports } from '../../src/delivery/apply-reports.js';
-import type { ApplyReportsDeps } from '../../src/delivery/apply-reports.js';
-import { stampOf } from '../../src/delivery/target.js';
+import { createApplyReports, type ApplyReportsDeps } from '../../src/delivery/apply-reports.js';
+import { stampOf, emptyApplyHistory, type Reject } from '../../src/delivery/target.js';
 import type { ApplyReport, SnapshotPush } from '../../src/delivery/port.js';
 import { createTimeToApplied } from '../../src/delivery/time-to-applied.js';
-import type { Reject } from '../../src/delivery/target.js';
-import { emptyApplyHistory } from '../../src/delivery/target.js';
 import type { AgentEvent, FactOutcome } from '../../src/domain/agents/facts.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';

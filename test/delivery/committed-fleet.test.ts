@@ -1,7 +1,6 @@
 /** The committed fleet: checkpoint and tail, when an instance is not ready, what it reports, what it never pushes. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
-import type { FleetCapture } from '../../src/domain/fleet/checkpoint.js';
+import { captureFleet, encodeFleet, restoreFleet, type FleetCapture } from '../../src/domain/fleet/checkpoint.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import type { EventStore, FoldCheckpoint } from '../../src/storage/event-store.js';
 import {
@@ -11,8 +10,8 @@ import {
   snapshotOf,
   turns,
   until,
+  type DeliveryFixture,
 } from '../support/delivery-fixture.js';
-import type { DeliveryFixture } from '../support/delivery-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 

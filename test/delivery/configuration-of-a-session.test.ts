@@ -16,9 +16,10 @@ import {
   turns,
   until,
   witness,
+  type DeliveryFixture,
+  type TestSession,
 } from '../support/delivery-fixture.js';
 import { eventually } from '../support/eventually.js';
-import type { DeliveryFixture, TestSession } from '../support/delivery-fixture.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 import { readsBehind } from '../support/switched-read-store.js';
 

@@ -4,8 +4,7 @@ import { isMismatch, mismatchText } from '../../src/projections/fleet/compiler-m
 import { createServingState } from '../../src/projections/fleet/committed-fleet.js';
 import type { LogDistance } from '../../src/projections/log-connection.js';
 import type { ServingState } from '../../src/delivery/port.js';
-import { emptyFleet } from '../../src/domain/fleet/fleet.js';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 
 const ownVersion = 5;

@@ -1,7 +1,6 @@
 /** Fan-outs: slices with turns of the event loop between them; no node starves, and none delays another. */
 import { describe, expect, it, vi } from 'vitest';
-import { sliceNodes, createFanOut, sliceBytes } from '../../src/delivery/fan-out.js';
-import type { FanOutDeps } from '../../src/delivery/fan-out.js';
+import { sliceNodes, createFanOut, sliceBytes, type FanOutDeps } from '../../src/delivery/fan-out.js';
 import { until } from '../support/delivery-fixture.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,13 +1,15 @@
 /** What a batch of commands does to the committed fleet, and what is told of it. No store. */
 import { runSync } from '../../src/kernel/pieces.js';
 import { describe, expect, it } from 'vitest';
-import type { MutableFoldBatch } from '../../src/projections/fleet/fold-batch.js';
-import { applyToFold, emptyFoldBatch, foldedFleet } from '../../src/projections/fleet/fold-batch.js';
+import {
+  applyToFold,
+  emptyFoldBatch,
+  foldedFleet,
+  type MutableFoldBatch,
+} from '../../src/projections/fleet/fold-batch.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { emptyFleet } from '../../src/domain/fleet/fleet.js';
-import type { RecordedCommand } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
+import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
+import { streams, type RecordedCommand } from '../../src/kernel/event.js';
 import * as f from '../support/fleet.js';
 import { dumpFleet } from '../support/fleet-dump.js';
 import { MissingEventsError } from '../../src/projections/log-follower.js';

@@ -1,17 +1,22 @@
 /** How the committed fleet follows the log: when it is ready, what it tells, and where it ends. No store. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { captureFleet } from '../../src/domain/fleet/checkpoint.js';
-import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
-import type { CommittedFleet, CommittedFleetDeps } from '../../src/projections/fleet/committed-fleet.js';
-import { followInMemory } from '../../src/projections/log-follower.js';
-import type { LogFold, LogFollower, LogFollowerDeps } from '../../src/projections/log-follower.js';
+import {
+  openCommittedFleet,
+  type CommittedFleet,
+  type CommittedFleetDeps,
+} from '../../src/projections/fleet/committed-fleet.js';
+import {
+  followInMemory,
+  type LogFold,
+  type LogFollower,
+  type LogFollowerDeps,
+} from '../../src/projections/log-follower.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
-import type { RecordedCommand } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
+import { streams, type RecordedCommand } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { caughtUp, delivered, drivenLog } from '../support/driven-log.js';
-import type { DrivenLog } from '../support/driven-log.js';
+import { caughtUp, delivered, drivenLog, type DrivenLog } from '../support/driven-log.js';
 import { eventually } from '../support/eventually.js';
 import * as f from '../support/fleet.js';
 import { chainedLog, testLogChain, trustingLogChain } from '../support/log-chain.js';

@@ -1,10 +1,8 @@
 /** Raises of a generation: one a minute for each node, whoever wrote the last one. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { GenerationRaisesDeps } from '../../src/delivery/generation-raise.js';
-import { createGenerationRaises } from '../../src/delivery/generation-raise.js';
+import { createGenerationRaises, type GenerationRaisesDeps } from '../../src/delivery/generation-raise.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
-import { createManualClock } from '../support/manual-clock.js';
-import type { ManualClock } from '../support/manual-clock.js';
+import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 
 const minute = 60_000;
 let clock: ManualClock;

@@ -1,8 +1,7 @@
 /** Last-good snapshots of deleted nodes are removed one after the other, and only when the fold is up to date. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startLastGoodCleanup } from '../../src/delivery/last-good.js';
-import type { LastGoodCleanup, LastGoodCleanupDeps } from '../../src/delivery/last-good.js';
+import { startLastGoodCleanup, type LastGoodCleanup, type LastGoodCleanupDeps } from '../../src/delivery/last-good.js';
 import { eventually } from '../support/eventually.js';
 
 let removed: string[];

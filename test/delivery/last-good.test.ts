@@ -1,8 +1,7 @@
 /** Last-good snapshots: sealed in the read store, served as they were applied, and gone with their node. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { stampOf } from '../../src/delivery/target.js';
-import { lastGoodSnapshots, openLastGoodSnapshots } from '../../src/delivery/last-good.js';
-import type { LastGoodSnapshots } from '../../src/delivery/last-good.js';
+import { lastGoodSnapshots, openLastGoodSnapshots, type LastGoodSnapshots } from '../../src/delivery/last-good.js';
 import type { SnapshotPush } from '../../src/delivery/port.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { Keyring } from '../../src/security/keyring.js';

@@ -1,8 +1,7 @@
 /** The newest snapshot of a node: its stamp is remembered, and it is withheld alone when it cannot be made. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { stampOf } from '../../src/delivery/target.js';
-import { createNewestSnapshots } from '../../src/delivery/newest.js';
-import type { NewestSnapshotsDeps } from '../../src/delivery/newest.js';
+import { createNewestSnapshots, type NewestSnapshotsDeps } from '../../src/delivery/newest.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';

@@ -3,15 +3,12 @@ import { neverConnected } from '../../src/domain/agents/node-agent-facts.js';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Answerer } from '../../src/delivery/answer.js';
 import { createApplyHistories } from '../../src/delivery/apply-history.js';
-import { stampOf } from '../../src/delivery/target.js';
+import { stampOf, emptyApplyHistory } from '../../src/delivery/target.js';
 import type { Newest } from '../../src/delivery/newest.js';
-import { createNodeSessions } from '../../src/delivery/node-session.js';
-import type { NodeSessionsDeps } from '../../src/delivery/node-session.js';
+import { createNodeSessions, type NodeSessionsDeps } from '../../src/delivery/node-session.js';
 import type { ConfigAnswer, SnapshotPush } from '../../src/delivery/port.js';
 import { createSessionRegistry } from '../../src/delivery/session-registry.js';
-import { emptyApplyHistory } from '../../src/delivery/target.js';
-import { createManualClock } from '../support/manual-clock.js';
-import type { ManualClock } from '../support/manual-clock.js';
+import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 
 const pushOf = (generation: number): SnapshotPush => ({
   generation,

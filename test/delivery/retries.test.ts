@@ -3,8 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ApplyHistoryRecord } from '../../src/delivery/apply-history.js';
 import { createRetries, tryAgain } from '../../src/delivery/retries.js';
 import { emptyApplyHistory } from '../../src/delivery/target.js';
-import { createManualClock } from '../support/manual-clock.js';
-import type { ManualClock } from '../support/manual-clock.js';
+import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 
 const minute = 60_000;
 let clock: ManualClock;

@@ -2,8 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { encodeSnapshot } from '../../src/delivery/encode.js';
 import { openerOf } from '../../src/delivery/secrets.js';
-import type { SnapshotJsonDeps } from '../../src/delivery/snapshot-json.js';
-import { createSnapshotJson, snapshotToJson } from '../../src/delivery/snapshot-json.js';
+import { createSnapshotJson, snapshotToJson, type SnapshotJsonDeps } from '../../src/delivery/snapshot-json.js';
 import type { NodeSnapshot, SecretPlaceholder } from '../../src/domain/snapshot/snapshot.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { streams } from '../../src/kernel/event.js';

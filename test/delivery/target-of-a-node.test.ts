@@ -4,7 +4,6 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Stamp, ApplyHistory } from '../../src/delivery/target.js';
 import {
   afterApply,
   afterReject,
@@ -15,6 +14,8 @@ import {
   rejectOf,
   targetOf,
   versionClaim,
+  type Stamp,
+  type ApplyHistory,
 } from '../../src/delivery/target.js';
 
 const stamp = (generation: number, checksum = `c${generation}`): Stamp => ({ generation, checksum });

@@ -1,7 +1,6 @@
 /** The time from the offer of a snapshot until its agent runs it. `docs/how-to/monitor.md`. */
 import { expect, test } from 'vitest';
-import { createTimeToApplied } from '../../src/delivery/time-to-applied.js';
-import type { Offers } from '../../src/delivery/time-to-applied.js';
+import { createTimeToApplied, type Offers } from '../../src/delivery/time-to-applied.js';
 
 const started = () => {
   const time = createTimeToApplied();

@@ -13,8 +13,10 @@ import {
   openSession,
   snapshotOf,
   until,
+  type DeliveryChoices,
+  type DeliveryFixture,
+  type StartedDelivery,
 } from '../support/delivery-fixture.js';
-import type { DeliveryChoices, DeliveryFixture, StartedDelivery } from '../support/delivery-fixture.js';
 import * as f from '../support/fleet.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 

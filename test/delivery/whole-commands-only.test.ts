@@ -10,9 +10,15 @@ import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import type { EventStore } from '../../src/storage/event-store.js';
-import { createDeliveryFixture, openSession, snapshotOf, until } from '../support/delivery-fixture.js';
+import {
+  createDeliveryFixture,
+  openSession,
+  snapshotOf,
+  until,
+  type DeliveryFixture,
+  type TestSession,
+} from '../support/delivery-fixture.js';
 import { noSecrets } from '../support/every-kind-of-rule.js';
-import type { DeliveryFixture, TestSession } from '../support/delivery-fixture.js';
 
 const nodes = ['n1', 'n2', 'n3'] as const;
 

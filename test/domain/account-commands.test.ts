@@ -2,17 +2,24 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { draftOf } from '../../src/domain/aggregate/containers.js';
-import type { Accounts } from '../../src/domain/accounts/accounts.js';
-import { applyAccounts, decideAccounts, emptyAccounts, userByName } from '../../src/domain/accounts/accounts.js';
+import {
+  applyAccounts,
+  decideAccounts,
+  emptyAccounts,
+  userByName,
+  type Accounts,
+} from '../../src/domain/accounts/accounts.js';
 import { accountEvents } from '../../src/domain/accounts/declaration.js';
-import { canonicalUsername, isPassword } from '../../src/domain/accounts/user.js';
-import type { AccountCommand, AccountEvent } from '../../src/domain/accounts/user.js';
+import {
+  canonicalUsername,
+  isPassword,
+  type AccountCommand,
+  type AccountEvent,
+} from '../../src/domain/accounts/user.js';
 import type { RefusalCode } from '../../src/domain/resource/refusal.js';
-import type { RecordedEvent } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
+import { streams, type RecordedEvent } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
-import type { JsonObject } from '../../src/kernel/json.js';
-import { canonicalJson } from '../../src/kernel/json.js';
+import { canonicalJson, type JsonObject } from '../../src/kernel/json.js';
 import { sealed } from '../support/fleet.js';
 
 const id = uuidFromName('user admin');

@@ -4,8 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { Hop } from '../../src/domain/chain/chain.js';
-import type { FleetCommand, AnyState } from '../../src/domain/fleet/resources.js';
-import { resourceOfType } from '../../src/domain/fleet/resources.js';
+import { resourceOfType, type FleetCommand, type AnyState } from '../../src/domain/fleet/resources.js';
 import { networkBound } from '../../src/domain/l3-network/rules.js';
 import type { NetworkState } from '../../src/domain/l3-network/l3-network.js';
 import { listBound, ruleBytes, textBound } from '../../src/domain/snapshot/bound.js';

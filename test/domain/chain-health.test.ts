@@ -1,13 +1,14 @@
 /** `docs/contract/domain.md#health-of-a-chain`: which state each report makes, and which of them counts. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { DeployedUpstream, HopReport } from '../../src/domain/chain/health.js';
 import {
   chainFaults,
   healthOfFaults,
   healthStates,
   healthWithoutDeploy,
   mainCause,
+  type DeployedUpstream,
+  type HopReport,
 } from '../../src/domain/chain/health.js';
 
 const at = '2026-01-01T00:00:00.000Z';

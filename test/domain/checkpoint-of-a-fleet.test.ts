@@ -5,8 +5,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import { emptyChain } from '../../src/domain/log-chain/links.js';
 import * as f from '../support/fleet.js';
 import { dumpFleet } from '../support/fleet-dump.js';

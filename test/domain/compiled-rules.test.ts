@@ -1,8 +1,7 @@
 /** What a deployed chain compiles to on its nodes (`docs/contract/domain.md#l4-chain`, `docs/contract/wire.md#configuration`). */
 import { describe, expect, it } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
-import type { NodeEvent } from '../../src/domain/node/node.js';
-import { nodeKey } from '../../src/domain/node/node.js';
+import { nodeKey, type NodeEvent } from '../../src/domain/node/node.js';
 import { formatHostPort } from '../../src/kernel/host-port.js';
 import * as f from '../support/fleet.js';
 

@@ -2,8 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ChainState } from '../../src/domain/chain/chain.js';
 import { countResources } from '../../src/domain/fleet/counts.js';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import * as f from '../support/fleet.js';
 import * as l3 from '../support/l3-networks.js';
 

@@ -4,7 +4,6 @@ import { describeCommand } from '../../src/domain/audit/describe.js';
 import { spkiPins } from '../../src/domain/credential/material.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { limits } from '../../src/kernel/limits.js';
-import type { Outcome } from '../support/fleet.js';
 import {
   certificate,
   createReality,
@@ -21,6 +20,7 @@ import {
   sealed,
   sealedKey,
   updateCredential,
+  type Outcome,
 } from '../support/fleet.js';
 
 const credentialIn = (fleet: Fleet, name: string) => fleet.tables.credential.get(credentialId(name))!;

@@ -3,10 +3,8 @@
  * that an edit sends (`docs/contract/domain.md#l4-chain`, `#l3-network`, `#legacy-route`).
  */
 import { describe, expect, it } from 'vitest';
-import { definitionProblems as chainProblems } from '../../src/domain/chain/definition.js';
-import type { PartialDefinition } from '../../src/domain/chain/definition.js';
-import { definitionProblems as networkProblems } from '../../src/domain/l3-network/definition.js';
-import type { PartialNetwork } from '../../src/domain/l3-network/definition.js';
+import { definitionProblems as chainProblems, type PartialDefinition } from '../../src/domain/chain/definition.js';
+import { definitionProblems as networkProblems, type PartialNetwork } from '../../src/domain/l3-network/definition.js';
 import { routeProblems } from '../../src/domain/route/route.js';
 
 const pathsOf = (problems: Iterable<{ readonly path: readonly (string | number)[] }>) =>

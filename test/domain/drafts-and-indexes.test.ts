@@ -1,8 +1,7 @@
 /** Cells, tables and indexes as callers see them, and drafts of them, without the fleet around them. */
 import { describe, expect, it } from 'vitest';
 import { createCell, createIndex, createTable, draftOf } from '../../src/domain/aggregate/containers.js';
-import { claimIndexOn, claimKey, createClaimEntries } from '../../src/domain/listeners/claims.js';
-import type { Claim } from '../../src/domain/listeners/claims.js';
+import { claimIndexOn, claimKey, createClaimEntries, type Claim } from '../../src/domain/listeners/claims.js';
 import { collisionOf, tcpListenerOn } from '../../src/domain/listeners/collisions.js';
 import { sorted } from '../support/fleet-dump.js';
 import { describeOwners } from '../../src/domain/references/references.js';

@@ -1,8 +1,7 @@
 /** A draft behaves like the fleet and changes it only when it is merged, indexes included. Deciding changes nothing. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { draftFleet } from '../../src/domain/fleet/fleet.js';
+import { draftFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
 import { dumpFleet } from '../support/fleet-dump.js';
 import { commandOf, histories } from '../support/fleet-histories.js';

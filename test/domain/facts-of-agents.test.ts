@@ -1,11 +1,8 @@
 /** What the facts about a node's agent amount to: late ones, and expired ones. */
 import { describe, expect, it } from 'vitest';
-import { agentEvent, standingFacts } from '../../src/domain/agents/facts.js';
-import type { AgentEvent } from '../../src/domain/agents/facts.js';
-import { evolveAgentFacts, neverConnected } from '../../src/domain/agents/node-agent-facts.js';
-import type { NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js';
-import type { RecordedEvent } from '../../src/kernel/event.js';
-import { agentsStream, streams } from '../../src/kernel/event.js';
+import { agentEvent, standingFacts, type AgentEvent } from '../../src/domain/agents/facts.js';
+import { evolveAgentFacts, neverConnected, type NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js';
+import { agentsStream, streams, type RecordedEvent } from '../../src/kernel/event.js';
 
 type Data<T extends AgentEvent['type']> = Extract<AgentEvent, { readonly type: T }>['data'];
 interface Fact {

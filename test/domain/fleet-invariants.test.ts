@@ -2,13 +2,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Hop } from '../../src/domain/chain/chain.js';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import { policyId } from '../../src/domain/listener-policy/policy.js';
-import { resourceTypes } from '../../src/domain/fleet/resources.js';
+import { resourceTypes, type FleetCommand } from '../../src/domain/fleet/resources.js';
 import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
-import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { NodeSnapshot } from '../../src/domain/snapshot/snapshot.js';
 import { perform } from '../support/fleet.js';
 import { dumpIndexes } from '../support/fleet-dump.js';

@@ -1,11 +1,8 @@
 /** Idempotency keys of the last 24 hours, folded from the log (`docs/contract/rest.md#consistency`). */
 import { describe, expect, it } from 'vitest';
-import type { IdempotencyTable } from '../../src/domain/aggregate/idempotency.js';
-import { acceptedKey, rememberKey } from '../../src/domain/aggregate/idempotency.js';
-import { draftFleet, emptyFleet } from '../../src/domain/fleet/fleet.js';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import type { RecordedEvent } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
+import { acceptedKey, rememberKey, type IdempotencyTable } from '../../src/domain/aggregate/idempotency.js';
+import { draftFleet, emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
+import { streams, type RecordedEvent } from '../../src/kernel/event.js';
 import * as f from '../support/fleet.js';
 
 const hour = 3_600_000;

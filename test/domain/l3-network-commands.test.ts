@@ -2,8 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import type { RequestedMember, RequestedTunnel } from '../../src/domain/l3-network/l3-network.js';
-import { networkKey } from '../../src/domain/l3-network/l3-network.js';
+import { networkKey, type RequestedMember, type RequestedTunnel } from '../../src/domain/l3-network/l3-network.js';
 import type { Json } from '../../src/kernel/json.js';
 import * as f from '../support/fleet.js';
 import * as l3 from '../support/l3-networks.js';

@@ -1,11 +1,10 @@
 /** What L3 networks put into snapshots, which nodes an edit touches, and the listeners that they intend. */
 import { describe, expect, it } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
-import { draftFleet } from '../../src/domain/fleet/fleet.js';
+import { draftFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import { oversizedInPieces } from '../../src/domain/compile/size.js';
 import { runSync } from '../../src/kernel/pieces.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { networkKey } from '../../src/domain/l3-network/l3-network.js';
 import { intendedListeners } from '../../src/domain/port-table/port-table.js';
 import type { L3TunnelRule } from '../../src/domain/snapshot/snapshot.js';

@@ -13,10 +13,11 @@ import {
   linkCommand,
   linkText,
   storedLink,
+  type BreakKind,
+  type ChainHead,
+  type ChainMac,
 } from '../../src/domain/log-chain/links.js';
-import { decideLogHeads, namesHeads } from '../../src/domain/log-chain/heads.js';
-import type { LogHead } from '../../src/domain/log-chain/heads.js';
-import type { BreakKind, ChainHead, ChainMac } from '../../src/domain/log-chain/links.js';
+import { decideLogHeads, namesHeads, type LogHead } from '../../src/domain/log-chain/heads.js';
 import type { ProposedEvent, RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 

@@ -1,10 +1,17 @@
 /** `docs/contract/rest.md#dashboard`, `matters`: from what is not well to what needs somebody. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { healthCauses } from '../../src/domain/chain/health.js';
-import type { Cause } from '../../src/domain/chain/health.js';
-import { matterKinds, mattersOf, nothingUnwell, severities, unknownForMs } from '../../src/domain/matters/matters.js';
-import type { Matter, Unwell, UnwellChain } from '../../src/domain/matters/matters.js';
+import { healthCauses, type Cause } from '../../src/domain/chain/health.js';
+import {
+  matterKinds,
+  mattersOf,
+  nothingUnwell,
+  severities,
+  unknownForMs,
+  type Matter,
+  type Unwell,
+  type UnwellChain,
+} from '../../src/domain/matters/matters.js';
 
 const now = Date.UTC(2026, 0, 1);
 const mattersFor = (unwell: Partial<Unwell>): readonly Matter[] => mattersOf({ ...nothingUnwell(), ...unwell }, now);

@@ -5,15 +5,13 @@
  */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { FleetCommand } from '../../src/domain/fleet/resources.js';
-import { resourceTypes } from '../../src/domain/fleet/resources.js';
+import { resourceTypes, type FleetCommand } from '../../src/domain/fleet/resources.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { splitHostPort } from '../../src/kernel/host-port.js';
 import type { NodeSnapshot } from '../../src/domain/snapshot/snapshot.js';
 import { collidingPairs, worldOf } from '../support/collision-oracle.js';
 import * as f from '../support/fleet.js';
-import type { Move } from '../support/fleet-histories.js';
-import { commandOf, histories } from '../support/fleet-histories.js';
+import { commandOf, histories, type Move } from '../support/fleet-histories.js';
 
 const nodeCount = 200;
 const resourceCount = 500;

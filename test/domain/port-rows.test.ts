@@ -1,8 +1,7 @@
 /** The port table of a node and the links from it (`docs/contract/rest.md#port-management`, `docs/contract/rest.md#nodes`). */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { IntendedLink } from '../../src/domain/port-table/intended-links.js';
-import { intendedLinks } from '../../src/domain/port-table/intended-links.js';
+import { intendedLinks, type IntendedLink } from '../../src/domain/port-table/intended-links.js';
 import { intendedListeners, portRows } from '../../src/domain/port-table/port-table.js';
 import * as f from '../support/fleet.js';
 import { histories } from '../support/fleet-histories.js';

@@ -1,11 +1,9 @@
 /** `docs/contract/domain.md#audit-and-revert`: reverts of edits of a profile, whose values no sentence shows. */
 import { describe, expect, it } from 'vitest';
-import type { Accounts } from '../../src/domain/accounts/accounts.js';
-import { applyAccounts, decideAccounts, emptyAccounts } from '../../src/domain/accounts/accounts.js';
+import { applyAccounts, decideAccounts, emptyAccounts, type Accounts } from '../../src/domain/accounts/accounts.js';
 import { changedFields } from '../../src/domain/accounts/revert.js';
 import type { AccountCommand, AccountEvent } from '../../src/domain/accounts/user.js';
-import type { RecordedCommand } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
+import { streams, type RecordedCommand } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import { sealed } from '../support/fleet.js';

@@ -3,10 +3,9 @@ import { runSync } from '../../src/kernel/pieces.js';
 import { describe, expect, it } from 'vitest';
 import { describeCommand } from '../../src/domain/audit/describe.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
-import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/resources.js';
+import { resourceOf, type FleetCommand, type FleetEvent } from '../../src/domain/fleet/resources.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { hypothetical } from '../../src/domain/fleet/hypothetical.js';
-import { resourceOf } from '../../src/domain/fleet/resources.js';
 import type { ResourceMeta } from '../../src/domain/resource/meta.js';
 import type { RefusalCode } from '../../src/domain/resource/refusal.js';
 import {
@@ -16,7 +15,6 @@ import {
   versionOfSubject,
   previewOf,
 } from '../../src/domain/revert/decide.js';
-import type { EntryAbout, History } from '../../src/domain/revert/history.js';
 import {
   changes,
   deletes,
@@ -25,9 +23,10 @@ import {
   movesOverride,
   undoOf,
   verbOf,
+  type EntryAbout,
+  type History,
 } from '../../src/domain/revert/history.js';
-import type { Actor, RecordedCommand } from '../../src/kernel/event.js';
-import { lastEvent } from '../../src/kernel/event.js';
+import { lastEvent, type Actor, type RecordedCommand } from '../../src/kernel/event.js';
 import * as f from '../support/fleet.js';
 import { dumpFleet, dumpIndexes } from '../support/fleet-dump.js';
 import * as l3 from '../support/l3-networks.js';

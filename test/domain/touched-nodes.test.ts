@@ -8,8 +8,7 @@ import { describe, expect, it } from 'vitest';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { lastEvent } from '../../src/kernel/event.js';
 import { given, createChain, createNode, deployChain, hop, nodeId, performAll } from '../support/fleet.js';
-import { changedNodes, contentsOf } from '../support/fleet-contents.js';
-import type { NodeContent } from '../support/fleet-contents.js';
+import { changedNodes, contentsOf, type NodeContent } from '../support/fleet-contents.js';
 import { histories } from '../support/fleet-histories.js';
 import { play } from '../support/fleet-play.js';
 

@@ -3,8 +3,7 @@
  * long an agent may take to name an upstream.
  */
 import { describe, expect, it } from 'vitest';
-import { seenUpstream, upstreamStatus } from '../../src/domain/upstream/health.js';
-import type { UpstreamInMetrics } from '../../src/domain/upstream/health.js';
+import { seenUpstream, upstreamStatus, type UpstreamInMetrics } from '../../src/domain/upstream/health.js';
 
 const atSecond = (second: number): string => new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
 const intervalSecs = 60;

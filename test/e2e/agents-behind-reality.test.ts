@@ -7,13 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
-import type { DemoReality } from '../../scripts/stack/demo-reality.js';
-import { startDemoReality } from '../../scripts/stack/demo-reality.js';
-import { eventually } from '../../scripts/stack/process.js';
-import type { RunningProgram } from '../../scripts/stack/process.js';
+import { startDemoReality, type DemoReality } from '../../scripts/stack/demo-reality.js';
+import { eventually, type RunningProgram } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
-import { prepareService } from '../../scripts/stack/service.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 
 interface NodeView {
   readonly status: string;

@@ -9,8 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
-import { prepareService } from '../../scripts/stack/service.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 
 interface Item {
   readonly id: string;

@@ -2,8 +2,7 @@
  * The real service and three agents, each the one file that is installed on gateways: a chain over RAW, REALITY and TLS, and one
  * of ENC, carry what they carry across a kill -9 of the service, a rekey of the agents' sessions, and a change of the keys in use.
  */
-import { createSocket } from 'node:dgram';
-import type { Socket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -11,11 +10,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildAgent } from '../../scripts/build-agent.js';
-import { eventually, freePorts, startProgram } from '../../scripts/stack/process.js';
-import type { RunningProgram } from '../../scripts/stack/process.js';
+import { eventually, freePorts, startProgram, type RunningProgram } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
-import { prepareService } from '../../scripts/stack/service.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import { startTlsTarget, targetName } from '../support/reality-fixture.js';
 import { tcpServer } from '../support/snapshots.js';
 import { startSteadyTraffic } from '../support/steady-traffic.js';

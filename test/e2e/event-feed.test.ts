@@ -8,14 +8,10 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../scripts/stack/process.js';
-import type { RestClient } from '../../scripts/stack/rest-client.js';
-import { createRestClient } from '../../scripts/stack/rest-client.js';
-import { prepareService } from '../../scripts/stack/service.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
-import { startEventStoreDb } from '../servers/eventstoredb/server.js';
-import type { EventStoreDbServer } from '../servers/eventstoredb/server.js';
-import { ferretDbBuilt, startFerretDb } from '../servers/ferretdb-process.js';
-import type { FerretDb } from '../servers/ferretdb-process.js';
+import { createRestClient, type RestClient } from '../../scripts/stack/rest-client.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
+import { startEventStoreDb, type EventStoreDbServer } from '../servers/eventstoredb/server.js';
+import { ferretDbBuilt, startFerretDb, type FerretDb } from '../servers/ferretdb-process.js';
 import { openEventStream } from '../support/event-stream.js';
 
 const credentials = { username: 'admin', password: 'a password for the demo only' };

@@ -3,15 +3,13 @@
  * and everything is printed.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../../scripts/stack/process.js';
-import { prepareService } from '../../scripts/stack/service.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import { projectRoot } from '../support/project-root.js';
 
 let folder: string;

@@ -8,12 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
-import { eventually } from '../../scripts/stack/process.js';
-import type { RunningProgram } from '../../scripts/stack/process.js';
-import type { RestClient } from '../../scripts/stack/rest-client.js';
-import { createRestClient } from '../../scripts/stack/rest-client.js';
-import { prepareService } from '../../scripts/stack/service.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
+import { eventually, type RunningProgram } from '../../scripts/stack/process.js';
+import { createRestClient, type RestClient } from '../../scripts/stack/rest-client.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 
 interface NodeView {
   readonly id: string;

@@ -10,11 +10,9 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
-import type { RunningProgram } from '../../scripts/stack/process.js';
+import { eventually as waitFor, type RunningProgram } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
-import { prepareService } from '../../scripts/stack/service.js';
-import { eventually as waitFor } from '../../scripts/stack/process.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import { eventually } from '../support/eventually.js';
 import {
   endHeaders,

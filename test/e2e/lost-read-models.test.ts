@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { describe, expect, test } from 'vitest';
 import { runMaintenance } from '../support/programs.js';
-import { startSmallSite } from '../support/small-site.js';
-import type { SmallSite } from '../support/small-site.js';
+import { startSmallSite, type SmallSite } from '../support/small-site.js';
 import { externalStores, externalStoresBuilt } from '../support/store-pairs.js';
 import { answers, command, offered, running } from '../support/what-stays.js';
 

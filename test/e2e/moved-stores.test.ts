@@ -6,8 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { someHeartbeats } from '../support/restore-drill.js';
-import { startSmallSite } from '../support/small-site.js';
-import type { SmallSite } from '../support/small-site.js';
+import { startSmallSite, type SmallSite } from '../support/small-site.js';
 import { externalStores, externalStoresBuilt } from '../support/store-pairs.js';
 import { answers, command, offered, running } from '../support/what-stays.js';
 

@@ -14,11 +14,9 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import { eventually } from '../support/eventually.js';
 import { runMaintenance } from '../support/programs.js';
-import { configRequestOf, createRawAgent } from '../support/raw-agent.js';
-import type { RawAgent, RawStream } from '../support/raw-agent.js';
+import { configRequestOf, createRawAgent, type RawAgent, type RawStream } from '../support/raw-agent.js';
 import { append, sessionOpened } from '../support/read-side.js';
-import { startSmallSite } from '../support/small-site.js';
-import type { NodeView } from '../support/small-site.js';
+import { startSmallSite, type NodeView } from '../support/small-site.js';
 
 test('a restored log is refused beside newer read models until they are rebuilt', async () => {
   const site = await startSmallSite({});

@@ -5,27 +5,20 @@
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
+import { connect, createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
-import { eventually, freePorts, startProgram } from '../../scripts/stack/process.js';
-import type { RunningProgram } from '../../scripts/stack/process.js';
+import { eventually, freePorts, startProgram, type RunningProgram } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
-import { prepareService } from '../../scripts/stack/service.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import { compilerVersion } from '../../src/domain/compile/version.js';
-import { startEventStoreDb } from '../servers/eventstoredb/server.js';
-import type { EventStoreDbServer } from '../servers/eventstoredb/server.js';
-import { ferretDbBuilt, startFerretDb } from '../servers/ferretdb-process.js';
-import type { FerretDb } from '../servers/ferretdb-process.js';
-import { makeNewerRelease } from '../support/newer-release.js';
-import type { NewerRelease } from '../support/newer-release.js';
-import { startSteadyTraffic } from '../support/steady-traffic.js';
-import type { SteadyTraffic } from '../support/steady-traffic.js';
+import { startEventStoreDb, type EventStoreDbServer } from '../servers/eventstoredb/server.js';
+import { ferretDbBuilt, startFerretDb, type FerretDb } from '../servers/ferretdb-process.js';
+import { makeNewerRelease, type NewerRelease } from '../support/newer-release.js';
+import { startSteadyTraffic, type SteadyTraffic } from '../support/steady-traffic.js';
 
 interface NodeView {
   readonly id: string;

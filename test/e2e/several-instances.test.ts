@@ -4,26 +4,19 @@
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
-import { eventually } from '../../scripts/stack/process.js';
-import type { RunningProgram } from '../../scripts/stack/process.js';
-import type { RestClient } from '../../scripts/stack/rest-client.js';
-import { createRestClient, signIn } from '../../scripts/stack/rest-client.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
-import { prepareService } from '../../scripts/stack/service.js';
-import { startEventStoreDb } from '../servers/eventstoredb/server.js';
-import type { EventStoreDbServer } from '../servers/eventstoredb/server.js';
-import { ferretDbBuilt, startFerretDb } from '../servers/ferretdb-process.js';
-import type { FerretDb } from '../servers/ferretdb-process.js';
-import { startBalancer } from '../support/balancer.js';
-import type { Balancer } from '../support/balancer.js';
+import { eventually, type RunningProgram } from '../../scripts/stack/process.js';
+import { createRestClient, signIn, type RestClient } from '../../scripts/stack/rest-client.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
+import { startEventStoreDb, type EventStoreDbServer } from '../servers/eventstoredb/server.js';
+import { ferretDbBuilt, startFerretDb, type FerretDb } from '../servers/ferretdb-process.js';
+import { startBalancer, type Balancer } from '../support/balancer.js';
 import { freeze } from '../support/freeze.js';
 import { runMaintenance } from '../support/programs.js';
 

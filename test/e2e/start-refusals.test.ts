@@ -1,8 +1,7 @@
 /** What stops a start: each cause gives one clear sentence, without a secret in it. */
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';

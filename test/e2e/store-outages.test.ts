@@ -5,24 +5,18 @@
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
-import { eventually, freePorts } from '../../scripts/stack/process.js';
-import type { RunningProgram } from '../../scripts/stack/process.js';
-import { createRestClient } from '../../scripts/stack/rest-client.js';
-import type { Answer, RestClient } from '../../scripts/stack/rest-client.js';
-import { prepareService } from '../../scripts/stack/service.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
-import { startEventStoreDbProcess } from '../servers/eventstoredb-process.js';
-import type { EventStoreDbProcess } from '../servers/eventstoredb-process.js';
-import { ferretDbBuilt, startFerretDb } from '../servers/ferretdb-process.js';
-import type { FerretDb } from '../servers/ferretdb-process.js';
+import { eventually, freePorts, type RunningProgram } from '../../scripts/stack/process.js';
+import { createRestClient, type Answer, type RestClient } from '../../scripts/stack/rest-client.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
+import { startEventStoreDbProcess, type EventStoreDbProcess } from '../servers/eventstoredb-process.js';
+import { ferretDbBuilt, startFerretDb, type FerretDb } from '../servers/ferretdb-process.js';
 
 interface NodeView {
   readonly id: string;

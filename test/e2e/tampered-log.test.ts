@@ -9,15 +9,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePorts, startProgram } from '../../scripts/stack/process.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
-import { prepareService } from '../../scripts/stack/service.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import { wholeLog } from '../support/installations.js';
-import { runMaintenance } from '../support/programs.js';
-import type { ScriptOutcome } from '../support/programs.js';
+import { runMaintenance, type ScriptOutcome } from '../support/programs.js';
 import { proof } from '../support/proof.js';
 import { tamper } from '../support/tampering.js';
 

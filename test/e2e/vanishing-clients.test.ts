@@ -4,14 +4,12 @@
  */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
-import { prepareService, statusOf } from '../../scripts/stack/service.js';
+import { prepareService, statusOf, type ServiceProcess } from '../../scripts/stack/service.js';
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
 

@@ -8,22 +8,16 @@ import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../scripts/stack/process.js';
-import type { RestClient } from '../../scripts/stack/rest-client.js';
-import { createRestClient } from '../../scripts/stack/rest-client.js';
-import { prepareService } from '../../scripts/stack/service.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
+import { createRestClient, type RestClient } from '../../scripts/stack/rest-client.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { ownEvent } from '../../src/storage/broken-log.js';
-import type { EventStore } from '../../src/storage/event-store.js';
-import { newestEvent } from '../../src/storage/event-store.js';
+import { newestEvent, type EventStore } from '../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../src/storage/eventstoredb/open.js';
-import { startEventStoreDb } from '../servers/eventstoredb/server.js';
-import type { EventStoreDbServer } from '../servers/eventstoredb/server.js';
-import { ferretDbBuilt, startFerretDb } from '../servers/ferretdb-process.js';
-import type { FerretDb } from '../servers/ferretdb-process.js';
-import type { Receiver } from '../support/webhook-receiver.js';
-import { startReceiver, status } from '../support/webhook-receiver.js';
+import { startEventStoreDb, type EventStoreDbServer } from '../servers/eventstoredb/server.js';
+import { ferretDbBuilt, startFerretDb, type FerretDb } from '../servers/ferretdb-process.js';
+import { startReceiver, status, type Receiver } from '../support/webhook-receiver.js';
 
 interface Webhook {
   readonly id: string;

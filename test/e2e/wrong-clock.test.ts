@@ -7,10 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { eventually } from '../../scripts/stack/process.js';
-import { prepareService } from '../../scripts/stack/service.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
-import type { EventStoreDbServer } from '../servers/eventstoredb/server.js';
-import { startEventStoreDb } from '../servers/eventstoredb/server.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
+import { startEventStoreDb, type EventStoreDbServer } from '../servers/eventstoredb/server.js';
 
 let folder: string;
 let log: EventStoreDbServer;

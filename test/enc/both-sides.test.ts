@@ -3,12 +3,22 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createEncDialler, type EncDialler } from '../../src/channel/enc/dialler.js';
-import { createEncListener, halfOpenMax } from '../../src/channel/enc/listener.js';
-import type { EncListener, EncPeer, PeerAddress } from '../../src/channel/enc/listener.js';
+import {
+  createEncListener,
+  halfOpenMax,
+  type EncListener,
+  type EncPeer,
+  type PeerAddress,
+} from '../../src/channel/enc/listener.js';
 import { handshakePacket, index, keyIdOf, readPacket } from '../../src/channel/enc/packets.js';
 import { createReplayWindow, windowCounters } from '../../src/channel/enc/replay-window.js';
-import { contentKind, createEncSession, datagramMaxBytes, encParty } from '../../src/channel/enc/session.js';
-import type { EncSession } from '../../src/channel/enc/session.js';
+import {
+  contentKind,
+  createEncSession,
+  datagramMaxBytes,
+  encParty,
+  type EncSession,
+} from '../../src/channel/enc/session.js';
 import { encTiming } from '../../src/channel/enc/timing.js';
 import { initiate } from '../../src/channel/noise/handshake.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';

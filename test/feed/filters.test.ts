@@ -1,7 +1,6 @@
 /** The filters of the feed. Cites `docs/contract/automation.md#event-feed`. */
 import { expect, test } from 'vitest';
-import { matcherOf, mayRead } from '../../src/feed/filters.js';
-import type { FeedFilters } from '../../src/feed/filters.js';
+import { matcherOf, mayRead, type FeedFilters } from '../../src/feed/filters.js';
 import type { Feed } from '../../src/feed/port.js';
 
 type FeedSubject = Awaited<ReturnType<Feed['read']>>['items'][number]['about'];

@@ -4,12 +4,10 @@
  */
 import { afterEach, expect, test } from 'vitest';
 import { createCursors } from '../../src/feed/cursor.js';
-import { createFeed } from '../../src/feed/feed.js';
-import type { FeedDeps } from '../../src/feed/feed.js';
+import { createFeed, type FeedDeps } from '../../src/feed/feed.js';
 import { fleetNames } from '../../src/feed/names.js';
 import type { Feed, FeedItem, FeedPlace } from '../../src/feed/port.js';
-import { streams } from '../../src/kernel/event.js';
-import type { RecordedCommand, StoredEvent } from '../../src/kernel/event.js';
+import { streams, type RecordedCommand, type StoredEvent } from '../../src/kernel/event.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
@@ -18,8 +16,16 @@ import type { EventStore } from '../../src/storage/event-store.js';
 import { commandsAfter } from '../../src/storage/follow.js';
 import { createDice } from '../support/hostile.js';
 import { eventually } from '../support/eventually.js';
-import { configApplied, fleetAfter, openReadSide, planned, randomLog, sessionOpened } from '../support/read-side.js';
-import type { Planned, ReadSide } from '../support/read-side.js';
+import {
+  configApplied,
+  fleetAfter,
+  openReadSide,
+  planned,
+  randomLog,
+  sessionOpened,
+  type Planned,
+  type ReadSide,
+} from '../support/read-side.js';
 
 const closers = createClosers(silentLogger);
 afterEach(() => closers.closeAll());

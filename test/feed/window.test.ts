@@ -1,8 +1,7 @@
 /** The window of the feed keeps its bounds, of commands and of bytes. Cites `docs/contract/automation.md#event-feed`. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Step } from '../../src/feed/window.js';
-import { createWindow } from '../../src/feed/window.js';
+import { createWindow, type Step } from '../../src/feed/window.js';
 
 const about = { type: 'command', resources: [], nodes: [], actor: null, readers: 'all' };
 

@@ -1,14 +1,11 @@
 /** Bytes and HTTP/2 frames of strangers at the agent listener, in any order and cut anywhere. */
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import fc from 'fast-check';
-import type { Arbitrary } from 'fast-check';
+import fc, { type Arbitrary } from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { DemoReality } from '../../scripts/stack/demo-reality.js';
-import { startDemoReality } from '../../scripts/stack/demo-reality.js';
+import { startDemoReality, type DemoReality } from '../../scripts/stack/demo-reality.js';
 import { frame, FrameType, goAway, headerList, opening, rstStream, uint32 } from '../../scripts/stack/http2-frames.js';
-import type { Fuzzed } from './support.js';
-import { fuzzTimeoutMs, inputs, sendAll, startFuzzed } from './support.js';
+import { fuzzTimeoutMs, inputs, sendAll, startFuzzed, type Fuzzed } from './support.js';
 
 const bytes = (maxLength: number): Arbitrary<Buffer> =>
   fc.uint8Array({ maxLength, size: 'max' }).map((array) => Buffer.from(array));

@@ -1,6 +1,5 @@
 /** What an agent with a good key sends: the OpenSession call, frames and payloads; valid ones altered, and bytes that never were one. */
-import fc from 'fast-check';
-import type { Arbitrary } from 'fast-check';
+import fc, { type Arbitrary } from 'fast-check';
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
@@ -9,11 +8,9 @@ import { systemClock } from '../../src/kernel/clock.js';
 import { controlPrologue, initiate } from '../../src/channel/noise/handshake.js';
 import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
 import { valueOf } from '../support/noise-parties.js';
-import { createRawAgent, helloOf, isRefused } from '../support/raw-agent.js';
-import type { RawAgent, RawStream } from '../support/raw-agent.js';
+import { createRawAgent, helloOf, isRefused, type RawAgent, type RawStream } from '../support/raw-agent.js';
 import { alteration, anyPayload, validPayloads } from './payloads.js';
-import type { Fuzzed } from './support.js';
-import { fuzzTimeoutMs, inputs, sendAll, startFuzzed } from './support.js';
+import { fuzzTimeoutMs, inputs, sendAll, startFuzzed, type Fuzzed } from './support.js';
 
 /** A node may open ten sessions at once, and its sessions share what may be read of it. */
 const sessionsPerNode = 4;

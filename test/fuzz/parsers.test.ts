@@ -4,8 +4,7 @@
  * more bytes than of the beginning.
  */
 import { randomBytes } from 'node:crypto';
-import fc from 'fast-check';
-import type { Arbitrary } from 'fast-check';
+import fc, { type Arbitrary } from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { initiate, respond } from '../../src/channel/noise/handshake.js';
 import { createJoiner } from '../../src/channel/noise/fragmenter.js';

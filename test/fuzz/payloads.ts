@@ -1,12 +1,10 @@
 /** Payloads of agents for fuzzing: one valid one of every kind, and what can be done to bytes. */
-import fc from 'fast-check';
-import type { Arbitrary } from 'fast-check';
+import fc, { type Arbitrary } from 'fast-check';
 import { ConfigApplyReport } from '../../src/gen/svc/control/v1/config.js';
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { AgentPayload } from '../../src/gen/svc/control/v1/session.js';
-import { configRequestOf, heartbeatOf, helloOf } from '../support/raw-agent.js';
-import type { Sayable } from '../support/raw-agent.js';
+import { configRequestOf, heartbeatOf, helloOf, type Sayable } from '../support/raw-agent.js';
 
 const listener = {
   listenAddr: '0.0.0.0',

@@ -1,16 +1,18 @@
 /** The agent listener with REALITY: hellos of strangers, agents that break off or go mad, and targets that misbehave. */
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
-import fc from 'fast-check';
-import type { Arbitrary } from 'fast-check';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import fc, { type Arbitrary } from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openReality } from '../../src/agent/reality/handshake.js';
 import { uint, vector } from '../../src/channel/tls/vectors.js';
 import { eventually } from '../support/eventually.js';
 import { startPlainTarget } from '../support/plain-target.js';
-import { startRealityFixture, startTlsTarget } from '../support/reality-fixture.js';
-import type { RealityFixture, TlsTarget } from '../support/reality-fixture.js';
+import {
+  startRealityFixture,
+  startTlsTarget,
+  type RealityFixture,
+  type TlsTarget,
+} from '../support/reality-fixture.js';
 import { fuzzTimeoutMs, inputs, sendAll } from './support.js';
 
 let target: TlsTarget;

@@ -3,16 +3,13 @@
  * answer, many requests in one write, clients that read slowly or never, bytes that are no requests.
  */
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { env } from 'node:process';
 import { connect as connectTls } from 'node:tls';
-import fc from 'fast-check';
-import type { Arbitrary } from 'fast-check';
+import fc, { type Arbitrary } from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCertificate } from '../support/certificate.js';
-import type { Fuzzed } from './support.js';
-import { fuzzTimeoutMs, inputs, sendAll, startFuzzed } from './support.js';
+import { fuzzTimeoutMs, inputs, sendAll, startFuzzed, type Fuzzed } from './support.js';
 
 interface Client {
   /** Sent in one write, as often as `repeated`. */

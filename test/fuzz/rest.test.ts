@@ -1,11 +1,8 @@
 /** REST requests made from the OpenAPI document: what it allows, what it forbids, and what it does not mention. */
-import fc from 'fast-check';
-import type { Arbitrary } from 'fast-check';
+import fc, { type Arbitrary } from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Document, Schema } from '../support/openapi-document.js';
-import { operationsOf, resolved } from '../support/openapi-document.js';
-import type { Fuzzed } from './support.js';
-import { fuzzTimeoutMs, inputs, sendAll, startFuzzed } from './support.js';
+import { operationsOf, resolved, type Document, type Schema } from '../support/openapi-document.js';
+import { fuzzTimeoutMs, inputs, sendAll, startFuzzed, type Fuzzed } from './support.js';
 
 interface Request {
   readonly method: string;

@@ -3,15 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { env } from 'node:process';
-import fc from 'fast-check';
-import type { Arbitrary } from 'fast-check';
+import fc, { type Arbitrary } from 'fast-check';
 import { expect } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { eventually as waitFor } from '../../scripts/stack/process.js';
-import type { RestClient } from '../../scripts/stack/rest-client.js';
-import { createRestClient } from '../../scripts/stack/rest-client.js';
-import { collectable, prepareService } from '../../scripts/stack/service.js';
-import type { ServiceOptions, ServiceProcess } from '../../scripts/stack/service.js';
+import { createRestClient, type RestClient } from '../../scripts/stack/rest-client.js';
+import { collectable, prepareService, type ServiceOptions, type ServiceProcess } from '../../scripts/stack/service.js';
 import { eventually } from '../support/eventually.js';
 
 const seed = Number(env.FUZZ_SEED ?? 20_261_122);

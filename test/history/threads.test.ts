@@ -2,8 +2,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createHistory } from '../../src/projections/history/history.js';
-import type { History, HistoryOptions } from '../../src/projections/history/history.js';
+import { createHistory, type History, type HistoryOptions } from '../../src/projections/history/history.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { testLogChain } from '../support/log-chain.js';

@@ -1,7 +1,11 @@
 /** The lease of an instance on the embedded store. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { InstanceLease, InstanceLeaseDeps } from '../../src/instance/instance-lease.js';
-import { liveInstances, startInstanceLease } from '../../src/instance/instance-lease.js';
+import {
+  liveInstances,
+  startInstanceLease,
+  type InstanceLease,
+  type InstanceLeaseDeps,
+} from '../../src/instance/instance-lease.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 import { openTemporaryStores, type TemporaryStores } from '../support/temporary-stores.js';

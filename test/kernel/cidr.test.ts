@@ -2,7 +2,6 @@
 import fc from 'fast-check';
 import { BlockList } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import type { Cidr } from '../../src/kernel/cidr.js';
 import {
   addressRanges,
   canonicalCidr,
@@ -10,6 +9,7 @@ import {
   overlap,
   overlappingPair,
   parseCidr,
+  type Cidr,
 } from '../../src/kernel/cidr.js';
 
 describe('the canonical text of a CIDR', () => {

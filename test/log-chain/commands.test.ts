@@ -2,8 +2,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ChainHead } from '../../src/domain/log-chain/links.js';
 import { streams, type ProposedEvent } from '../../src/kernel/event.js';
-import type { CommandFixture, FleetGateway } from '../support/command-fixture.js';
-import { bytesOf, createCommandFixture, refusalOf } from '../support/command-fixture.js';
+import {
+  bytesOf,
+  createCommandFixture,
+  refusalOf,
+  type CommandFixture,
+  type FleetGateway,
+} from '../support/command-fixture.js';
 import { createNode, sealed, updateNode } from '../support/fleet.js';
 import { headOf, linked, testLogChain } from '../support/log-chain.js';
 import { planned, proposedEvents } from '../support/read-side.js';

@@ -23,8 +23,8 @@ import {
   fleetBytes,
   importFrom,
   wholeLog,
+  type Installations,
 } from '../support/installations.js';
-import type { Installations } from '../support/installations.js';
 import { caughtUp } from '../support/read-side.js';
 
 const signal = new AbortController().signal;

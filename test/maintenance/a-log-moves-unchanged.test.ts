@@ -19,8 +19,9 @@ import {
   importFrom,
   installationName,
   wholeLog,
+  type Installations,
+  type TestInstallation,
 } from '../support/installations.js';
-import type { Installations, TestInstallation } from '../support/installations.js';
 import { append, planned } from '../support/read-side.js';
 import { startChild } from '../storage/children/start-child.js';
 

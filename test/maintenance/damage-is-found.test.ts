@@ -8,8 +8,16 @@ import { createLogCheck } from '../../src/storage/log-archive/log-check.js';
 import { verifyArchive, verifyLog } from '../../src/storage/log-archive/verify-log.js';
 import { logCheck } from '../../scripts/maintenance/installation.js';
 import { goldenLog } from '../support/golden-log.js';
-import { appendFacts, createInstallations, exportTo, fill, importFrom, wholeLog } from '../support/installations.js';
-import type { Installations, TestInstallation } from '../support/installations.js';
+import {
+  appendFacts,
+  createInstallations,
+  exportTo,
+  fill,
+  importFrom,
+  wholeLog,
+  type Installations,
+  type TestInstallation,
+} from '../support/installations.js';
 import { append, planned } from '../support/read-side.js';
 
 let installations: Installations;

@@ -11,8 +11,19 @@ import { groupName, groupVersion, openCollections, readModels } from '../../src/
 import { rebuildReadModels, type RebuildOptions } from '../../src/projections/rebuild/rebuild.js';
 import { tuning } from '../../src/projections/tuning.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
-import { append, dump, nameOf, nodeRenamed, openReadSide, planned, randomLog, signedIn } from '../support/read-side.js';
-import type { Dump, Planned, ReadSide } from '../support/read-side.js';
+import {
+  append,
+  dump,
+  nameOf,
+  nodeRenamed,
+  openReadSide,
+  planned,
+  randomLog,
+  signedIn,
+  type Dump,
+  type Planned,
+  type ReadSide,
+} from '../support/read-side.js';
 
 let side: ReadSide;
 beforeEach(async () => {

@@ -4,8 +4,13 @@
  * thread is replaced after some runs, and whenever a run does not end well (Stryker then replaces the whole process).
  */
 import { EventEmitter } from 'node:events';
-import { ThreadsPoolWorker } from 'vitest/node';
-import type { PoolOptions, PoolRunnerInitializer, PoolWorker, WorkerRequest } from 'vitest/node';
+import {
+  ThreadsPoolWorker,
+  type PoolOptions,
+  type PoolRunnerInitializer,
+  type PoolWorker,
+  type WorkerRequest,
+} from 'vitest/node';
 
 /**
  * @param runsPerThread after how many runs a new thread is taken; 1: each run has its own, as in the ordinary suite

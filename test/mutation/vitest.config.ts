@@ -4,8 +4,7 @@
  */
 import { relative } from 'node:path';
 import { env } from 'node:process';
-import { BaseSequencer } from 'vitest/node';
-import type { TestSpecification } from 'vitest/node';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { defineConfig } from 'vitest/config';
 import { keptThread } from './kept-thread.js';
 

@@ -1,8 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { initiate, respond } from '../../src/channel/noise/handshake.js';
-import { oracleDecrypt, oracleEncrypt, oracleInitiate, oracleRespond } from '../support/noise-oracle.js';
-import type { OracleParty } from '../support/noise-oracle.js';
+import {
+  oracleDecrypt,
+  oracleEncrypt,
+  oracleInitiate,
+  oracleRespond,
+  type OracleParty,
+} from '../support/noise-oracle.js';
 import { handshakeParties, valueOf, type FullParty } from '../support/noise-parties.js';
 
 const oracleSide = (party: FullParty): OracleParty => ({

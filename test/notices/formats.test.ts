@@ -4,8 +4,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import type { FeedItem } from '../../src/feed/port.js';
-import type { ChatFormat } from '../../src/domain/webhook/webhook.js';
-import { chatFormats } from '../../src/domain/webhook/webhook.js';
+import { chatFormats, type ChatFormat } from '../../src/domain/webhook/webhook.js';
 import { render } from '../../src/notices/formats.js';
 import { noticesOf } from '../../src/notices/notice.js';
 import { durationOf } from '../../src/notices/sentences.js';

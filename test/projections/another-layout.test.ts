@@ -8,8 +8,15 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import { placeOf, writeLayoutRecord } from '../../src/projections/engine/layout.js';
 import { groupVersion, readModels } from '../../src/projections/read-models.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
-import { nameOf, nodeCreated, nodeRenamed, openReadSide, planned } from '../support/read-side.js';
-import type { Planned, ReadSide } from '../support/read-side.js';
+import {
+  nameOf,
+  nodeCreated,
+  nodeRenamed,
+  openReadSide,
+  planned,
+  type Planned,
+  type ReadSide,
+} from '../support/read-side.js';
 import { shortSleeps } from '../support/short-sleeps.js';
 import { tuning } from '../../src/projections/tuning.js';
 import { eventually } from '../support/eventually.js';

@@ -20,8 +20,9 @@ import {
   sessionOpened,
   someUsers,
   userCreated,
+  type Planned,
+  type ReadSide,
 } from '../support/read-side.js';
-import type { Planned, ReadSide } from '../support/read-side.js';
 
 const node = uuidFromName('a node');
 /** Longer than what follows it, so that no test depends on a position. */

@@ -2,8 +2,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeCommand } from '../../src/domain/audit/describe.js';
-import type { RecordedCommand } from '../../src/kernel/event.js';
-import { lastEvent, streams } from '../../src/kernel/event.js';
+import { lastEvent, streams, type RecordedCommand } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import type { AuditQuery, Projections } from '../../src/projections/port.js';
 import {
@@ -15,8 +14,9 @@ import {
   signedIn,
   someUsers,
   userCreated,
+  type Planned,
+  type ReadSide,
 } from '../support/read-side.js';
-import type { Planned, ReadSide } from '../support/read-side.js';
 import { eventually } from '../support/eventually.js';
 
 let side: ReadSide;

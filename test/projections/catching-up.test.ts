@@ -20,8 +20,9 @@ import {
   proposedEvents,
   randomLog,
   sessionOpened,
+  type Planned,
+  type ReadSide,
 } from '../support/read-side.js';
-import type { Planned, ReadSide } from '../support/read-side.js';
 import { switchedReadStore } from '../support/switched-read-store.js';
 
 let side: ReadSide;

@@ -3,15 +3,13 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
-import type { RecordedCommand } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
+import { streams, type RecordedCommand } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { applyCommands } from '../../src/projections/engine/apply.js';
 import { openParking } from '../../src/projections/engine/parked.js';
 import type { Deployment } from '../../src/projections/port.js';
 import { openCollections, readModels } from '../../src/projections/read-models.js';
-import { asRecorded, dump, openReadSide, randomLog } from '../support/read-side.js';
-import type { Dump, ReadSide } from '../support/read-side.js';
+import { asRecorded, dump, openReadSide, randomLog, type Dump, type ReadSide } from '../support/read-side.js';
 import { createDice } from '../support/hostile.js';
 
 let side: ReadSide;

@@ -4,8 +4,16 @@ import { setRetentions } from '../../src/commands/facts.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { Projections } from '../../src/projections/port.js';
 import { checkReadModels } from '../../src/projections/rebuild/check.js';
-import { append, caughtUp, openReadSide, signedIn, someUsers, userCreated } from '../support/read-side.js';
-import type { Planned, ReadSide } from '../support/read-side.js';
+import {
+  append,
+  caughtUp,
+  openReadSide,
+  signedIn,
+  someUsers,
+  userCreated,
+  type Planned,
+  type ReadSide,
+} from '../support/read-side.js';
 import { watchStoreClocks } from '../../src/instance/store-clocks.js';
 import { startProjections } from '../../src/projections/projections.js';
 import { createManualClock } from '../support/manual-clock.js';

@@ -9,8 +9,15 @@ import { names } from '../../src/projections/models/names.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { readModels } from '../../src/projections/read-models.js';
 import { eventually } from '../support/eventually.js';
-import { append, nameOf, nodeCreated, nodeRenamed, openReadSide, planned } from '../support/read-side.js';
-import type { ReadSide } from '../support/read-side.js';
+import {
+  append,
+  nameOf,
+  nodeCreated,
+  nodeRenamed,
+  openReadSide,
+  planned,
+  type ReadSide,
+} from '../support/read-side.js';
 
 let side: ReadSide;
 let errors: object[];

@@ -1,21 +1,16 @@
 /** How the runner follows the log: what it applies together, what it tells, where it continues and where it stops. No store. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
-import { allStreams, streams } from '../../src/kernel/event.js';
-import type { RecordedCommand } from '../../src/kernel/event.js';
+import { allStreams, streams, type RecordedCommand } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { Parking } from '../../src/projections/engine/parked.js';
-import { createProgress } from '../../src/projections/engine/progress.js';
-import { startRunner } from '../../src/projections/engine/runner.js';
-import type { Runner, RunnerDeps } from '../../src/projections/engine/runner.js';
-import { createStatusBoard } from '../../src/projections/engine/progress.js';
+import { createProgress, createStatusBoard } from '../../src/projections/engine/progress.js';
+import { startRunner, type Runner, type RunnerDeps } from '../../src/projections/engine/runner.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { tuning } from '../../src/projections/tuning.js';
 import type { Checkpoint, Collection, ReadStore } from '../../src/storage/read-store.js';
-import { caughtUp, delivered, drivenLog } from '../support/driven-log.js';
-import type { DrivenLog } from '../support/driven-log.js';
-import { asRecorded, planned } from '../support/read-side.js';
-import type { Planned } from '../support/read-side.js';
+import { caughtUp, delivered, drivenLog, type DrivenLog } from '../support/driven-log.js';
+import { asRecorded, planned, type Planned } from '../support/read-side.js';
 import { eventually } from '../support/eventually.js';
 
 const refreshed = (count = 1, node_id = 'n'): Planned =>

@@ -1,8 +1,7 @@
 /** Lists have the filtering, order and pages that a scan of all resources gives. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { emptyFleet } from '../../src/domain/fleet/fleet.js';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
@@ -22,8 +21,16 @@ import {
   perform,
   updateNode,
 } from '../support/fleet.js';
-import { append, asRecorded, configApplied, openReadSide, planned, sessionOpened } from '../support/read-side.js';
-import type { Planned, ReadSide } from '../support/read-side.js';
+import {
+  append,
+  asRecorded,
+  configApplied,
+  openReadSide,
+  planned,
+  sessionOpened,
+  type Planned,
+  type ReadSide,
+} from '../support/read-side.js';
 
 let side: ReadSide;
 let projections: Projections;

@@ -5,16 +5,14 @@ import { ServiceError } from '../../src/kernel/errors.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { startGroup } from '../../src/projections/engine/group.js';
-import type { Group, GroupOptions } from '../../src/projections/engine/group.js';
+import { startGroup, type Group, type GroupOptions } from '../../src/projections/engine/group.js';
 import { placeOf } from '../../src/projections/engine/layout.js';
 import { groupName, groupVersion, openCollections, readModels } from '../../src/projections/read-models.js';
 import type { EventStore, LogItem } from '../../src/storage/event-store.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
 import { createChain, createNode, createUpstream, deployChain, hop, perform } from '../support/fleet.js';
 import { createManualClock } from '../support/manual-clock.js';
-import { append, planned, sessionOpened, signedIn } from '../support/read-side.js';
-import type { Planned } from '../support/read-side.js';
+import { append, planned, sessionOpened, signedIn, type Planned } from '../support/read-side.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 import { eventually } from '../support/eventually.js';
 

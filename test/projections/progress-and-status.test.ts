@@ -1,8 +1,7 @@
 /** How far the read models are, who waits for it, and who is told when their state changes. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { createProgress } from '../../src/projections/engine/progress.js';
-import { createStatusBoard } from '../../src/projections/engine/progress.js';
+import { createProgress, createStatusBoard } from '../../src/projections/engine/progress.js';
 import type { ParkedEntity } from '../../src/projections/port.js';
 import { commandOf, eventOf } from '../support/recorded-events.js';
 

@@ -5,8 +5,16 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { groupName, groupVersion } from '../../src/projections/read-models.js';
-import { dump, nameOf, nodeRenamed, openReadSide, planned, randomLog } from '../support/read-side.js';
-import type { Planned, ReadSide } from '../support/read-side.js';
+import {
+  dump,
+  nameOf,
+  nodeRenamed,
+  openReadSide,
+  planned,
+  randomLog,
+  type Planned,
+  type ReadSide,
+} from '../support/read-side.js';
 
 let side: ReadSide;
 beforeEach(async () => {

@@ -4,8 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
-import { agentsStream, streams } from '../../src/kernel/event.js';
-import type { Actor, RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
+import { agentsStream, streams, type Actor, type RecordedCommand, type RecordedEvent } from '../../src/kernel/event.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import { limits } from '../../src/kernel/limits.js';
 import { foldEntity, workOf } from '../../src/projections/engine/fold.js';

@@ -1,9 +1,7 @@
 /** What the read side removes by and by: tombstones that all have passed, and documents whose time is over. */
 import { describe, expect, it } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { removeExpired } from '../../src/projections/engine/removals.js';
-import { startRemovals } from '../../src/projections/engine/removals.js';
-import { createPurge } from '../../src/projections/engine/removals.js';
+import { removeExpired, startRemovals, createPurge } from '../../src/projections/engine/removals.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { tuning } from '../../src/projections/tuning.js';
 import type { Fields, ReadStore } from '../../src/storage/read-store.js';

@@ -17,8 +17,8 @@ import {
   nameOf,
   someUsers,
   userCreated,
+  type ReadSide,
 } from '../support/read-side.js';
-import type { ReadSide } from '../support/read-side.js';
 import { switchedReadStore } from '../support/switched-read-store.js';
 
 let side: ReadSide;

@@ -10,8 +10,13 @@ import { openReality } from '../../src/agent/reality/handshake.js';
 import type { RealitySettings } from '../../src/transport/listener/reality/settings.js';
 import { eventually } from '../support/eventually.js';
 import { startPlainTarget, type PlainTarget } from '../support/plain-target.js';
-import { startRealityFixture, startTlsTarget, targetName } from '../support/reality-fixture.js';
-import type { RealityFixture, TlsTarget } from '../support/reality-fixture.js';
+import {
+  startRealityFixture,
+  startTlsTarget,
+  targetName,
+  type RealityFixture,
+  type TlsTarget,
+} from '../support/reality-fixture.js';
 
 let target: PlainTarget;
 let fixture: RealityFixture;

@@ -14,9 +14,14 @@ import { frame, FrameType, opening } from '../../scripts/stack/http2-frames.js';
 import { GuardedStream } from '../../src/transport/agent/guarded-stream.js';
 import { eventually } from '../support/eventually.js';
 import { proxyHeader } from '../support/proxy-header.js';
-import { startRealityFixture, startTlsTarget, targetName } from '../support/reality-fixture.js';
+import {
+  startRealityFixture,
+  startTlsTarget,
+  targetName,
+  type RealityFixture,
+  type TlsTarget,
+} from '../support/reality-fixture.js';
 import type { RealitySettings } from '../../src/transport/listener/reality/settings.js';
-import type { RealityFixture, TlsTarget } from '../support/reality-fixture.js';
 
 let target: TlsTarget;
 let reality: RealityFixture;

@@ -12,8 +12,13 @@ import { freePort } from '../support/snapshots.js';
 import { openReality } from '../../src/agent/reality/handshake.js';
 import { createRecordReader } from '../../src/channel/tls/record-reader.js';
 import { eventually } from '../support/eventually.js';
-import { startRealityFixture, startTlsTarget, targetName } from '../support/reality-fixture.js';
-import type { RealityFixture, TlsTarget } from '../support/reality-fixture.js';
+import {
+  startRealityFixture,
+  startTlsTarget,
+  targetName,
+  type RealityFixture,
+  type TlsTarget,
+} from '../support/reality-fixture.js';
 
 /** In front of a target: keeps what it says on each connection. */
 interface Front {

@@ -11,8 +11,13 @@ import { createSelfSigned } from '../../src/security/certificates.js';
 import { createKnownTarget } from '../../src/transport/listener/reality/known-target.js';
 import { createTarget } from '../../src/transport/listener/reality/target.js';
 import { eventually } from '../support/eventually.js';
-import type { RealityFixture, TlsTarget } from '../support/reality-fixture.js';
-import { startRealityFixture, startTlsTarget, targetName } from '../support/reality-fixture.js';
+import {
+  startRealityFixture,
+  startTlsTarget,
+  targetName,
+  type RealityFixture,
+  type TlsTarget,
+} from '../support/reality-fixture.js';
 import { openTemporaryStores, type TemporaryStores } from '../support/temporary-stores.js';
 import { createManualClock } from '../support/manual-clock.js';
 

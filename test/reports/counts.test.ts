@@ -1,8 +1,7 @@
 /** The fleet as it is counted, for the dashboard and for metrics (`docs/how-to/monitor.md`), by what agents report. */
 import { afterEach, beforeEach, test } from 'vitest';
 import { eventually } from '../support/eventually.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { startRest, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 beforeEach(async () => void (rest = await startRest()));

@@ -5,12 +5,10 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { neverConnected } from '../../src/domain/agents/node-agent-facts.js';
-import type { RecordedCommand } from '../../src/kernel/event.js';
-import { agentsStream, streams } from '../../src/kernel/event.js';
+import { agentsStream, streams, type RecordedCommand } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { openAgentFacts } from '../../src/reports/facts.js';
-import type { AgentFactsFold } from '../../src/reports/facts.js';
+import { openAgentFacts, type AgentFactsFold } from '../../src/reports/facts.js';
 import type { FoldCheckpoint } from '../../src/storage/event-store.js';
 import { followFacts } from '../support/agent-facts.js';
 import { factsOf } from '../support/facts-model.js';
@@ -23,8 +21,8 @@ import {
   planned,
   randomLog,
   sessionOpened,
+  type Planned,
 } from '../support/read-side.js';
-import type { Planned } from '../support/read-side.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 
 const node = uuidFromName('a node with facts');

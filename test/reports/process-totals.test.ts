@@ -1,8 +1,15 @@
 /** The sums over an agent's processes never fall, and miss nothing that was reported. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { Counters, Rows } from '../../src/reports/process-totals.js';
-import { absentSums, growthOf, noTotals, sumOf, withReport } from '../../src/reports/process-totals.js';
+import {
+  absentSums,
+  growthOf,
+  noTotals,
+  sumOf,
+  withReport,
+  type Counters,
+  type Rows,
+} from '../../src/reports/process-totals.js';
 
 type Step =
   | { readonly kind: 'count'; readonly row: number; readonly by: number }

@@ -2,10 +2,14 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { HeartbeatFacts, LinkSample, MetricsFacts } from '../../src/reports/port.js';
 import type { ReportsService } from '../../src/reports/reports.js';
-import { openedReports, presenceOf } from '../support/opened-reports.js';
-import type { OpenedReports } from '../support/opened-reports.js';
-import { heartbeatFactsOf, linksOnWire, listenersTold, processNamed } from '../support/reported-tables.js';
-import type { Reported } from '../support/reported-tables.js';
+import { openedReports, presenceOf, type OpenedReports } from '../support/opened-reports.js';
+import {
+  heartbeatFactsOf,
+  linksOnWire,
+  listenersTold,
+  processNamed,
+  type Reported,
+} from '../support/reported-tables.js';
 
 const nothingMeasured: MetricsFacts = { connections: null, bandwidth: null, gateway: null };
 

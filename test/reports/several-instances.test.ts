@@ -5,8 +5,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
 import type { ReportsService } from '../../src/reports/reports.js';
-import { openedReports, presenceOf } from '../support/opened-reports.js';
-import type { OpenedReports } from '../support/opened-reports.js';
+import { openedReports, presenceOf, type OpenedReports } from '../support/opened-reports.js';
 import { heartbeatFactsOf, processNamed } from '../support/reported-tables.js';
 
 let opened: OpenedReports;

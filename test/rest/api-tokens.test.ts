@@ -3,10 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Role } from '../../src/domain/accounts/user.js';
 import { limits } from '../../src/kernel/limits.js';
 import { eventually } from '../support/eventually.js';
-import type { ManualClock } from '../support/manual-clock.js';
-import { createManualClock } from '../support/manual-clock.js';
-import { password, startRest } from '../support/rest-fixture.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+import { createManualClock, type ManualClock } from '../support/manual-clock.js';
+import { password, startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 const path = '/api/auth/tokens';
 const day = 86_400_000;

@@ -1,8 +1,7 @@
 /** `docs/contract/rest.md#l4-chains`: the state of a node in a deployment, and a node's `apply`, which follows the same rule. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js';
-import { evolveAgentFacts, neverConnected } from '../../src/domain/agents/node-agent-facts.js';
+import { evolveAgentFacts, neverConnected, type NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js';
 import { defaultSettings } from '../../src/domain/settings/settings.js';
 import type { NodeState } from '../../src/domain/node/node.js';
 import { applyState, deploymentState } from '../../src/reports/apply-state.js';

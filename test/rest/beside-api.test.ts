@@ -1,7 +1,6 @@
 /** `docs/contract/rest.md#beside-api`: probes, metrics, CORS. The OpenAPI document is in `openapi.test.ts`. */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { startRest, type RestFixture } from '../support/rest-fixture.js';
 import { openPaths } from './endpoints.js';
 
 let rest: RestFixture;

@@ -7,8 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import { decoded } from '../support/delivery-fixture.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
-import { startRest } from '../support/rest-fixture.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 let nodes: readonly JsonData[];

@@ -5,11 +5,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
 import type { MetricsFacts } from '../../src/reports/port.js';
-import { createManualClock } from '../support/manual-clock.js';
-import type { ManualClock } from '../support/manual-clock.js';
+import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 import { processNamed } from '../support/reported-tables.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { startRest, type RestFixture } from '../support/rest-fixture.js';
 
 let clock: ManualClock;
 let rest: RestFixture;

@@ -4,12 +4,9 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ReadStore } from '../../src/storage/read-store.js';
-import type { Maker } from '../support/one-of-each.js';
-import { collectionsOf, createMaker, lookingPaths, sessionPaths } from '../support/one-of-each.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
-import type { SwitchedReadStore } from '../support/switched-read-store.js';
-import { switchedReadStore } from '../support/switched-read-store.js';
+import { collectionsOf, createMaker, lookingPaths, sessionPaths, type Maker } from '../support/one-of-each.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import { switchedReadStore, type SwitchedReadStore } from '../support/switched-read-store.js';
 
 let rest: RestFixture;
 let maker: Maker;

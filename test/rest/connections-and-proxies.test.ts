@@ -3,12 +3,10 @@
  * `docs/contract/rest.md#envelope`, `docs/contract/rest.md#beside-api`, and SVC_TRUSTED_PROXIES of
  * `docs/contract/configuration.md#configuration`.
  */
-import { Agent, request } from 'node:http';
-import type { IncomingHttpHeaders } from 'node:http';
+import { Agent, request, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { startRest, type RestFixture } from '../support/rest-fixture.js';
 import { openPaths } from './endpoints.js';
 
 const opened: RestFixture[] = [];

@@ -7,8 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RestApp } from '../../src/transport/rest/deps.js';
 import { consoleRoutes, openConsole } from '../../src/transport/rest/console/console-routes.js';
 import { projectRoot } from '../support/project-root.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { startRest, type RestFixture } from '../support/rest-fixture.js';
 
 const built = join(projectRoot, 'dist', 'console');
 const assets = readdirSync(join(built, 'assets'));

@@ -1,8 +1,7 @@
 /** Sessions of browsers: the cookie, and which pages may change something with it (`docs/contract/console.md#signing-in`). */
 import type { LightMyRequestResponse } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { password, startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { password, startRest, type RestFixture } from '../support/rest-fixture.js';
 
 const host = 'control.example:8081';
 const origin = `http://${host}`;

@@ -3,10 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import { streams } from '../../src/kernel/event.js';
 import { clearTextIn } from '../support/clear-text.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { IssuedCertificate } from '../support/x509.js';
-import { authority, issue } from '../support/x509.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import { authority, issue, type IssuedCertificate } from '../support/x509.js';
 
 let rest: RestFixture;
 let ca: IssuedCertificate;

@@ -8,8 +8,7 @@ import type { CollectionSpec, Fields, ReadStore } from '../../src/storage/read-s
 import { eventually } from '../support/eventually.js';
 import { createTlsCert, rotatedTo } from '../support/fleet.js';
 import { commandOf, histories } from '../support/fleet-histories.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 const stats = (rest: RestFixture): Promise<JsonData> => rest.data('GET', '/api/dashboard/stats');
 

@@ -2,15 +2,13 @@
  * `docs/contract/rest.md#envelope` and `docs/contract/rest.md#errors`: three keys on every answer under `/api`, whatever
  * happens; an unexpected fault is logged, not described to the caller.
  */
-import { connect } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { eventually } from '../support/eventually.js';
 import { createManualClock } from '../support/manual-clock.js';
-import { password, startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { password, startRest, type RestFixture } from '../support/rest-fixture.js';
 import { endpoints, urlOf } from './endpoints.js';
 
 let rest: RestFixture;

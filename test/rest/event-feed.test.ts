@@ -1,10 +1,8 @@
 /** `docs/contract/automation.md#event-feed`, on one instance: pages, streams, cursors, filters, and who sees what. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { eventually } from '../support/eventually.js';
-import { openEventStream } from '../support/event-stream.js';
-import type { EventStream, SeenEvent, StreamChoices } from '../support/event-stream.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+import { openEventStream, type EventStream, type SeenEvent, type StreamChoices } from '../support/event-stream.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 let url: string;

@@ -1,7 +1,6 @@
 /** Applying a document of the fleet over REST (`docs/contract/automation.md#the-fleet-as-a-file`, apply). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Call, JsonData, RestFixture } from '../support/rest-fixture.js';
-import { startRest } from '../support/rest-fixture.js';
+import { startRest, type Call, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 beforeAll(async () => {

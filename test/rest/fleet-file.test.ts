@@ -1,8 +1,7 @@
 /** The fleet as a file over REST: export and plan (`docs/contract/automation.md#the-fleet-as-a-file`). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import type { Call, JsonData, RestFixture } from '../support/rest-fixture.js';
-import { startRest } from '../support/rest-fixture.js';
+import { startRest, type Call, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 beforeAll(async () => {

@@ -1,7 +1,6 @@
 /** Applies that were carried out: what became of them, their reverts, drift and sets (`docs/contract/automation.md#the-fleet-as-a-file`). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Call, JsonData, RestFixture } from '../support/rest-fixture.js';
-import { startRest } from '../support/rest-fixture.js';
+import { startRest, type Call, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 beforeAll(async () => {

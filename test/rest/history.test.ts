@@ -1,10 +1,8 @@
 /** What a node, a chain and an upstream carried over time (decisions 360 and 363). */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { LinkSample, RuntimeListener } from '../../src/reports/port.js';
-import { createManualClock } from '../support/manual-clock.js';
-import type { ManualClock } from '../support/manual-clock.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { createManualClock, type ManualClock } from '../support/manual-clock.js';
+import { startRest, type RestFixture } from '../support/rest-fixture.js';
 
 const minutes = 60_000;
 let clock: ManualClock;

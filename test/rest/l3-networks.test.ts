@@ -1,12 +1,10 @@
 /** L3 networks over REST: every field, what is required, refused and filled in (`docs/contract/rest.md#l3-networks-extension`). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { L3Role, AddressFamily } from '../../src/gen/svc/control/v1/rules.js';
-import type { L3TunnelRule } from '../../src/gen/svc/control/v1/rules.js';
+import { L3Role, AddressFamily, type L3TunnelRule } from '../../src/gen/svc/control/v1/rules.js';
 import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
 import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import { decoded } from '../support/delivery-fixture.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
-import { startRest } from '../support/rest-fixture.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 const url = '/api/l3-networks';
 const unknown = '00000000-0000-4000-8000-000000000000';

@@ -6,15 +6,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemContext } from '../../src/commands/system.js';
 import { propose } from '../../src/commands/proposal.js';
-import type { FleetEvent } from '../../src/domain/fleet/resources.js';
-import { fleetEvent } from '../../src/domain/fleet/resources.js';
+import { fleetEvent, type FleetEvent } from '../../src/domain/fleet/resources.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { unreachable } from '../../src/kernel/errors.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { limits } from '../../src/kernel/limits.js';
 import { wholeEventBytes } from '../../src/storage/event-json.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 import { issue } from '../support/x509.js';
 
 let rest: RestFixture;

@@ -1,7 +1,6 @@
 /** Listener policies over REST, field by field (`docs/contract/rest.md#port-management`). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startRest } from '../support/rest-fixture.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 let node: JsonData;

@@ -5,8 +5,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { LinkSample, RuntimeListener } from '../../src/reports/port.js';
 import { eventually } from '../support/eventually.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { ConnectedAgent, JsonData, RestFixture } from '../support/rest-fixture.js';
+import { startRest, type ConnectedAgent, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 let made = 0;

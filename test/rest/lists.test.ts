@@ -3,10 +3,8 @@ import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Role } from '../../src/domain/accounts/user.js';
 import { createManualClock } from '../support/manual-clock.js';
-import type { Maker } from '../support/one-of-each.js';
-import { collectionsOf, createMaker } from '../support/one-of-each.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+import { collectionsOf, createMaker, type Maker } from '../support/one-of-each.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 const ids: string[] = [];

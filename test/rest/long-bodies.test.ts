@@ -4,8 +4,7 @@
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
-import { startRest } from '../support/rest-fixture.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 beforeAll(async () => {

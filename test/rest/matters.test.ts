@@ -4,12 +4,10 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { LinkSample, RuntimeListener } from '../../src/reports/port.js';
-import { createManualClock } from '../support/manual-clock.js';
-import type { ManualClock } from '../support/manual-clock.js';
+import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 import { createTlsCert, rotatedTo } from '../support/fleet.js';
 import { eventually } from '../support/eventually.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { ConnectedAgent, JsonData, RestFixture } from '../support/rest-fixture.js';
+import { startRest, type ConnectedAgent, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 let clock: ManualClock;

@@ -5,10 +5,8 @@ import { draftFleet, emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { hypothetical } from '../../src/domain/fleet/hypothetical.js';
 import type { FleetEvent } from '../../src/domain/fleet/resources.js';
-import type { Maker } from '../support/one-of-each.js';
-import { collectionsOf, createMaker } from '../support/one-of-each.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { collectionsOf, createMaker, type Maker } from '../support/one-of-each.js';
+import { startRest, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 let maker: Maker;

@@ -1,8 +1,7 @@
 /** How zod schemas become components of the OpenAPI document (`docs/contract/rest.md#beside-api`). */
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { exampleOf } from '../../src/transport/rest/openapi/openapi-schemas.js';
-import { jsonSchemas } from '../../src/transport/rest/openapi/openapi-schemas.js';
+import { exampleOf, jsonSchemas } from '../../src/transport/rest/openapi/openapi-schemas.js';
 
 const hopOf = (port: z.ZodType) => z.strictObject({ port: port.meta({ examples: [443] }) }).meta({ id: 'TestHop' });
 

@@ -5,10 +5,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Document, Operation } from '../../src/transport/rest/openapi/openapi-document.js';
 import { openApiAnswers, pointerTo } from '../support/openapi-answers.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
-import { endpoints, nameOf, openPaths } from './endpoints.js';
-import type { ListedEndpoint } from './endpoints.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import { endpoints, nameOf, openPaths, type ListedEndpoint } from './endpoints.js';
 
 interface Parameter {
   readonly name: string;

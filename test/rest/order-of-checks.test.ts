@@ -3,8 +3,7 @@
  * (`../walker`) proves the order on every operation.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { password, startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { password, startRest, type RestFixture } from '../support/rest-fixture.js';
 import { unknownId } from './endpoints.js';
 
 let rest: RestFixture;

@@ -1,10 +1,8 @@
 /** `docs/contract/rest.md#consistency`: positions, how far read models are behind, request ids. */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { eventually } from '../support/eventually.js';
-import type { Maker } from '../support/one-of-each.js';
-import { createMaker } from '../support/one-of-each.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+import { createMaker, type Maker } from '../support/one-of-each.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 let maker: Maker;

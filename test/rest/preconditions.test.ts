@@ -5,10 +5,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { validValue } from '../support/openapi-values.js';
 import type { Operation } from '../support/openapi-document.js';
-import type { Maker } from '../support/one-of-each.js';
-import { collectionsOf, createMaker } from '../support/one-of-each.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { collectionsOf, createMaker, type Maker } from '../support/one-of-each.js';
+import { startRest, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 let maker: Maker;

@@ -2,11 +2,9 @@
  * What REST refuses leaves a trace with reason and address, and no flood of it fills the log.
  * `docs/contract/rest.md#errors`.
  */
-import { connect } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { startRest, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 let port: number;

@@ -4,10 +4,8 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Operation } from '../support/openapi-document.js';
-import type { Maker } from '../support/one-of-each.js';
-import { collectionsOf, createMaker, sessionPaths } from '../support/one-of-each.js';
-import { password, startRest } from '../support/rest-fixture.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+import { collectionsOf, createMaker, sessionPaths, type Maker } from '../support/one-of-each.js';
+import { password, startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 let maker: Maker;

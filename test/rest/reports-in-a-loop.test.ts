@@ -6,8 +6,7 @@ import { eventBytes } from '../../src/storage/event-json.js';
 import { createShiftedClock } from '../support/agent-fixture.js';
 import { until } from '../support/delivery-fixture.js';
 import { eventually } from '../support/eventually.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { startRest, type RestFixture } from '../support/rest-fixture.js';
 
 const [burstBytes, bytesPerMinute] = [512 * 1024, 64 * 1024];
 const clock = createShiftedClock();

@@ -2,15 +2,13 @@
  * One line for each request, with the same fields everywhere, and nothing in it that a client wants to keep secret.
  * `docs/reference/log.md`.
  */
-import type { AddressInfo } from 'node:net';
-import { connect } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { createBudgetedLogger } from '../../src/kernel/budgeted-logger.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { until } from '../support/delivery-fixture.js';
 import { createManualClock } from '../support/manual-clock.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { startRest, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 beforeAll(async () => {

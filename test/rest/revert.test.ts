@@ -1,8 +1,7 @@
 /** `docs/contract/domain.md#audit-and-revert` and `docs/contract/rest.md#audit`: reverts over REST. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { startRest, type RestFixture } from '../support/rest-fixture.js';
 import { unknownId } from './endpoints.js';
 
 let rest: RestFixture;

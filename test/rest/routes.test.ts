@@ -1,7 +1,6 @@
 /** Legacy routes over REST: which fields are required, which are refused, what is the default (`docs/contract/rest.md#legacy-routes`). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startRest } from '../support/rest-fixture.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 let a: JsonData;

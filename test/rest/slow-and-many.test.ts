@@ -4,8 +4,7 @@
  */
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { connect } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
 import { answerClientError } from '../../src/transport/rest/answers/errors.js';

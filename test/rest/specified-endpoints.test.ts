@@ -5,14 +5,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createMaker, documentPaths, sessionPaths } from '../support/one-of-each.js';
-import type { Maker } from '../support/one-of-each.js';
+import { createMaker, documentPaths, sessionPaths, type Maker } from '../support/one-of-each.js';
 import { operationsOf } from '../support/openapi-document.js';
-import { openApiAnswers } from '../support/openapi-answers.js';
-import type { OpenApiAnswers } from '../support/openapi-answers.js';
+import { openApiAnswers, type OpenApiAnswers } from '../support/openapi-answers.js';
 import { projectRoot } from '../support/project-root.js';
-import { password, startRest } from '../support/rest-fixture.js';
-import type { Call, JsonData, RestFixture } from '../support/rest-fixture.js';
+import { password, startRest, type Call, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 interface Row {
   readonly method: string;

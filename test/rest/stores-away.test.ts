@@ -1,8 +1,7 @@
 /** `docs/contract/rest.md#errors`: a 503 while a store is out of reach says whether the change was written. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
-import { password, startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { password, startRest, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 beforeEach(async () => {

@@ -2,8 +2,7 @@
  * `docs/contract/rest.md#errors`: bodies are strict, a refusal names the field by its JSON path and repeats no value.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { password, startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { password, startRest, type RestFixture } from '../support/rest-fixture.js';
 import { endpoints, nameOf, urlOf, wholeUrlOf } from './endpoints.js';
 
 let rest: RestFixture;

@@ -4,8 +4,7 @@ import { compilerVersion } from '../../src/domain/compile/version.js';
 import { streams } from '../../src/kernel/event.js';
 import { until } from '../support/delivery-fixture.js';
 import { eventually } from '../support/eventually.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 /** What was served after each step of the story, by node. */

@@ -6,10 +6,8 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { alternativesOf } from '../support/openapi-values.js';
 import { resolved } from '../support/openapi-document.js';
-import type { Maker } from '../support/one-of-each.js';
-import { collectionsOf, createMaker } from '../support/one-of-each.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
+import { collectionsOf, createMaker, type Maker } from '../support/one-of-each.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 let maker: Maker;

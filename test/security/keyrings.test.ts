@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { KeyringContent, Place } from '../../src/security/keyring.js';
 import {
   createKeyring,
   digestOf,
@@ -11,10 +10,17 @@ import {
   unwrapKeyring,
   withNewKey,
   wrapKeyring,
+  type KeyringContent,
+  type Place,
 } from '../../src/security/keyring.js';
 import { createMasterKey } from '../../src/security/master-key.js';
-import type { SealedValue } from '../../src/security/sealing.js';
-import { isSealedValue, keyIdOfBytes, openBytesWith, sealBytesWith } from '../../src/security/sealing.js';
+import {
+  isSealedValue,
+  keyIdOfBytes,
+  openBytesWith,
+  sealBytesWith,
+  type SealedValue,
+} from '../../src/security/sealing.js';
 import { testKeyring, testKeyringContent } from '../support/keyring.js';
 import { flipped } from '../support/noise-parties.js';
 

@@ -1,10 +1,8 @@
 /** The peer of gateways that was written from the documents alone (`data-plane/`), as processes. Built by `npm run test:servers`. */
 import { join } from 'node:path';
 import { projectRoot } from '../support/project-root.js';
-import { runOnce, startServer } from './json-process.js';
-import type { RunningServer } from './json-process.js';
-import { flagsOf } from './reality-process.js';
-import type { Keyed } from './reality-process.js';
+import { runOnce, startServer, type RunningServer } from './json-process.js';
+import { flagsOf, type Keyed } from './reality-process.js';
 
 export const dataPlaneBinary = join(projectRoot, 'dist', 'test-servers', 'data-plane');
 

@@ -1,6 +1,5 @@
 /** Test programs that print JSON, one line for each thing, and end with their standard input. */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 

@@ -4,8 +4,7 @@
  */
 import { join } from 'node:path';
 import { projectRoot } from '../support/project-root.js';
-import { runOnce, startServer } from './json-process.js';
-import type { Flags, RunningServer } from './json-process.js';
+import { runOnce, startServer, type Flags, type RunningServer } from './json-process.js';
 
 export const realityBinary = join(projectRoot, 'dist', 'test-servers', 'reality');
 

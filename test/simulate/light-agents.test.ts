@@ -3,19 +3,18 @@
  * service itself is shown by `simulate.test.ts`.
  */
 import { afterEach, describe, expect, it } from 'vitest';
-import { startLightFleet } from '../../scripts/simulate/light/fleet.js';
-import type { LightFleet, LightFleetOptions } from '../../scripts/simulate/light/fleet.js';
+import { startLightFleet, type LightFleet, type LightFleetOptions } from '../../scripts/simulate/light/fleet.js';
 import { runtimeTable } from '../../scripts/simulate/light/payloads.js';
-import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
-import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import { ConfigApplyStatus, type RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
-import { issuePsk, startControlServer } from '../support/agent-control-server.js';
-import type {
-  Answer,
-  ControlServer,
-  ControlServerOptions,
-  Said,
-  ServerSession,
+import {
+  issuePsk,
+  startControlServer,
+  type Answer,
+  type ControlServer,
+  type ControlServerOptions,
+  type Said,
+  type ServerSession,
 } from '../support/agent-control-server.js';
 import { eventually } from '../support/eventually.js';
 import { snapshot, tcpRule } from '../support/snapshots.js';

@@ -8,11 +8,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePorts } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
-import { prepareService } from '../../scripts/stack/service.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import type { Result } from '../../scripts/simulate/result.js';
-import { runScript } from '../support/programs.js';
-import type { ScriptOutcome } from '../support/programs.js';
+import { runScript, type ScriptOutcome } from '../support/programs.js';
 
 const simulate = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<ScriptOutcome> =>
   runScript('simulate', args, env);

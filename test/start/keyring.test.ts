@@ -4,13 +4,13 @@ import { streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { createKeyring, nextVersion, withNewKey } from '../../src/security/keyring.js';
 import type { MasterKey } from '../../src/security/master-key.js';
-import type { StoredKeyring } from '../../src/app/installation/keyring.js';
 import {
   ensureKeyring,
   recordKeyring,
   replaceKeyring,
   storedKeyring,
   WrongMasterKeyError,
+  type StoredKeyring,
 } from '../../src/app/installation/keyring.js';
 import { ensureServiceIdentity } from '../../src/app/installation/service-identity.js';
 import { clearTextIn } from '../support/clear-text.js';

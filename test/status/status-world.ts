@@ -4,19 +4,15 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Observed } from '../../src/domain/status/decide.js';
-import type { StatusFact } from '../../src/domain/status/facts.js';
-import { statusChanged } from '../../src/domain/status/facts.js';
-import type { StatusKey } from '../../src/domain/status/status.js';
-import { keyText } from '../../src/domain/status/status.js';
-import type { ProposedEvent, RecordedEvent } from '../../src/kernel/event.js';
-import { isForeign, streams } from '../../src/kernel/event.js';
+import { statusChanged, type StatusFact } from '../../src/domain/status/facts.js';
+import { keyText, type StatusKey } from '../../src/domain/status/status.js';
+import { isForeign, streams, type ProposedEvent, type RecordedEvent } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openStatusLedger } from '../../src/status/ledger.js';
 import type { StatusSource } from '../../src/status/source.js';
 import { createStatusWriter } from '../../src/status/writer.js';
-import type { EventStore } from '../../src/storage/event-store.js';
-import { wholeStream } from '../../src/storage/event-store.js';
+import { wholeStream, type EventStore } from '../../src/storage/event-store.js';
 import type { Leases } from '../../src/storage/read-store.js';
 import { createManualClock } from '../support/manual-clock.js';
 import { storesInMemory } from '../support/stores-in-memory.js';

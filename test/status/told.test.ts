@@ -3,11 +3,9 @@
  * `docs/contract/notices.md#status-changes-are-facts`.
  */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../src/kernel/clock.js';
-import type { Clock } from '../../src/kernel/clock.js';
+import { systemClock, type Clock } from '../../src/kernel/clock.js';
 import { eventually } from '../support/eventually.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
-import { startRest } from '../support/rest-fixture.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 /** The real time, and as much more as a test lets pass. */
 let skipped = 0;

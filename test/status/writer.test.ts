@@ -5,12 +5,10 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { StatusKey } from '../../src/domain/status/status.js';
-import { impliedStatus, isBad, isTold, keyText } from '../../src/domain/status/status.js';
+import { impliedStatus, isBad, isTold, keyText, type StatusKey } from '../../src/domain/status/status.js';
 import { limits } from '../../src/kernel/limits.js';
 import { createDice } from '../support/hostile.js';
-import type { Instance, Mishap, RecordedFact } from './status-world.js';
-import { createWorld } from './status-world.js';
+import { createWorld, type Instance, type Mishap, type RecordedFact } from './status-world.js';
 
 const keys: readonly StatusKey[] = [
   ...Array.from({ length: 4 }, (_, index) => ({ type: 'node', id: `node-${index}` }) as const),

@@ -2,17 +2,23 @@
  * A minimal service side of the control protocol for tests of the agent: real gRPC and a real handshake, while the test
  * decides the answers. No admission, no limits, no stores.
  */
-import { Metadata, Server, ServerCredentials, status } from '@grpc/grpc-js';
-import type { ServerDuplexStream } from '@grpc/grpc-js';
+import { Metadata, Server, ServerCredentials, status, type ServerDuplexStream } from '@grpc/grpc-js';
 import { randomBytes } from 'node:crypto';
-import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
-import type { SecureAgentServiceServer } from '../../src/gen/svc/control/v1/secure_agent_service.js';
-import { AgentPayload, ServicePayload, SessionGrant, SessionOffer } from '../../src/gen/svc/control/v1/session.js';
-import type { SecureFrame, SessionClose } from '../../src/gen/svc/control/v1/session.js';
+import {
+  SecureAgentServiceService,
+  type SecureAgentServiceServer,
+} from '../../src/gen/svc/control/v1/secure_agent_service.js';
+import {
+  AgentPayload,
+  ServicePayload,
+  SessionGrant,
+  SessionOffer,
+  type SecureFrame,
+  type SessionClose,
+} from '../../src/gen/svc/control/v1/session.js';
 import type { AgentConfig } from '../../src/agent/config.js';
 import { createJoiner, splitPayload } from '../../src/channel/noise/fragmenter.js';
-import { controlPrologue, respond, sessionIdOf } from '../../src/channel/noise/handshake.js';
-import type { NoiseSession } from '../../src/channel/noise/handshake.js';
+import { controlPrologue, respond, sessionIdOf, type NoiseSession } from '../../src/channel/noise/handshake.js';
 import { agentKeysFrom, encodeControlPsk } from '../../src/channel/noise/control-psk.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { limits } from '../../src/kernel/limits.js';

@@ -1,10 +1,8 @@
 /** The facts about agents, as an instance folds them from the log. */
 import type { Sealing } from '../../src/storage/sealed-checkpoint.js';
-import { silentLogger } from '../../src/kernel/logger.js';
-import type { Logger } from '../../src/kernel/logger.js';
+import { silentLogger, type Logger } from '../../src/kernel/logger.js';
 import { followInMemory } from '../../src/projections/log-follower.js';
-import { openAgentFacts } from '../../src/reports/facts.js';
-import type { AgentFactsFold } from '../../src/reports/facts.js';
+import { openAgentFacts, type AgentFactsFold } from '../../src/reports/facts.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { expect } from 'vitest';
 

@@ -5,8 +5,7 @@
 import type { FactRecorder } from '../../src/commands/port.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import type { NodeState } from '../../src/domain/node/node.js';
-import { defaultSettings } from '../../src/domain/settings/settings.js';
-import type { SettingsState } from '../../src/domain/settings/settings.js';
+import { defaultSettings, type SettingsState } from '../../src/domain/settings/settings.js';
 import type {
   ApplyReport,
   ConfigAnswer,
@@ -14,20 +13,22 @@ import type {
   ServingState,
   PushSlot,
   SnapshotPush,
+  AgentCommandName,
 } from '../../src/delivery/port.js';
 import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
 import { ConfigUpdate, RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import type { Clock } from '../../src/kernel/clock.js';
-import type { AgentCommandName } from '../../src/delivery/port.js';
 import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { issueControlPsk, sealVerifier } from '../../src/security/psk.js';
 import type { SealedValue } from '../../src/security/sealing.js';
-import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
-import type { X25519KeyPair } from '../../src/kernel/crypto/crypto.js';
+import { generateX25519, type X25519KeyPair } from '../../src/kernel/crypto/crypto.js';
 import type { HeartbeatFacts, PresenceFacts, Telemetry } from '../../src/reports/port.js';
-import { createAgentTransport } from '../../src/transport/agent/agent-transport.js';
-import type { AgentTransport, AgentTransportOptions } from '../../src/transport/agent/agent-transport.js';
+import {
+  createAgentTransport,
+  type AgentTransport,
+  type AgentTransportOptions,
+} from '../../src/transport/agent/agent-transport.js';
 import { startListener } from '../../src/transport/listener/listener.js';
 import { testKeyring } from './keyring.js';
 

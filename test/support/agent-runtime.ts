@@ -2,8 +2,7 @@
 import type { Gateway } from '../../src/agent/gateway.js';
 import { createRuntime } from '../../src/agent/runtime.js';
 import { systemClock } from '../../src/kernel/clock.js';
-import type { Logger } from '../../src/kernel/logger.js';
-import { silentLogger } from '../../src/kernel/logger.js';
+import { silentLogger, type Logger } from '../../src/kernel/logger.js';
 
 /** @param closers what the test closes when it ends; the new one is added to it */
 export function agentRuntime(closers: (() => Promise<unknown>)[], logger: Logger = silentLogger): Gateway {

@@ -3,8 +3,7 @@
  * `send-proxy-v2`, it can name the client in a PROXY header.
  */
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { proxyHeader } from './proxy-header.js';
 
 export interface Balancer {

@@ -2,33 +2,25 @@
  * Gateways on a real embedded log in a temporary folder, or on one in memory, without REST, projections and delivery.
  * Several gateways may share the log, as instances do. No subscription: a gateway reads the log when it has to.
  */
-import type { DecidedOnFleet } from '../../src/commands/aggregate.js';
-import { fleetAggregate } from '../../src/commands/aggregate.js';
-import type { CommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
-import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
-import type { GatewayOptions } from '../../src/commands/gateway.js';
-import { createGateway } from '../../src/commands/gateway.js';
+import { fleetAggregate, type DecidedOnFleet } from '../../src/commands/aggregate.js';
+import { openCommittedFleet, type CommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
+import { createGateway, type GatewayOptions } from '../../src/commands/gateway.js';
 import type { CommandContext, CommandOutcome, Gateway } from '../../src/commands/port.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { captureFleet, encodeFleet } from '../../src/domain/fleet/checkpoint.js';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { emptyFleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import { readCommand } from '../../src/domain/log/upcast.js';
 import { ServiceError } from '../../src/kernel/errors.js';
-import type { RecordedEvent } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
+import { streams, type RecordedEvent } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { createCommandAssembler } from '../../src/storage/follow.js';
 import { readAll } from '../storage/contract/appending.js';
 import { dumpIndexes } from './fleet-dump.js';
 import { testLogChain } from './log-chain.js';
-import { createManualClock } from './manual-clock.js';
-import type { ManualClock } from './manual-clock.js';
-import { scriptedEventStore } from './scripted-event-store.js';
-import type { ScriptedEventStore } from './scripted-event-store.js';
-import { openTemporaryStores } from './temporary-stores.js';
-import type { TemporaryStores } from './temporary-stores.js';
+import { createManualClock, type ManualClock } from './manual-clock.js';
+import { scriptedEventStore, type ScriptedEventStore } from './scripted-event-store.js';
+import { openTemporaryStores, type TemporaryStores } from './temporary-stores.js';
 
 export type FleetGateway = Gateway<Fleet, DecidedOnFleet> & {
   /** What it decides on. */

@@ -1,6 +1,5 @@
 /** Delivery on real embedded stores in a temporary folder, a log to write to, and sessions that record their offers. */
-import { createDelivery } from '../../src/delivery/delivery.js';
-import type { DeliveryDeps, DeliveryService } from '../../src/delivery/delivery.js';
+import { createDelivery, type DeliveryDeps, type DeliveryService } from '../../src/delivery/delivery.js';
 import type { ConfigAnswer, NodeSession, SnapshotPush } from '../../src/delivery/port.js';
 import type { RecordedApplyReports } from '../../src/delivery/target.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
@@ -9,19 +8,18 @@ import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.
 import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
 import { timestamp } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
-import type { CommittedFleet, CommittedFleetDeps } from '../../src/projections/fleet/committed-fleet.js';
-import type { LogFold, LogFollowerDeps } from '../../src/projections/log-follower.js';
-import { followInMemory } from '../../src/projections/log-follower.js';
+import {
+  openCommittedFleet,
+  type CommittedFleet,
+  type CommittedFleetDeps,
+} from '../../src/projections/fleet/committed-fleet.js';
+import { followInMemory, type LogFold, type LogFollowerDeps } from '../../src/projections/log-follower.js';
 import type { Keyring } from '../../src/security/keyring.js';
-import { createFleetLog } from './fleet-log.js';
-import type { FleetLog } from './fleet-log.js';
+import { createFleetLog, type FleetLog } from './fleet-log.js';
 import { testLogChain } from './log-chain.js';
-import { createManualClock } from './manual-clock.js';
-import type { ManualClock } from './manual-clock.js';
+import { createManualClock, type ManualClock } from './manual-clock.js';
 import { testKeyring } from './keyring.js';
-import { openTemporaryStores } from './temporary-stores.js';
-import type { TemporaryStores } from './temporary-stores.js';
+import { openTemporaryStores, type TemporaryStores } from './temporary-stores.js';
 
 /** Delivery on a committed fleet of its own; its `close` closes both. */
 export interface StartedDelivery extends DeliveryService {

@@ -1,6 +1,5 @@
 /** A client of the event feed that reads server-sent events as they come, and keeps its bytes until the test takes them. */
-import { request } from 'node:http';
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { eventually } from './eventually.js';
 
 /** One block of a stream. */

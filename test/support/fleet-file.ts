@@ -1,7 +1,6 @@
 /** Documents of the fleet without a service: their sections, as the routes of this release declare them, export and comparison. */
 import { withKeys } from '../../src/commands/fleet-file-keys.js';
-import type { Comparison } from '../../src/domain/fleet-file/compare.js';
-import { compareWithFleet } from '../../src/domain/fleet-file/compare.js';
+import { compareWithFleet, type Comparison } from '../../src/domain/fleet-file/compare.js';
 import type { FileFlags } from '../../src/domain/fleet-file/document.js';
 import { runSync } from '../../src/kernel/pieces.js';
 import { resolveNames } from '../../src/domain/fleet-file/resolve.js';
@@ -11,13 +10,11 @@ import { textsInPlace } from '../../src/transport/rest/fleet-file/texts.js';
 import { documentLines } from '../../src/transport/rest/fleet-file/write-document.js';
 import { sealed } from './fleet.js';
 import { fleetQueries } from '../../src/projections/fleet/fleet-queries.js';
-import { emptyFleet } from '../../src/domain/fleet/fleet.js';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import type { WholeFleet } from '../../src/projections/port.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { RestApp, RestDeps } from '../../src/transport/rest/deps.js';
-import type { Sections } from '../../src/transport/rest/fleet-file/sections.js';
-import { sectionsOf } from '../../src/transport/rest/fleet-file/sections.js';
+import { sectionsOf, type Sections } from '../../src/transport/rest/fleet-file/sections.js';
 import type { DeclaredRoute } from '../../src/transport/rest/route-declaration.js';
 import { routesOfResources } from '../../src/transport/rest/resources.js';
 

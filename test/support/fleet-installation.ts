@@ -5,17 +5,13 @@
 import { runSync } from '../../src/kernel/pieces.js';
 import { fleetAggregate } from '../../src/commands/aggregate.js';
 import type { CommandContext, Gateway } from '../../src/commands/port.js';
-import type { AuditTrail } from '../../src/commands/revert.js';
-import { createRevertHandlers } from '../../src/commands/revert.js';
+import { createRevertHandlers, type AuditTrail } from '../../src/commands/revert.js';
 import { describeCommand } from '../../src/domain/audit/describe.js';
-import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/resources.js';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { emptyFleet } from '../../src/domain/fleet/fleet.js';
-import { resourceOf } from '../../src/domain/fleet/resources.js';
+import { resourceOf, type FleetCommand, type FleetEvent } from '../../src/domain/fleet/resources.js';
+import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import type { Revert } from '../../src/domain/revert/decide.js';
 import { ServiceError } from '../../src/kernel/errors.js';
-import type { RecordedCommand } from '../../src/kernel/event.js';
-import { lastEvent } from '../../src/kernel/event.js';
+import { lastEvent, type RecordedCommand } from '../../src/kernel/event.js';
 import { recorded } from './fleet.js';
 
 /** @param hooks `read` is called with the number of reads of the audit so far, before each; `holds`: the audit is not behind */

@@ -1,16 +1,12 @@
 /** Plays random histories on a fleet, for tests that check every step. */
-import type { FleetCommand } from '../../src/domain/fleet/resources.js';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { emptyFleet } from '../../src/domain/fleet/fleet.js';
-import { resourceOf } from '../../src/domain/fleet/resources.js';
+import { resourceOf, type FleetCommand } from '../../src/domain/fleet/resources.js';
+import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import { undoOf } from '../../src/domain/revert/history.js';
 import { unreachable } from '../../src/kernel/errors.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { dealer } from './dealer.js';
-import type { Performed, Recording } from './fleet.js';
-import { perform } from './fleet.js';
-import type { Move } from './fleet-histories.js';
-import { commandOf } from './fleet-histories.js';
+import { perform, type Performed, type Recording } from './fleet.js';
+import { commandOf, type Move } from './fleet-histories.js';
 
 export interface Step {
   readonly command: FleetCommand;

@@ -4,23 +4,25 @@
  */
 import { expect } from 'vitest';
 import type { Hop } from '../../src/domain/chain/chain.js';
-import type { CertificateDetails } from '../../src/domain/credential/credential.js';
-import { noFields } from '../../src/domain/credential/credential.js';
+import { noFields, type CertificateDetails } from '../../src/domain/credential/credential.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
 import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/resources.js';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
-import { emptyFleet } from '../../src/domain/fleet/fleet.js';
-import type { PolicyDefinition, PriorityLabel } from '../../src/domain/listener-policy/policy.js';
-import { policyId } from '../../src/domain/listener-policy/policy.js';
+import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
+import { policyId, type PolicyDefinition, type PriorityLabel } from '../../src/domain/listener-policy/policy.js';
 import type { NodeCommand } from '../../src/domain/node/node.js';
 import type { RouteHop } from '../../src/domain/route/route.js';
 import type { IfMatch, Refusal, RefusalCode } from '../../src/domain/resource/refusal.js';
 import type { SealedSecret } from '../../src/domain/secret/sealed.js';
 import type { UpdateConnectivity } from '../../src/domain/settings/settings.js';
 import { readCommand, schemaVersions } from '../../src/domain/log/upcast.js';
-import type { Actor, IdempotencyMark, RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
+import {
+  streams,
+  type Actor,
+  type IdempotencyMark,
+  type RecordedCommand,
+  type RecordedEvent,
+} from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 

@@ -8,8 +8,13 @@ import { policyId, priorityLabels } from '../../src/domain/listener-policy/polic
 import type { LogHeadsRecorded } from '../../src/domain/log-chain/heads.js';
 import type { ServiceEvent, KeyringWrapped } from '../../src/domain/service/identity.js';
 import { schemaVersions } from '../../src/domain/log/upcast.js';
-import type { RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
-import { agentsStream, chainedStreams, streams } from '../../src/kernel/event.js';
+import {
+  agentsStream,
+  chainedStreams,
+  streams,
+  type RecordedCommand,
+  type RecordedEvent,
+} from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import * as f from './fleet.js';

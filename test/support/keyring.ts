@@ -1,6 +1,5 @@
 /** Keyrings of tests: one key, the same for the same number, so that two instances open what the other has sealed. */
-import type { Keyring, KeyringContent } from '../../src/security/keyring.js';
-import { createKeyring } from '../../src/security/keyring.js';
+import { createKeyring, type Keyring, type KeyringContent } from '../../src/security/keyring.js';
 
 const testInstallation = 'a5a9ed49-2f4d-4d10-9d83-6f3c0f7a4c11';
 

@@ -1,16 +1,13 @@
 /** The real agent listener on a free port, with a manual clock, and sockets that dial it. */
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { Clock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { AgentConnection } from '../../src/transport/listener/connection.js';
-import { startListener } from '../../src/transport/listener/listener.js';
-import type { Listener } from '../../src/transport/listener/listener.js';
+import { startListener, type Listener } from '../../src/transport/listener/listener.js';
 import type { SharedHellos } from '../../src/transport/listener/reality/reality.js';
 import type { RealitySettings } from '../../src/transport/listener/reality/settings.js';
-import { createManualClock } from './manual-clock.js';
-import type { ManualClock } from './manual-clock.js';
+import { createManualClock, type ManualClock } from './manual-clock.js';
 
 export interface ListenerFixture {
   readonly listener: Listener;

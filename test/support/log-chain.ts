@@ -1,14 +1,10 @@
 /** The log chain under the key that fixtures use, for tests of what reads and writes the log. */
 import { createSecretKey } from 'node:crypto';
-import type { ChainHead } from '../../src/domain/log-chain/links.js';
-import { emptyChain } from '../../src/domain/log-chain/links.js';
-import type { ProposedEvent, RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
-import { streams } from '../../src/kernel/event.js';
+import { emptyChain, type ChainHead } from '../../src/domain/log-chain/links.js';
+import { streams, type ProposedEvent, type RecordedCommand, type RecordedEvent } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
-import { createLogChain } from '../../src/security/log-chain/log-chain.js';
-import type { LogChain } from '../../src/security/log-chain/log-chain.js';
-import { createMasterKey } from '../../src/security/master-key.js';
-import type { MasterKey } from '../../src/security/master-key.js';
+import { createLogChain, type LogChain } from '../../src/security/log-chain/log-chain.js';
+import { createMasterKey, type MasterKey } from '../../src/security/master-key.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { createCommandAssembler } from '../../src/storage/follow.js';
 import { readAll } from '../storage/contract/appending.js';

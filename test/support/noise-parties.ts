@@ -1,8 +1,7 @@
 /** Both parties of a handshake with random keys, and helpers for results and tampered bytes. */
 import { randomBytes } from 'node:crypto';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
-import { controlPrologue } from '../../src/channel/noise/handshake.js';
-import type { HandshakeParty } from '../../src/channel/noise/handshake.js';
+import { controlPrologue, type HandshakeParty } from '../../src/channel/noise/handshake.js';
 import type { Result } from '../../src/kernel/result.js';
 
 /** A party of the control session's pattern, which knows everything. */

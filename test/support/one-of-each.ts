@@ -2,8 +2,7 @@
  * Resources of every kind that the OpenAPI document can create, for tests of what holds for all of them: a new resource is
  * among them without a line.
  */
-import type { Document, Operation } from './openapi-document.js';
-import { operationsOf } from './openapi-document.js';
+import { operationsOf, type Document, type Operation } from './openapi-document.js';
 import { validValue } from './openapi-values.js';
 import type { JsonData, RestFixture } from './rest-fixture.js';
 

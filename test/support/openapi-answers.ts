@@ -2,8 +2,7 @@
  * Checks that answers are as the OpenAPI document says: status, headers and body. An answer with a status, a header or a field
  * that the document does not have is an error. Not whether an answer is right.
  */
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { ValidateFunction } from 'ajv/dist/2020.js';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { Document, Operation } from '../../src/transport/rest/openapi/openapi-document.js';
 

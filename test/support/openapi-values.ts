@@ -3,8 +3,7 @@
  * its example, or, where both say too little, from the small table below.
  */
 import { randomBytes } from 'node:crypto';
-import type { Document, Schema } from './openapi-document.js';
-import { resolved } from './openapi-document.js';
+import { resolved, type Document, type Schema } from './openapi-document.js';
 
 /** Ids of real resources by the name of the field that holds them. */
 export type RealIds = Readonly<Record<string, string>>;

@@ -2,11 +2,9 @@
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { Carriers, PresenceFacts } from '../../src/reports/port.js';
-import { openReports } from '../../src/reports/reports.js';
-import type { Known, ReportsService } from '../../src/reports/reports.js';
+import { openReports, type Known, type ReportsService } from '../../src/reports/reports.js';
 import type { Collection, CollectionSpec, Fields, Leases, ReadStore } from '../../src/storage/read-store.js';
-import { createManualClock } from './manual-clock.js';
-import type { ManualClock } from './manual-clock.js';
+import { createManualClock, type ManualClock } from './manual-clock.js';
 import { openTemporaryStores } from './temporary-stores.js';
 
 export interface OpenedReports {

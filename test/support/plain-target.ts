@@ -1,7 +1,6 @@
 /** A TCP server as the target of REALITY, whose side of each connection the test holds. */
 import { once } from 'node:events';
-import { createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 
 export interface PlainTarget {
   readonly port: number;

@@ -2,8 +2,7 @@
  * The messages of `proto/` without the code generated from them: buf reads the files, @bufbuild/protobuf encodes and
  * decodes by what it read. Values have the shape of `src/gen`, from which only types come, so a mistake there shows here.
  */
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import type { DescField, DescMessage } from '@bufbuild/protobuf';
+import { create, fromBinary, toBinary, type DescField, type DescMessage } from '@bufbuild/protobuf';
 import { protoFiles } from '../../scripts/agent-fixtures/proto-files.js';
 import type { ConfigUpdate, RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import type {

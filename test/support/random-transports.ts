@@ -1,7 +1,6 @@
 /** Random credentials, and hops over every transport that use them, for histories. */
 import type { Hop, Payload } from '../../src/domain/chain/chain.js';
-import type { CredentialState, KeyType } from '../../src/domain/credential/credential.js';
-import { keyTypes } from '../../src/domain/credential/credential.js';
+import { keyTypes, type CredentialState, type KeyType } from '../../src/domain/credential/credential.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import type { IfMatch } from '../../src/domain/resource/refusal.js';

@@ -1,8 +1,7 @@
 /**
  * An agent that does nothing by itself: the test chooses every byte that it sends. Real gRPC, the Noise of `src/noise`.
  */
-import { Client, Metadata, credentials } from '@grpc/grpc-js';
-import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
+import { Client, Metadata, credentials, type ClientDuplexStream, type StatusObject } from '@grpc/grpc-js';
 import { randomBytes } from 'node:crypto';
 import type { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
@@ -14,11 +13,11 @@ import {
   ServicePayload,
   SessionGrant,
   SessionOffer,
+  type AgentHello,
+  type SessionClose,
 } from '../../src/gen/svc/control/v1/session.js';
-import type { AgentHello, SessionClose } from '../../src/gen/svc/control/v1/session.js';
 import { createJoiner, splitPayload } from '../../src/channel/noise/fragmenter.js';
-import { controlPrologue, initiate } from '../../src/channel/noise/handshake.js';
-import type { NoiseSession } from '../../src/channel/noise/handshake.js';
+import { controlPrologue, initiate, type NoiseSession } from '../../src/channel/noise/handshake.js';
 import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
 import { valueOf } from './noise-parties.js';
 

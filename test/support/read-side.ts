@@ -7,17 +7,21 @@ import type { SigninEvent } from '../../src/domain/accounts/signin.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import type { AccountEvent } from '../../src/domain/accounts/user.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
-import { emptyFleet } from '../../src/domain/fleet/fleet.js';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
+import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import { schemaVersions } from '../../src/domain/log/upcast.js';
-import type { Actor, EventMetadata, ProposedEvent, RecordedCommand, RecordedEvent } from '../../src/kernel/event.js';
-import { agentsStream, streams } from '../../src/kernel/event.js';
+import {
+  agentsStream,
+  streams,
+  type Actor,
+  type EventMetadata,
+  type ProposedEvent,
+  type RecordedCommand,
+  type RecordedEvent,
+} from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import type { JsonObject } from '../../src/kernel/json.js';
-import { silentLogger } from '../../src/kernel/logger.js';
-import type { Logger } from '../../src/kernel/logger.js';
-import { startProjections } from '../../src/projections/projections.js';
-import type { ProjectionsOptions } from '../../src/projections/projections.js';
+import { silentLogger, type Logger } from '../../src/kernel/logger.js';
+import { startProjections, type ProjectionsOptions } from '../../src/projections/projections.js';
 import type { Projections } from '../../src/projections/port.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
 import { groupVersion, readModels } from '../../src/projections/read-models.js';
@@ -28,8 +32,7 @@ import { sealed } from './fleet.js';
 import { histories } from './fleet-histories.js';
 import { play } from './fleet-play.js';
 import { createDice } from './hostile.js';
-import { createManualClock } from './manual-clock.js';
-import type { ManualClock } from './manual-clock.js';
+import { createManualClock, type ManualClock } from './manual-clock.js';
 import { storesInMemory } from './stores-in-memory.js';
 import { openTemporaryStores } from './temporary-stores.js';
 

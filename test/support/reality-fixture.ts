@@ -1,10 +1,8 @@
 /** The real agent listener with REALITY, before a target that is a TLS server of Node, and the agent's own client. */
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createServer } from 'node:tls';
-import type { Server, TLSSocket, TlsOptions } from 'node:tls';
+import { createServer, type Server, type TLSSocket, type TlsOptions } from 'node:tls';
 import { buildBrowserHello } from '../../src/agent/reality/browser-hello.js';
 import type { RealityAccess } from '../../src/channel/reality/endpoint.js';
 import { openReality } from '../../src/agent/reality/handshake.js';
@@ -19,8 +17,7 @@ import type { AgentConnection } from '../../src/transport/listener/connection.js
 import type { SharedHellos } from '../../src/transport/listener/reality/reality.js';
 import type { RealitySettings } from '../../src/transport/listener/reality/settings.js';
 import { eventually } from './eventually.js';
-import { startListenerFixture } from './listener-fixture.js';
-import type { ListenerFixture } from './listener-fixture.js';
+import { startListenerFixture, type ListenerFixture } from './listener-fixture.js';
 
 export const targetName = 'target.example';
 

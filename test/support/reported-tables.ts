@@ -1,8 +1,7 @@
 /** Heartbeats as telemetry takes them, from listeners and links as telemetry shows them. */
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
-import { tableOfListeners } from '../../src/reports/listener-table.js';
-import type { ListenerTable } from '../../src/reports/listener-table.js';
+import { tableOfListeners, type ListenerTable } from '../../src/reports/listener-table.js';
 import { linksOf } from '../../src/reports/reported.js';
 import type { HeartbeatFacts, LinkSample, ReportingProcess, RuntimeListener } from '../../src/reports/port.js';
 

@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { eventually } from '../../scripts/stack/process.js';
 import { runMaintenance } from './programs.js';
-import { startSmallSite } from './small-site.js';
-import type { SmallSite } from './small-site.js';
+import { startSmallSite, type SmallSite } from './small-site.js';
 import type { StoreKind, StorePair } from './store-pairs.js';
 
 interface AuditEntry {

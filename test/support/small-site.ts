@@ -5,17 +5,14 @@
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
-import { eventually, freePorts } from '../../scripts/stack/process.js';
-import type { RunningProgram } from '../../scripts/stack/process.js';
+import { eventually, freePorts, type RunningProgram } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
-import { prepareService } from '../../scripts/stack/service.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 
 type Env = Readonly<Record<string, string>>;
 

@@ -1,14 +1,23 @@
 /** Snapshots as the service compiles them, and sockets for tests that apply them. */
 import { createSocket } from 'node:dgram';
-import { createServer } from 'node:net';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { freePorts } from '../../scripts/stack/process.js';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import type { ListenerPolicy, UpstreamCluster } from '../../src/gen/svc/control/v1/gateway.js';
-import { TcpProxyMode, UdpMode } from '../../src/gen/svc/control/v1/rules.js';
-import type { HttpProxyRule, TcpProxyRule, UdpRule } from '../../src/gen/svc/control/v1/rules.js';
-import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
-import type { Outbound, TransportProfile } from '../../src/gen/svc/control/v1/transport.js';
+import {
+  TcpProxyMode,
+  UdpMode,
+  type HttpProxyRule,
+  type TcpProxyRule,
+  type UdpRule,
+} from '../../src/gen/svc/control/v1/rules.js';
+import {
+  OuterTransport,
+  PayloadProtocol,
+  SecurityLayer,
+  type Outbound,
+  type TransportProfile,
+} from '../../src/gen/svc/control/v1/transport.js';
 import type { X25519KeyPair } from '../../src/kernel/crypto/crypto.js';
 import type { Certificate } from './certificate.js';
 

@@ -3,15 +3,19 @@
  * answers. They keep the contracts of both ports (`test/storage/stores-in-memory.test.ts`), but nothing is durable and
  * nothing goes wrong; for all that there are the temporary stores.
  */
-import type { ProposedEvent, StoredEvent } from '../../src/kernel/event.js';
-import { isForeign } from '../../src/kernel/event.js';
+import { isForeign, type ProposedEvent, type StoredEvent } from '../../src/kernel/event.js';
 import { storedEvent } from '../../src/storage/broken-log.js';
 import { assertAppendable, bounds } from '../../src/storage/bounds.js';
 import { compareText } from '../../src/kernel/compare-text.js';
 import { assertQuery, placeIn } from '../../src/storage/group-index.js';
 import { eventBytes } from '../../src/storage/event-json.js';
-import { isAfter } from '../../src/storage/event-store.js';
-import type { EventStore, FoldCheckpoint, Retention, SubscribeOptions } from '../../src/storage/event-store.js';
+import {
+  isAfter,
+  type EventStore,
+  type FoldCheckpoint,
+  type Retention,
+  type SubscribeOptions,
+} from '../../src/storage/event-store.js';
 import type {
   Checkpoint,
   Collection,

@@ -3,10 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../../src/kernel/clock.js';
-import { silentLogger } from '../../src/kernel/logger.js';
-import type { Logger } from '../../src/kernel/logger.js';
-import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
-import type { EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
+import { silentLogger, type Logger } from '../../src/kernel/logger.js';
+import { openEmbedded, type EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 
 export interface TemporaryStores extends EmbeddedStores {
   readonly folder: string;

@@ -1,8 +1,7 @@
 /** A TLS client and a TLS server for tests, which trust nobody and say whom they met. */
 import { createHash, X509Certificate } from 'node:crypto';
 import { connect as connectTcp } from 'node:net';
-import { connect } from 'node:tls';
-import type { TLSSocket } from 'node:tls';
+import { connect, type TLSSocket } from 'node:tls';
 import type { Certificate } from './certificate.js';
 
 /** As in `upstream_tls_spki_pins_sha256`, by way of Node's own reading of the key. */

@@ -1,6 +1,5 @@
 /** Destinations and clients over UDP for the tests of a file, which are closed after each of them. */
-import { createSocket } from 'node:dgram';
-import type { Socket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { afterEach } from 'vitest';
 import { udpEcho } from './snapshots.js';
 

@@ -1,6 +1,5 @@
 /** A receiver of webhooks on 127.0.0.1, which notes what it gets and answers as the test says. */
-import { createServer } from 'node:http';
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface Received {

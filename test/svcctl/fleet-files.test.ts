@@ -1,6 +1,5 @@
 /** Fleet files on the command line (`docs/contract/automation.md#the-command-line-svcctl`). */
-import { spawnSync } from 'node:child_process';
-import type { SpawnSyncReturns } from 'node:child_process';
+import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
 import {
   mkdirSync,
   mkdtempSync,
@@ -15,12 +14,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
-import { prepareService } from '../../scripts/stack/service.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import { createCertificate } from '../support/certificate.js';
 import { projectRoot } from '../support/project-root.js';
-import type { Ran, Runner } from './support/run.js';
-import { createRunner } from './support/run.js';
+import { createRunner, type Ran, type Runner } from './support/run.js';
 
 let folder: string;
 let service: ServiceProcess;

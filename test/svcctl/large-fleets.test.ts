@@ -4,10 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Asked, Given, PretendService } from './support/pretend-service.js';
-import { startPretendService } from './support/pretend-service.js';
-import type { Runner } from './support/run.js';
-import { createRunner, terminals } from './support/run.js';
+import { startPretendService, type Asked, type Given, type PretendService } from './support/pretend-service.js';
+import { createRunner, terminals, type Runner } from './support/run.js';
 
 let folder: string;
 let service: PretendService;

@@ -6,10 +6,8 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { projectRoot } from '../support/project-root.js';
-import type { Asked, Given, PretendService } from './support/pretend-service.js';
-import { startPretendService } from './support/pretend-service.js';
-import type { Runner } from './support/run.js';
-import { createRunner, terminals } from './support/run.js';
+import { startPretendService, type Asked, type Given, type PretendService } from './support/pretend-service.js';
+import { createRunner, terminals, type Runner } from './support/run.js';
 
 let folder: string;
 let service: PretendService;

@@ -4,19 +4,16 @@
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer, request as send } from 'node:http';
-import type { Server } from 'node:http';
+import { createServer, request as send, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execPath } from 'node:process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
-import { prepareService } from '../../scripts/stack/service.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import { projectRoot } from '../support/project-root.js';
-import type { Ran, Runner } from './support/run.js';
-import { createRunner } from './support/run.js';
+import { createRunner, type Ran, type Runner } from './support/run.js';
 
 let folder: string;
 let service: ServiceProcess;

@@ -6,13 +6,11 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
-import type { ServiceProcess } from '../../scripts/stack/service.js';
-import { prepareService } from '../../scripts/stack/service.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
 import { projectRoot } from '../support/project-root.js';
-import type { Ran, Runner } from './support/run.js';
-import { createRunner, terminals } from './support/run.js';
+import { createRunner, terminals, type Ran, type Runner } from './support/run.js';
 
 let folder: string;
 let service: ServiceProcess;

@@ -3,11 +3,9 @@
  * (`walk.test.ts`) finds that they are those which the service checks.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Document, Schema } from '../support/openapi-document.js';
-import { operationsOf, resolved } from '../support/openapi-document.js';
+import { operationsOf, resolved, type Document, type Schema } from '../support/openapi-document.js';
 import { isObject, typesOf } from '../support/openapi-values.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { RestFixture } from '../support/rest-fixture.js';
+import { startRest, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 beforeAll(async () => {

@@ -6,8 +6,7 @@ import type { Document, Operation, Parameter, Schema } from '../support/openapi-
 import { documentPaths, lookingPaths } from '../support/one-of-each.js';
 import type { Case, Draft, Expected, Role } from './case.js';
 import { bodyMutations, fits } from './mutations.js';
-import type { RealIds } from '../support/openapi-values.js';
-import { alternativesOf, isObject, marker, validEntry, validValue } from '../support/openapi-values.js';
+import { alternativesOf, isObject, marker, validEntry, validValue, type RealIds } from '../support/openapi-values.js';
 
 /** What the walk knows of the service that it walks. */
 export interface Site {

@@ -1,8 +1,14 @@
 /** Everything that can be wrong with a body, from its schema. Pure. */
-import type { Document, Schema } from '../support/openapi-document.js';
-import { resolved } from '../support/openapi-document.js';
-import type { RealIds } from '../support/openapi-values.js';
-import { alternativesOf, isObject, marker, typesOf, validEntry, validValue } from '../support/openapi-values.js';
+import { resolved, type Document, type Schema } from '../support/openapi-document.js';
+import {
+  alternativesOf,
+  isObject,
+  marker,
+  typesOf,
+  validEntry,
+  validValue,
+  type RealIds,
+} from '../support/openapi-values.js';
 
 export interface Mutation {
   readonly what: string;

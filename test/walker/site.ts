@@ -1,6 +1,5 @@
 /** The service that is walked: the real REST service on a socket, with two resources of each kind in it. */
-import { Agent, request } from 'node:http';
-import type { IncomingHttpHeaders } from 'node:http';
+import { Agent, request, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { vi } from 'vitest';
 import { streams } from '../../src/kernel/event.js';

@@ -3,11 +3,9 @@
  * answer must be follows from `docs/contract/rest.md#envelope` and `docs/contract/rest.md#errors`.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Case } from './case.js';
-import { problemsOf } from './case.js';
+import { problemsOf, type Case } from './case.js';
 import { casesOf } from './cases.js';
-import type { WalkedService } from './site.js';
-import { startWalkedService } from './site.js';
+import { startWalkedService, type WalkedService } from './site.js';
 import { secrets } from '../support/openapi-values.js';
 
 let service: WalkedService;

@@ -3,8 +3,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { addressJudge } from '../../src/webhooks/addresses.js';
-import { createSender } from '../../src/webhooks/send.js';
-import type { SenderDeps } from '../../src/webhooks/send.js';
+import { createSender, type SenderDeps } from '../../src/webhooks/send.js';
 import { createCertificate } from '../support/certificate.js';
 import { startReceiver } from '../support/webhook-receiver.js';
 

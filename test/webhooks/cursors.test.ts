@@ -1,7 +1,6 @@
 /** `docs/contract/automation.md#webhooks`, "the cursor is a fact in the log": who takes a webhook over goes on from there. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { WebhookState } from '../../src/domain/webhook/webhook.js';
-import { webhookDefaults } from '../../src/domain/webhook/webhook.js';
+import { webhookDefaults, type WebhookState } from '../../src/domain/webhook/webhook.js';
 import type { FeedItem, FeedPlace } from '../../src/feed/port.js';
 import { sleep } from '../../src/kernel/background.js';
 import { timestamp } from '../../src/kernel/clock.js';
@@ -9,15 +8,12 @@ import { isForeign, streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { wholeStream } from '../../src/storage/event-store.js';
-import type { Cursors } from '../../src/webhooks/cursors.js';
-import { createCursors, noTries } from '../../src/webhooks/cursors.js';
-import type { Deliverer } from '../../src/webhooks/deliverer.js';
-import { startDeliverer } from '../../src/webhooks/deliverer.js';
+import { createCursors, noTries, type Cursors } from '../../src/webhooks/cursors.js';
+import { startDeliverer, type Deliverer } from '../../src/webhooks/deliverer.js';
 import type { Answer } from '../../src/webhooks/schedule.js';
 import { nextShipments } from '../../src/webhooks/shipments.js';
 import { eventually } from '../support/eventually.js';
-import type { ManualClock } from '../support/manual-clock.js';
-import { createManualClock } from '../support/manual-clock.js';
+import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 
 const hour = 3_600_000;

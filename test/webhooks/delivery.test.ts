@@ -3,10 +3,8 @@ import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Webhook } from 'standardwebhooks';
 import { eventually } from '../support/eventually.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { Receiver } from '../support/webhook-receiver.js';
-import { startReceiver, status } from '../support/webhook-receiver.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import { startReceiver, status, type Receiver } from '../support/webhook-receiver.js';
 
 let rest: RestFixture;
 let receiver: Receiver;

@@ -6,10 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.js';
-import type { JsonData, RestFixture } from '../support/rest-fixture.js';
-import { startRest } from '../support/rest-fixture.js';
-import type { Receiver } from '../support/webhook-receiver.js';
-import { startReceiver, status } from '../support/webhook-receiver.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import { startReceiver, status, type Receiver } from '../support/webhook-receiver.js';
 
 interface Letter {
   readonly to: readonly string[];

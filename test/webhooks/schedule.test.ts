@@ -1,8 +1,7 @@
 /** `docs/contract/automation.md#webhooks`: the schedule of failures, as a pure function of answers. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Answer } from '../../src/webhooks/schedule.js';
-import { nextAfter, retryAfterOf } from '../../src/webhooks/schedule.js';
+import { nextAfter, retryAfterOf, type Answer } from '../../src/webhooks/schedule.js';
 
 const [second, minute, hour] = [1000, 60_000, 3_600_000];
 const failed = (status: number | null, retryAfterMs: number | null = null): Answer => ({

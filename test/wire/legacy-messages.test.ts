@@ -4,14 +4,15 @@
  * answers AgentService with UNIMPLEMENTED is in `../agent-protocol/grpc-limits.test.ts`.
  * `docs/contract/agent-protocol.md#configuration`, `docs/contract/wire.md#services`
  */
-import { Client, Server, ServerCredentials, credentials } from '@grpc/grpc-js';
-import type { ServiceError } from '@grpc/grpc-js';
+import { Client, Server, ServerCredentials, credentials, type ServiceError } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AgentServiceClient, AgentServiceService } from '../../src/gen/svc/control/v1/agent_service.js';
-import type { AgentServiceServer } from '../../src/gen/svc/control/v1/agent_service.js';
+import {
+  AgentServiceClient,
+  AgentServiceService,
+  type AgentServiceServer,
+} from '../../src/gen/svc/control/v1/agent_service.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
-import { ConfigUpdate } from '../../src/gen/svc/control/v1/config.js';
-import type { ConfigRequest } from '../../src/gen/svc/control/v1/config.js';
+import { ConfigUpdate, type ConfigRequest } from '../../src/gen/svc/control/v1/config.js';
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { AgentHello } from '../../src/gen/svc/control/v1/session.js';

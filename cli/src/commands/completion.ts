@@ -1,14 +1,11 @@
 /** Completion: a script for each shell, which asks the program itself what may follow the words so far. */
 import process from 'node:process';
-import type { Command, Option } from 'commander';
-import { Argument } from 'commander';
+import { Argument, type Command, type Option } from 'commander';
 import { readContexts } from '../contexts.js';
 import { write } from '../output.js';
 import { firstPageOf, typeNames, typeOf } from '../resources.js';
-import type { Api } from '../service.js';
-import { dataOf } from '../service.js';
-import type { GlobalOptions } from '../session.js';
-import { openSession } from '../session.js';
+import { dataOf, type Api } from '../service.js';
+import { openSession, type GlobalOptions } from '../session.js';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 /** A shell must not wait for the service. */

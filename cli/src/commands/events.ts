@@ -1,16 +1,12 @@
 /** events, audit: what happens, and what was done. */
-import type { Command } from 'commander';
-import { Option } from 'commander';
+import { Option, type Command } from 'commander';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { Failure, exitCodes } from '../exit.js';
-import type { Column, Format, Row } from '../output.js';
-import { line, printList, say, shown } from '../output.js';
+import { line, printList, say, shown, type Column, type Format, type Row } from '../output.js';
 import { filterOption, filtersOf, formatOption, wholeNumber } from '../options.js';
 import { auditFilters, pagesOf } from '../resources.js';
-import type { Api } from '../service.js';
-import { refusalOf } from '../service.js';
-import type { GlobalOptions } from '../session.js';
-import { openSession } from '../session.js';
+import { refusalOf, type Api } from '../service.js';
+import { openSession, type GlobalOptions } from '../session.js';
 
 const again = { firstMs: 500, maxMs: 10_000 };
 const itemsPerPage = 500;

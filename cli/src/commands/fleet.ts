@@ -2,25 +2,19 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
-import { Option } from 'commander';
+import { Option, type Command } from 'commander';
 import { confirm } from '../ask.js';
 import { Failure, exitCodes, usage } from '../exit.js';
-import type { FleetDocument } from '../fleet/documents.js';
-import { readDocuments } from '../fleet/documents.js';
+import { readDocuments, type FleetDocument } from '../fleet/documents.js';
 import { fileNameOf } from '../fleet/kept-files.js';
-import type { Applied } from '../fleet/psks.js';
-import { preparePsks } from '../fleet/psks.js';
+import { preparePsks, type Applied } from '../fleet/psks.js';
 import { fillSecrets } from '../fleet/secrets.js';
-import type { Plan } from '../fleet/show.js';
-import { counted, showDrift, showPlan, summary } from '../fleet/show.js';
+import { counted, showDrift, showPlan, summary, type Plan } from '../fleet/show.js';
 import { line, printValue, say, shown, write } from '../output.js';
 import { waitForNodes } from '../fleet/wait.js';
 import { collect, wholeNumber } from '../options.js';
-import type { Api } from '../service.js';
-import { dataOf, isBusy, patiently } from '../service.js';
-import type { GlobalOptions } from '../session.js';
-import { openSession } from '../session.js';
+import { dataOf, isBusy, patiently, type Api } from '../service.js';
+import { openSession, type GlobalOptions } from '../session.js';
 import { agentEndpoint } from '../agent-environment.js';
 
 interface FileOptions extends GlobalOptions {

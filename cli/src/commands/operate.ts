@@ -4,14 +4,11 @@ import type { Command } from 'commander';
 import { createTwoFilesPatch } from 'diff';
 import { confirm } from '../ask.js';
 import { Failure, exitCodes, usage } from '../exit.js';
-import type { Colour } from '../output.js';
-import { line, paint, printValue, shown, tellSecrets, unreachable, write, yamlOf } from '../output.js';
+import { line, paint, printValue, shown, tellSecrets, unreachable, write, yamlOf, type Colour } from '../output.js';
 import { findOne, pagesOf, typeOf } from '../resources.js';
-import type { Api, Schemas } from '../service.js';
-import { dataOf, refusalOf } from '../service.js';
+import { dataOf, refusalOf, type Api, type Schemas } from '../service.js';
 import { agentEndpoint, environmentOf } from '../agent-environment.js';
-import type { GlobalOptions } from '../session.js';
-import { openSession } from '../session.js';
+import { openSession, type GlobalOptions } from '../session.js';
 import { describeItem, feedPages } from './events.js';
 
 const nodes = typeOf('nodes');

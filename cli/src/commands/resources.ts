@@ -8,10 +8,20 @@ import type { Command } from 'commander';
 import { parse } from 'yaml';
 import { confirm, hasTerminal, readStdin } from '../ask.js';
 import { Failure, exitCodes, usage } from '../exit.js';
-import type { Format, Row } from '../output.js';
-import { holdSecrets, line, once, printList, printValue, say, shown, tellSecrets, yamlOf } from '../output.js';
+import {
+  holdSecrets,
+  line,
+  once,
+  printList,
+  printValue,
+  say,
+  shown,
+  tellSecrets,
+  yamlOf,
+  type Format,
+  type Row,
+} from '../output.js';
 import { collect, filterOption, filtersOf, formatOption, pair } from '../options.js';
-import type { ResourceType } from '../resources.js';
 import {
   changeOne,
   createOne,
@@ -22,10 +32,10 @@ import {
   pagesOf,
   typeNames,
   typeOf,
+  type ResourceType,
 } from '../resources.js';
 import type { Api } from '../service.js';
-import type { GlobalOptions, Session } from '../session.js';
-import { asPerson, openSession } from '../session.js';
+import { asPerson, openSession, type GlobalOptions, type Session } from '../session.js';
 
 const typeHelp = `TYPE is one of ${typeNames.join(', ')}.`;
 /** Secrets that an answer shows only once. */

@@ -3,14 +3,12 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { ask, askPassword, readStdin } from '../ask.js';
-import { chosenContext, configFile, readContexts, serverUrl, writeContexts } from '../contexts.js';
-import type { Context } from '../contexts.js';
+import { chosenContext, configFile, readContexts, serverUrl, writeContexts, type Context } from '../contexts.js';
 import { Failure, usage } from '../exit.js';
 import { wholeNumber } from '../options.js';
 import { line, shown } from '../output.js';
 import { connect, dataOf } from '../service.js';
-import type { GlobalOptions } from '../session.js';
-import { openSession, withSignIn } from '../session.js';
+import { openSession, withSignIn, type GlobalOptions } from '../session.js';
 
 const daysDefault = 30;
 const nameChars = 100;

@@ -1,12 +1,9 @@
 /** status: the figures of the dashboard. */
-import type { Command } from 'commander';
-import { Option } from 'commander';
+import { Option, type Command } from 'commander';
 import stringWidth from 'string-width';
 import { line, paint, printValue, shown, terminalWidth } from '../output.js';
-import type { Schemas } from '../service.js';
-import { dataOf } from '../service.js';
-import type { GlobalOptions } from '../session.js';
-import { openSession } from '../session.js';
+import { dataOf, type Schemas } from '../service.js';
+import { openSession, type GlobalOptions } from '../session.js';
 
 export function statusCommand(program: Command): void {
   program

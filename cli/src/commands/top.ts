@@ -6,12 +6,9 @@ import type { Command } from 'commander';
 import { Failure, exitCodes, usage } from '../exit.js';
 import { paint, shown } from '../output.js';
 import { pagesOf, typeOf } from '../resources.js';
-import type { Api } from '../service.js';
-import { isBusy } from '../service.js';
-import type { GlobalOptions } from '../session.js';
-import { openSession } from '../session.js';
-import type { Row } from '../table.js';
-import { cut, layoutOf } from '../table.js';
+import { isBusy, type Api } from '../service.js';
+import { openSession, type GlobalOptions } from '../session.js';
+import { cut, layoutOf, type Row } from '../table.js';
 import { followFeed } from './events.js';
 
 const nodes = typeOf('nodes');

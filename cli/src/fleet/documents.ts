@@ -4,8 +4,7 @@
  * `docs/contract/automation.md#the-fleet-as-a-file`.
  */
 import { readFileSync } from 'node:fs';
-import { LineCounter, isMap, isScalar, isSeq, parseAllDocuments, visit } from 'yaml';
-import type { Document } from 'yaml';
+import { LineCounter, isMap, isScalar, isSeq, parseAllDocuments, visit, type Document } from 'yaml';
 import { Failure, exitCodes, usage } from '../exit.js';
 
 /** One YAML document of one file. */

@@ -7,10 +7,8 @@ import { environmentOf } from '../agent-environment.js';
 import { Failure } from '../exit.js';
 import { holdSecrets, say, shown, tellSecrets } from '../output.js';
 import { findOne, typeOf } from '../resources.js';
-import type { Api, Schemas } from '../service.js';
-import { dataOf } from '../service.js';
-import type { PreparedFile } from './kept-files.js';
-import { prepareFile } from './kept-files.js';
+import { dataOf, type Api, type Schemas } from '../service.js';
+import { prepareFile, type PreparedFile } from './kept-files.js';
 import type { Plan } from './show.js';
 
 export type Applied = Schemas['FleetApplied'];

@@ -7,8 +7,7 @@ import { Failure, exitCodes } from '../exit.js';
 import { shown } from '../output.js';
 import { pagesOf, typeOf } from '../resources.js';
 import type { Api, Schemas } from '../service.js';
-import type { Plan } from './show.js';
-import { counted } from './show.js';
+import { counted, type Plan } from './show.js';
 
 type Node = Schemas['Node'];
 

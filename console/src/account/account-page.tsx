@@ -1,8 +1,7 @@
 /** One's own account: who one is, and the password. */
 import { Checkbox, PasswordInput, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { ResourceForm } from '../shared/forms/resource-form.js';
 import { queryClient } from '../shared/live/queries.js';
@@ -12,8 +11,7 @@ import { Facts } from '../shared/ui/facts.js';
 import { LinkButton } from '../shared/ui/links.js';
 import { Page } from '../shared/ui/page.js';
 import { Section } from '../shared/ui/section.js';
-import { changePassword, updateAccount } from './account.js';
-import type { User } from './account.js';
+import { changePassword, updateAccount, type User } from './account.js';
 import { text } from './account.text.js';
 
 export function AccountPage(): ReactNode {

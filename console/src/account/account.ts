@@ -1,6 +1,5 @@
 /** What one does with one's own account. */
-import { api, doneOf } from '../shared/api/client.js';
-import type { Done, Schemas } from '../shared/api/client.js';
+import { api, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import type { Save } from '../shared/api/crud.js';
 
 export type User = Schemas['User'];

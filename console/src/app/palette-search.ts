@@ -1,8 +1,6 @@
 /** Finds resources of every type that has a list, by a part of their name. */
-import { findIn, nameOf } from '../shared/api/crud.js';
-import type { ListedType } from '../shared/api/crud.js';
-import { pagesOf } from '../shared/ui/resource-link.js';
-import type { ResourceLinkTarget } from '../shared/ui/resource-link.js';
+import { findIn, nameOf, type ListedType } from '../shared/api/crud.js';
+import { pagesOf, type ResourceLinkTarget } from '../shared/ui/resource-link.js';
 
 interface Found {
   readonly id: string;

@@ -2,8 +2,13 @@
  * Every page and its address. A page is a part of its own that loads when it is opened; what its address may hold is
  * read by a small function that comes with the first load.
  */
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
-import type { SearchSchemaInput } from '@tanstack/react-router';
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  type SearchSchemaInput,
+} from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { auditSearch } from '../audit/audit-search.js';
 import { chainFormSearch, chainsSearch } from '../chains/chains-search.js';
@@ -12,8 +17,7 @@ import { credentialsSearch, newCredentialSearch } from '../credentials/credentia
 import { policiesSearch, policySearch } from '../listener-policies/listener-policies-search.js';
 import { nodeConfigSearch, nodesSearch } from '../nodes/nodes-search.js';
 import { portsSearch } from '../ports/ports-search.js';
-import { anySearch, listSearch } from '../shared/search.js';
-import type { Search } from '../shared/search.js';
+import { anySearch, listSearch, type Search } from '../shared/search.js';
 import { Failed } from './failed.js';
 import { NotFound } from './not-found.js';
 import { parseSearch, stringifySearch } from './search.js';

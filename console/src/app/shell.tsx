@@ -6,11 +6,9 @@ import { AppShell, Burger, Button, Group, Kbd, NavLink, Text } from '@mantine/co
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
-import { lazy, Suspense, useEffect } from 'react';
-import type { ReactNode } from 'react';
+import { lazy, Suspense, useEffect, type ReactNode } from 'react';
 import { startLive, useLive } from '../shared/live/live.js';
-import { meQuery, useMay } from '../shared/session.js';
-import type { Role } from '../shared/session.js';
+import { meQuery, useMay, type Role } from '../shared/session.js';
 import { Problem } from '../shared/ui/problem.js';
 import { LiveState } from './live-state.js';
 import { pages } from './navigation.js';

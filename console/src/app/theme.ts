@@ -1,6 +1,5 @@
 /** One accent colour, compact controls; light and dark follow the system. */
-import { Alert, createTheme, Table } from '@mantine/core';
-import type { CSSVariablesResolver } from '@mantine/core';
+import { Alert, createTheme, Table, type CSSVariablesResolver } from '@mantine/core';
 
 export const theme = createTheme({
   primaryColor: 'indigo',

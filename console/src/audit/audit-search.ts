@@ -1,6 +1,5 @@
 /** What the address of the audit holds. */
-import { pageOf, textOf } from '../shared/search.js';
-import type { Search } from '../shared/search.js';
+import { pageOf, textOf, type Search } from '../shared/search.js';
 
 const filters = ['resource_type', 'resource_id', 'actor', 'action', 'from', 'to'] as const;
 type Filter = (typeof filters)[number];

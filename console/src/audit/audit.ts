@@ -1,7 +1,6 @@
 /** What the console asks about the audit and does with it. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { api, dataOf, doneOf } from '../shared/api/client.js';
-import type { Done, Schemas } from '../shared/api/client.js';
+import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import { pageSize } from '../shared/search.js';
 import type { AuditSearch } from './audit-search.js';
 

@@ -2,8 +2,7 @@
 import { Button, Drawer, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { useAttempt } from '../shared/forms/attempt.js';
 import { useMay } from '../shared/session.js';
 import { actorName } from '../shared/ui/actor.js';
@@ -15,8 +14,7 @@ import { Problem } from '../shared/ui/problem.js';
 import { ResourceChanges } from '../shared/ui/resource-changes.js';
 import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
 import { When } from '../shared/ui/when.js';
-import { changesQuery, entryQuery, revert, revertPlanQuery } from './audit.js';
-import type { AuditEntry } from './audit.js';
+import { changesQuery, entryQuery, revert, revertPlanQuery, type AuditEntry } from './audit.js';
 import { text } from './audit.text.js';
 
 interface EntryDrawerProps {

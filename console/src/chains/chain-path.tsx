@@ -11,8 +11,17 @@ import { ResourceLink } from '../shared/ui/resource-link.js';
 import { State } from '../shared/ui/state.js';
 import classes from './chain-path.module.css';
 import { ListenerState, NodeProgress } from './chain-states.js';
-import { chainLinksQuery, deploymentsQuery, listenerQuery, targetHealthQuery, transportsQuery } from './chains.js';
-import type { Chain, Definition, Hop, Link } from './chains.js';
+import {
+  chainLinksQuery,
+  deploymentsQuery,
+  listenerQuery,
+  targetHealthQuery,
+  transportsQuery,
+  type Chain,
+  type Definition,
+  type Hop,
+  type Link,
+} from './chains.js';
 import { text } from './chains.text.js';
 
 /** So many hops have room beside one another. */

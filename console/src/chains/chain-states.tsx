@@ -1,8 +1,7 @@
 /** The states of a chain and of its deployments, each with its sign. */
 import type { ReactNode } from 'react';
-import { State } from '../shared/ui/state.js';
+import { State, type Mood } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
-import type { Mood } from '../shared/ui/state.js';
 import type { Chain, DeploymentNode } from './chains.js';
 import { text } from './chains.text.js';
 

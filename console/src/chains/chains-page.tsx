@@ -3,12 +3,10 @@ import type { ReactNode } from 'react';
 import type { SearchOf } from '../shared/api/crud.js';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
 import { columnsOf } from '../shared/ui/data-table.js';
-import { listPage, nameColumn } from '../shared/ui/list-page.js';
-import type { FiltersProps } from '../shared/ui/list-page.js';
+import { listPage, nameColumn, type FiltersProps } from '../shared/ui/list-page.js';
 import { When } from '../shared/ui/when.js';
 import { HealthState, StatusState } from './chain-states.js';
-import { chains } from './chains.js';
-import type { Chain } from './chains.js';
+import { chains, type Chain } from './chains.js';
 import { text } from './chains.text.js';
 
 const columns = columnsOf<Chain>([

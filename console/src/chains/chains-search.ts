@@ -1,6 +1,5 @@
 /** What the addresses of the pages of chains hold. */
-import { listSearch, textOf, wordOf } from '../shared/search.js';
-import type { Search } from '../shared/search.js';
+import { listSearch, textOf, wordOf, type Search } from '../shared/search.js';
 
 const statuses = ['draft', 'deployed', 'modified', 'disabled'] as const;
 const healths = ['ok', 'degraded', 'down', 'unknown'] as const;

@@ -15,12 +15,10 @@ import { TextLink } from '../shared/ui/links.js';
 import { NamedLink } from '../shared/ui/named-link.js';
 import { Problem } from '../shared/ui/problem.js';
 import { Section } from '../shared/ui/section.js';
-import { State } from '../shared/ui/state.js';
-import type { Mood } from '../shared/ui/state.js';
+import { State, type Mood } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
 import { NodeProgress } from './chain-states.js';
-import { deploymentsQuery, goBack } from './chains.js';
-import type { Chain, Deployment, DeploymentNode } from './chains.js';
+import { deploymentsQuery, goBack, type Chain, type Deployment, type DeploymentNode } from './chains.js';
 import { text } from './chains.text.js';
 import { DefinitionChanges } from './definition-changes.js';
 

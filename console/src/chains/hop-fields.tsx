@@ -16,10 +16,8 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
-import { anyAddress } from './chain-values.js';
-import type { Values } from './chain-values.js';
-import { freePortsQuery, portUsersQuery } from './chains.js';
-import type { Transport } from './chains.js';
+import { anyAddress, type Values } from './chain-values.js';
+import { freePortsQuery, portUsersQuery, type Transport } from './chains.js';
 import { text } from './chains.text.js';
 
 interface HopFieldsProps {

@@ -5,16 +5,14 @@ import type { ReactNode } from 'react';
 import { useAttempt } from '../shared/forms/attempt.js';
 import { queryClient } from '../shared/live/queries.js';
 import { useMay } from '../shared/session.js';
-import { columnsOf } from '../shared/ui/data-table.js';
-import { DataTable } from '../shared/ui/data-table.js';
+import { columnsOf, DataTable } from '../shared/ui/data-table.js';
 import { sayDone } from '../shared/ui/done.js';
 import { formatCount } from '../shared/ui/format.js';
 import { NamedLink } from '../shared/ui/named-link.js';
 import { Problem } from '../shared/ui/problem.js';
 import { Section } from '../shared/ui/section.js';
 import { Sign } from '../shared/ui/state.js';
-import { deployChain, deploymentsQuery, planQuery } from './chains.js';
-import type { Chain } from './chains.js';
+import { deployChain, deploymentsQuery, planQuery, type Chain } from './chains.js';
 import { text } from './chains.text.js';
 import { DefinitionChanges } from './definition-changes.js';
 

@@ -6,17 +6,23 @@ import type { Schemas } from '../shared/api/client.js';
 import { editPage } from '../shared/forms/form-pages.js';
 import { text as formText } from '../shared/forms/forms.text.js';
 import { NameField } from '../shared/forms/name-field.js';
-import { ResourceForm } from '../shared/forms/resource-form.js';
-import type { FormOf } from '../shared/forms/resource-form.js';
+import { ResourceForm, type FormOf } from '../shared/forms/resource-form.js';
 import { sayDone, sayDoneOf } from '../shared/ui/done.js';
 import { Page } from '../shared/ui/page.js';
 import { typeNames } from '../shared/ui/resource-link.js';
 import { resourcePage } from '../shared/ui/resource-page.js';
 import { Sign } from '../shared/ui/state.js';
-import { emptyKey, KeyFields, keyFieldsOf, labels, RealityFields, realityValuesOf } from './credential-fields.js';
-import type { KeyValues, RealityValues } from './credential-fields.js';
-import { credentials } from './credentials.js';
-import type { Credential } from './credentials.js';
+import {
+  emptyKey,
+  KeyFields,
+  keyFieldsOf,
+  labels,
+  RealityFields,
+  realityValuesOf,
+  type KeyValues,
+  type RealityValues,
+} from './credential-fields.js';
+import { credentials, type Credential } from './credentials.js';
 import { keyTypes } from './credentials-search.js';
 import { text } from './credentials.text.js';
 

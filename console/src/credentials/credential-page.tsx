@@ -9,8 +9,7 @@ import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
 import { When } from '../shared/ui/when.js';
 import { CertificateEnd } from './certificate-end.js';
-import { credentials } from './credentials.js';
-import type { Certificate, Credential } from './credentials.js';
+import { credentials, type Certificate, type Credential } from './credentials.js';
 import { text } from './credentials.text.js';
 
 export const CredentialPage = resourcePage(credentials, ({ resource: credential }) => {

@@ -4,11 +4,9 @@ import type { ReactNode } from 'react';
 import type { SearchOf } from '../shared/api/crud.js';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { formatCount, none } from '../shared/ui/format.js';
-import { listPage, nameColumn, updatedColumn } from '../shared/ui/list-page.js';
-import type { FiltersProps } from '../shared/ui/list-page.js';
+import { listPage, nameColumn, updatedColumn, type FiltersProps } from '../shared/ui/list-page.js';
 import { CertificateEnd } from './certificate-end.js';
-import { credentials } from './credentials.js';
-import type { Credential } from './credentials.js';
+import { credentials, type Credential } from './credentials.js';
 import { text } from './credentials.text.js';
 
 const columns = columnsOf<Credential>([

@@ -1,6 +1,5 @@
 /** What the address of the list of credentials holds. */
-import { listSearch, textOf, wordOf } from '../shared/search.js';
-import type { Search } from '../shared/search.js';
+import { listSearch, textOf, wordOf, type Search } from '../shared/search.js';
 
 export const keyTypes = ['x25519', 'reality', 'tls_cert'] as const;
 

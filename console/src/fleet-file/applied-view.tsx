@@ -1,8 +1,7 @@
 /** What an apply did: its entries, its steps, and the PSKs of new nodes, once. */
 import { Alert, Button, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { pageSize } from '../shared/search.js';
 import { formatCount } from '../shared/ui/format.js';
 import { Problem } from '../shared/ui/problem.js';
@@ -10,8 +9,7 @@ import { SecretsOnce } from '../shared/ui/secret-once.js';
 import { Section } from '../shared/ui/section.js';
 import { Sign } from '../shared/ui/state.js';
 import { Entries } from './entries.js';
-import { applyQuery } from './fleet-file.js';
-import type { Applied } from './fleet-file.js';
+import { applyQuery, type Applied } from './fleet-file.js';
 import { text } from './fleet-file.text.js';
 import { PageOfSteps } from './plan-view.js';
 

@@ -2,8 +2,7 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import { useState } from 'react';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { useAttempt } from '../shared/forms/attempt.js';
 import { queryClient } from '../shared/live/queries.js';
 import { useMay } from '../shared/session.js';

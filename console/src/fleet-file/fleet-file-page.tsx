@@ -3,8 +3,7 @@
  * held by this page alone, and are gone with it.
  */
 import { Button, Checkbox, Fieldset, Group, NumberInput, Stack, TagsInput, Text } from '@mantine/core';
-import { useState } from 'react';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { newIdempotencyKey } from '../shared/api/client.js';
 import { useAttempt } from '../shared/forms/attempt.js';
 import { fileDrop, TextFile } from '../shared/forms/text-file.js';
@@ -15,8 +14,7 @@ import { Problem } from '../shared/ui/problem.js';
 import { Section } from '../shared/ui/section.js';
 import { sentenceOf } from '../shared/ui/sentence.js';
 import { AppliedView } from './applied-view.js';
-import { applyFile, planFile } from './fleet-file.js';
-import type { Applied, Plan, Request } from './fleet-file.js';
+import { applyFile, planFile, type Applied, type Plan, type Request } from './fleet-file.js';
 import { text } from './fleet-file.text.js';
 import { PlanView } from './plan-view.js';
 import { Sets } from './sets.js';

@@ -1,7 +1,6 @@
 /** What the console does with fleet files. A document may hold secrets: it is kept by the page alone, never by the cache. */
 import { queryOptions } from '@tanstack/react-query';
-import { api, dataOf, doneOf } from '../shared/api/client.js';
-import type { Done, Schemas } from '../shared/api/client.js';
+import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 
 export type Plan = Schemas['FleetPlan'];
 export type Step = Schemas['FleetPlanStep'];

@@ -1,17 +1,14 @@
 /** A plan as a difference: each step with its fields before and after, what stands in the way, and the nodes it reaches. */
 import { List, Stack, Text } from '@mantine/core';
-import { useState } from 'react';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { pageSize } from '../shared/search.js';
 import { Changes } from '../shared/ui/changes.js';
-import { columnsOf, DataTable, Pager } from '../shared/ui/data-table.js';
-import type { Paging } from '../shared/ui/data-table.js';
+import { columnsOf, DataTable, Pager, type Paging } from '../shared/ui/data-table.js';
 import { formatCount } from '../shared/ui/format.js';
 import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
-import { State } from '../shared/ui/state.js';
-import type { Mood } from '../shared/ui/state.js';
+import { State, type Mood } from '../shared/ui/state.js';
 import type { Plan, Step } from './fleet-file.js';
 import { text } from './fleet-file.text.js';
 

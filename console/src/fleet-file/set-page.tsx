@@ -19,8 +19,7 @@ import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
 import { DownloadButton } from './download.js';
-import { driftQuery, releaseSet, setsQuery } from './fleet-file.js';
-import type { DriftItem } from './fleet-file.js';
+import { driftQuery, releaseSet, setsQuery, type DriftItem } from './fleet-file.js';
 import { text } from './fleet-file.text.js';
 import { Drift } from './sets.js';
 

@@ -12,8 +12,7 @@ import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
 import { DownloadButton } from './download.js';
-import { setsQuery } from './fleet-file.js';
-import type { FleetSet } from './fleet-file.js';
+import { setsQuery, type FleetSet } from './fleet-file.js';
 import { text } from './fleet-file.text.js';
 
 const columns = columnsOf<FleetSet>([

@@ -4,13 +4,11 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { ListEditor } from '../shared/forms/list-editor.js';
-import { editPage, newPage } from '../shared/forms/form-pages.js';
-import type { FieldsProps } from '../shared/forms/form-pages.js';
+import { editPage, newPage, type FieldsProps } from '../shared/forms/form-pages.js';
 import { NameField } from '../shared/forms/name-field.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
-import { namesOfCredentialQuery, networks } from './l3-networks.js';
-import type { L3Network } from './l3-networks.js';
+import { namesOfCredentialQuery, networks, type L3Network } from './l3-networks.js';
 import { text } from './l3-networks.text.js';
 
 type Member = Schemas['Member'];

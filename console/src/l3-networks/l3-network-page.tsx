@@ -8,10 +8,8 @@ import { NodeStatus } from '../shared/ui/node-status.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
-import { NetworkDrawing } from './network-drawing.js';
-import type { DrawnMember } from './network-drawing.js';
-import { memberNodesQuery, networks } from './l3-networks.js';
-import type { L3Network } from './l3-networks.js';
+import { NetworkDrawing, type DrawnMember } from './network-drawing.js';
+import { memberNodesQuery, networks, type L3Network } from './l3-networks.js';
 import { text } from './l3-networks.text.js';
 
 export const L3NetworkPage = resourcePage(networks, ({ resource: network }) => {

@@ -3,8 +3,7 @@ import { columnsOf } from '../shared/ui/data-table.js';
 import { EnabledState } from '../shared/ui/enabled-state.js';
 import { formatCount } from '../shared/ui/format.js';
 import { listPage, nameColumn, updatedColumn } from '../shared/ui/list-page.js';
-import { networks } from './l3-networks.js';
-import type { L3Network } from './l3-networks.js';
+import { networks, type L3Network } from './l3-networks.js';
 import { text } from './l3-networks.text.js';
 
 const columns = columnsOf<L3Network>([

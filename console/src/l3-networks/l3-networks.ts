@@ -1,7 +1,6 @@
 /** What the console asks about L3 networks and does with them. */
 import { queryOptions } from '@tanstack/react-query';
-import { api, dataOf } from '../shared/api/client.js';
-import type { Schemas } from '../shared/api/client.js';
+import { api, dataOf, type Schemas } from '../shared/api/client.js';
 import { crud } from '../shared/api/crud.js';
 
 export type L3Network = Schemas['L3Network'];

@@ -14,8 +14,7 @@ import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { State } from '../shared/ui/state.js';
-import { listenersQuery } from './listener-policies.js';
-import type { Listener } from './listener-policies.js';
+import { listenersQuery, type Listener } from './listener-policies.js';
 import { text } from './listener-policies.text.js';
 
 type Row = Listener & { readonly nodeName: string | null };

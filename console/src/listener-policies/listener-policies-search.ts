@@ -1,6 +1,5 @@
 /** What the addresses of the pages of listener policies hold: the key of a listener, in the API's words. */
-import { pageOf, textOf, wordOf } from '../shared/search.js';
-import type { Search } from '../shared/search.js';
+import { pageOf, textOf, wordOf, type Search } from '../shared/search.js';
 
 export const transports = ['tcp', 'udp'] as const;
 

@@ -1,7 +1,6 @@
 /** What the console asks about the policies of listeners and does with them. The port table has them. */
 import { queryOptions } from '@tanstack/react-query';
-import { api, dataOf, doneOf } from '../shared/api/client.js';
-import type { Done, Schemas } from '../shared/api/client.js';
+import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 
 export type Policy = Schemas['NewListenerPolicy'];
 export type Listener = Schemas['Port'];

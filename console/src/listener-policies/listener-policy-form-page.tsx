@@ -11,10 +11,15 @@ import { formatListener } from '../shared/ui/format.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
 import { ResourceActions } from '../shared/ui/resource-actions.js';
-import { deletePolicy, listenersQuery, policyId, savePolicy } from './listener-policies.js';
-import type { ListenerKey, Policy } from './listener-policies.js';
-import { transports } from './listener-policies-search.js';
-import type { PolicySearch } from './listener-policies-search.js';
+import {
+  deletePolicy,
+  listenersQuery,
+  policyId,
+  savePolicy,
+  type ListenerKey,
+  type Policy,
+} from './listener-policies.js';
+import { transports, type PolicySearch } from './listener-policies-search.js';
 import { text } from './listener-policies.text.js';
 
 type Stored = Policy & { readonly id: string; readonly version: number };

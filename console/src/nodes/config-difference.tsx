@@ -1,12 +1,10 @@
 /** What one snapshot has that another has not, line by line, each change with the lines around it. */
 import { Stack, Text } from '@mantine/core';
-import { useMemo } from 'react';
-import type { ReactNode } from 'react';
+import { useMemo, type ReactNode } from 'react';
 import { formatCount } from '../shared/ui/format.js';
 import { Section } from '../shared/ui/section.js';
 import classes from './config-difference.module.css';
-import { hunksOf } from './config-hunks.js';
-import type { Snapshot } from './config-hunks.js';
+import { hunksOf, type Snapshot } from './config-hunks.js';
 import { text } from './nodes.text.js';
 
 interface ConfigDifferenceProps {

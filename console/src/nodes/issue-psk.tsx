@@ -3,8 +3,7 @@ import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Confirm } from '../shared/forms/confirm.js';
 import { useDialog } from '../shared/ui/dialog.js';
-import { issuePsk } from './nodes.js';
-import type { Node } from './nodes.js';
+import { issuePsk, type Node } from './nodes.js';
 import { text } from './nodes.text.js';
 
 interface IssuePskProps {

@@ -1,7 +1,6 @@
 /** The links of a node with others, as agents measured them. */
 import { useQuery } from '@tanstack/react-query';
-import { useMemo } from 'react';
-import type { ReactNode } from 'react';
+import { useMemo, type ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';

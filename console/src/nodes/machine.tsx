@@ -4,8 +4,7 @@
  */
 import { Alert, Button, Group, Stack, Tabs, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { CopyField } from '../shared/ui/copy-field.js';
 import { Section } from '../shared/ui/section.js';
 import { Sign, State } from '../shared/ui/state.js';

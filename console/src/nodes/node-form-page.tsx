@@ -1,15 +1,13 @@
 /** The form of a node, new or stored. A new one ends with what its machine needs, which has the PSK and is shown once. */
 import { Textarea, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { editPage, newPage } from '../shared/forms/form-pages.js';
-import type { FieldsProps } from '../shared/forms/form-pages.js';
+import { editPage, newPage, type FieldsProps } from '../shared/forms/form-pages.js';
 import { NameField } from '../shared/forms/name-field.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
 import { Page } from '../shared/ui/page.js';
 import { LabelsInput } from './labels-input.js';
 import { Machine } from './machine.js';
-import { nodes } from './nodes.js';
-import type { CreatedNode, Node } from './nodes.js';
+import { nodes, type CreatedNode, type Node } from './nodes.js';
 import { text } from './nodes.text.js';
 
 type Values = Pick<Node, 'name' | 'description' | 'address' | 'labels'>;

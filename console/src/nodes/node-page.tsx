@@ -1,7 +1,6 @@
 /** One node: what is wrong first, then its configuration, what it carries, what it listens on, its links, its agent. */
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { useMay } from '../shared/session.js';
 import { formatCount, none } from '../shared/ui/format.js';
 import { Facts } from '../shared/ui/facts.js';
@@ -19,8 +18,7 @@ import { Listeners } from './listeners.js';
 import { Machine } from './machine.js';
 import { NodeProblems } from './node-problems.js';
 import { ApplyState } from './node-state.js';
-import { nodes, referrersQuery } from './nodes.js';
-import type { Node } from './nodes.js';
+import { nodes, referrersQuery, type Node } from './nodes.js';
 import { text } from './nodes.text.js';
 
 export const NodePage = resourcePage(nodes, ({ resource: node }) => {

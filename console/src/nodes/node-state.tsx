@@ -1,8 +1,7 @@
 /** The states of a node, each with its sign. */
 import type { ReactNode } from 'react';
 import { formatCount, none } from '../shared/ui/format.js';
-import { State } from '../shared/ui/state.js';
-import type { Mood } from '../shared/ui/state.js';
+import { State, type Mood } from '../shared/ui/state.js';
 import type { Node } from './nodes.js';
 import { text } from './nodes.text.js';
 

@@ -4,15 +4,13 @@ import type { ReactNode } from 'react';
 import type { SearchOf } from '../shared/api/crud.js';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { formatShare, none } from '../shared/ui/format.js';
-import { listPage, nameColumn } from '../shared/ui/list-page.js';
-import type { FiltersProps } from '../shared/ui/list-page.js';
+import { listPage, nameColumn, type FiltersProps } from '../shared/ui/list-page.js';
 import { NodeStatus } from '../shared/ui/node-status.js';
 import { text as shared } from '../shared/ui/ui.text.js';
 import { When } from '../shared/ui/when.js';
 import { Labels } from './labels.js';
 import { ApplyState, ListenerCount } from './node-state.js';
-import { nodes } from './nodes.js';
-import type { Node } from './nodes.js';
+import { nodes, type Node } from './nodes.js';
 import { text } from './nodes.text.js';
 
 const columns = columnsOf<Node>([

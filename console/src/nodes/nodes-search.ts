@@ -1,6 +1,5 @@
 /** What the address of the list of nodes holds: the filters of the API by their names. */
-import { listOf, pageOf, textOf, wordOf } from '../shared/search.js';
-import type { Search } from '../shared/search.js';
+import { listOf, pageOf, textOf, wordOf, type Search } from '../shared/search.js';
 
 const statuses = ['online', 'offline', 'pending'] as const;
 const applyStates = ['applied', 'pushed', 'rejected', 'none'] as const;

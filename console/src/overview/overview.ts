@@ -1,7 +1,6 @@
 /** What the overview asks. */
 import { queryOptions } from '@tanstack/react-query';
-import { api, dataOf } from '../shared/api/client.js';
-import type { Schemas } from '../shared/api/client.js';
+import { api, dataOf, type Schemas } from '../shared/api/client.js';
 
 export type Stats = Schemas['DashboardStats'];
 export type Matter = Schemas['Matter'];

@@ -1,6 +1,5 @@
 /** What the address of the page of ports holds: the filters of the API, in its words. */
-import { pageOf, textOf, wordOf } from '../shared/search.js';
-import type { Search } from '../shared/search.js';
+import { pageOf, textOf, wordOf, type Search } from '../shared/search.js';
 
 const transports = ['tcp', 'udp'] as const;
 const runningWords = ['true', 'false'] as const;

@@ -1,7 +1,6 @@
 /** What the console asks about the listeners of the fleet: which are intended, and which agents report. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { api, dataOf } from '../shared/api/client.js';
-import type { Schemas } from '../shared/api/client.js';
+import { api, dataOf, type Schemas } from '../shared/api/client.js';
 import type { PortsSearch } from './ports-search.js';
 
 export type Port = Schemas['Port'];

@@ -8,8 +8,7 @@ import { ResourceLink } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
-import { unexpectedQuery } from './ports.js';
-import type { RuntimeListener } from './ports.js';
+import { unexpectedQuery, type RuntimeListener } from './ports.js';
 import type { PortsSearch } from './ports-search.js';
 import { text } from './ports.text.js';
 

@@ -6,8 +6,7 @@ import { editPage, newPage } from '../shared/forms/form-pages.js';
 import { NameField } from '../shared/forms/name-field.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
-import { routes } from './routes.js';
-import type { Route } from './routes.js';
+import { routes, type Route } from './routes.js';
 import { text } from './routes.text.js';
 
 type Values = Pick<Route, 'name' | 'host' | 'path_prefix' | 'enabled' | 'hops' | 'backend'>;

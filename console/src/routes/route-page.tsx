@@ -9,8 +9,7 @@ import { NodeStatus } from '../shared/ui/node-status.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
-import { routeHopsQuery, routes } from './routes.js';
-import type { RouteHop } from './routes.js';
+import { routeHopsQuery, routes, type RouteHop } from './routes.js';
 import { text } from './routes.text.js';
 
 export const RoutePage = resourcePage(routes, ({ resource: route }) => (

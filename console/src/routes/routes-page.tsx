@@ -3,8 +3,7 @@ import { columnsOf } from '../shared/ui/data-table.js';
 import { EnabledState } from '../shared/ui/enabled-state.js';
 import { formatCount } from '../shared/ui/format.js';
 import { listPage, nameColumn, updatedColumn } from '../shared/ui/list-page.js';
-import { routes } from './routes.js';
-import type { Route } from './routes.js';
+import { routes, type Route } from './routes.js';
 import { text } from './routes.text.js';
 
 const columns = columnsOf<Route>([

@@ -5,15 +5,20 @@ import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Done } from '../shared/api/client.js';
 import { ListEditor } from '../shared/forms/list-editor.js';
-import { ResourceForm } from '../shared/forms/resource-form.js';
+import { ResourceForm, type FormOf } from '../shared/forms/resource-form.js';
 import type { Save } from '../shared/api/crud.js';
-import type { FormOf } from '../shared/forms/resource-form.js';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
 import { sayDoneOf } from '../shared/ui/done.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
-import { overrideChanges, settingsId, settingsQuery, updateSettings } from './settings.js';
-import type { Override, Settings } from './settings.js';
+import {
+  overrideChanges,
+  settingsId,
+  settingsQuery,
+  updateSettings,
+  type Override,
+  type Settings,
+} from './settings.js';
 import { text } from './settings.text.js';
 
 type Values = Omit<Settings, 'version'>;

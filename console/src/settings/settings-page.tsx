@@ -10,8 +10,7 @@ import { Problem } from '../shared/ui/problem.js';
 import { ResourceActions } from '../shared/ui/resource-actions.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
-import { settingsId, settingsQuery } from './settings.js';
-import type { Override } from './settings.js';
+import { settingsId, settingsQuery, type Override } from './settings.js';
 import { text } from './settings.text.js';
 
 const columns = columnsOf<Override>([

@@ -1,7 +1,6 @@
 /** Who is signed in, and what they may do: the rules are the service's, this only hides what it would refuse. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import type { Schemas } from './api/client.js';
-import { api, dataOf } from './api/client.js';
+import { api, dataOf, type Schemas } from './api/client.js';
 import { queryClient } from './live/queries.js';
 
 export type Role = Schemas['User']['role'];

@@ -3,14 +3,12 @@ import { NumberInput, Select, Switch, TagsInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
-import { newPage } from '../shared/forms/form-pages.js';
-import type { FieldsProps } from '../shared/forms/form-pages.js';
+import { newPage, type FieldsProps } from '../shared/forms/form-pages.js';
 import { NameField } from '../shared/forms/name-field.js';
 import { meQuery, rolesUpTo } from '../shared/session.js';
 import { Page } from '../shared/ui/page.js';
 import { SecretOnce } from '../shared/ui/secret-once.js';
-import { tokens } from './tokens.js';
-import type { ApiToken } from './tokens.js';
+import { tokens, type ApiToken } from './tokens.js';
 import { text } from './tokens.text.js';
 
 type Made = Schemas['CreatedApiToken'];

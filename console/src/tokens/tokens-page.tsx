@@ -4,8 +4,7 @@ import { listPage, nameColumn } from '../shared/ui/list-page.js';
 import { NamedLink } from '../shared/ui/named-link.js';
 import { When } from '../shared/ui/when.js';
 import { TokenEnd } from './token-end.js';
-import { tokens } from './tokens.js';
-import type { ApiToken } from './tokens.js';
+import { tokens, type ApiToken } from './tokens.js';
 import { text } from './tokens.text.js';
 
 const columns = columnsOf<ApiToken>([

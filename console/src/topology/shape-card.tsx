@@ -1,6 +1,5 @@
 /** A node, or a group of nodes, as the topology draws it: its name, which leads to it, and its state by colour and sign. */
-import { Handle, Position } from '@xyflow/react';
-import type { Node as FlowNode, NodeProps } from '@xyflow/react';
+import { Handle, Position, type Node as FlowNode, type NodeProps } from '@xyflow/react';
 import type { ReactNode } from 'react';
 import { formatCount } from '../shared/ui/format.js';
 import { TextLink } from '../shared/ui/links.js';

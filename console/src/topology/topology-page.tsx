@@ -1,12 +1,10 @@
 /** All nodes and the links between them, coloured by state; beyond what can be drawn, groups of them by a label. */
 import { Group, Select, Text, TextInput } from '@mantine/core';
-import { Controls, MarkerType, ReactFlow } from '@xyflow/react';
-import type { Edge, ReactFlowInstance } from '@xyflow/react';
+import { Controls, MarkerType, ReactFlow, type Edge, type ReactFlowInstance } from '@xyflow/react';
 import '@xyflow/react/dist/style.css';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useEffect, useMemo, useState } from 'react';
-import type { ReactNode } from 'react';
+import { useEffect, useMemo, useState, type ReactNode } from 'react';
 import { useMay } from '../shared/session.js';
 import { Empty } from '../shared/ui/empty.js';
 import { formatCount, formatMilliseconds, formatShare } from '../shared/ui/format.js';
@@ -15,12 +13,9 @@ import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
 import { useTyped } from '../shared/ui/typed.js';
 import { placed } from './layout.js';
-import { ShapeCard } from './shape-card.js';
-import type { ShapeNode } from './shape-card.js';
-import { isMeant, linesOf, shapesOf } from './shapes.js';
-import type { Line, Shape } from './shapes.js';
-import { fleetQuery } from './topology.js';
-import type { Link, Node } from './topology.js';
+import { ShapeCard, type ShapeNode } from './shape-card.js';
+import { isMeant, linesOf, shapesOf, type Line, type Shape } from './shapes.js';
+import { fleetQuery, type Link, type Node } from './topology.js';
 import { text } from './topology.text.js';
 import classes from './topology.module.css';
 

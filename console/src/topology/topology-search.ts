@@ -1,6 +1,5 @@
 /** What the address of the topology holds. */
-import { textOf } from '../shared/search.js';
-import type { Search } from '../shared/search.js';
+import { textOf, type Search } from '../shared/search.js';
 
 export const topologySearch = (search: Search) => ({
   /** A part of a name, or of a label; what has none of it is dimmed. */

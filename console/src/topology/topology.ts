@@ -1,7 +1,6 @@
 /** What the topology asks: all nodes, by pages, and the links that the configuration intends between them. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { api, dataOf } from '../shared/api/client.js';
-import type { Schemas } from '../shared/api/client.js';
+import { api, dataOf, type Schemas } from '../shared/api/client.js';
 
 export type Node = Schemas['Node'];
 export type Link = Schemas['NodeLink'];

@@ -1,12 +1,10 @@
 /** The form of an upstream, new or stored. */
 import { NumberInput, Switch, TagsInput, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { editPage, newPage } from '../shared/forms/form-pages.js';
-import type { FieldsProps } from '../shared/forms/form-pages.js';
+import { editPage, newPage, type FieldsProps } from '../shared/forms/form-pages.js';
 import { NameField } from '../shared/forms/name-field.js';
 import { SecurityFields, securityLabels } from '../shared/forms/security-fields.js';
-import { upstreams } from './upstreams.js';
-import type { Upstream } from './upstreams.js';
+import { upstreams, type Upstream } from './upstreams.js';
 import { text } from './upstreams.text.js';
 
 type Values = Pick<

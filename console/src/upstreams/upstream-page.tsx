@@ -16,8 +16,7 @@ import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
 import { HealthOfUpstream, securityOf } from './upstream-state.js';
-import { upstreamHealthQuery, upstreams } from './upstreams.js';
-import type { Upstream } from './upstreams.js';
+import { upstreamHealthQuery, upstreams, type Upstream } from './upstreams.js';
 import { text } from './upstreams.text.js';
 
 export const UpstreamPage = resourcePage(upstreams, ({ resource: upstream }) => (

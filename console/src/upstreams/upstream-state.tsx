@@ -1,8 +1,7 @@
 /** The health and the security of an upstream, as its list and its page show them. */
 import type { ReactNode } from 'react';
 import { securityText } from '../shared/forms/security.text.js';
-import { State } from '../shared/ui/state.js';
-import type { Mood } from '../shared/ui/state.js';
+import { State, type Mood } from '../shared/ui/state.js';
 import type { Upstream } from './upstreams.js';
 import { text } from './upstreams.text.js';
 

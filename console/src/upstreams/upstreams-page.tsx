@@ -4,8 +4,7 @@ import { EnabledState } from '../shared/ui/enabled-state.js';
 import { formatMilliseconds } from '../shared/ui/format.js';
 import { listPage, nameColumn, updatedColumn } from '../shared/ui/list-page.js';
 import { HealthOfUpstream, securityOf } from './upstream-state.js';
-import { upstreams } from './upstreams.js';
-import type { Upstream } from './upstreams.js';
+import { upstreams, type Upstream } from './upstreams.js';
 import { text } from './upstreams.text.js';
 
 const columns = columnsOf<Upstream>([

@@ -1,6 +1,5 @@
 /** What the address of the list of upstreams holds: the filters of the API by their names. */
-import { listSearch, wordOf } from '../shared/search.js';
-import type { Search } from '../shared/search.js';
+import { listSearch, wordOf, type Search } from '../shared/search.js';
 
 export const upstreamsSearch = (search: Search) => ({
   ...listSearch(search),

@@ -3,16 +3,14 @@ import { Alert, PasswordInput, Select, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
-import { newPage } from '../shared/forms/form-pages.js';
-import type { FieldsProps } from '../shared/forms/form-pages.js';
+import { newPage, type FieldsProps } from '../shared/forms/form-pages.js';
 import { ResourceForm } from '../shared/forms/resource-form.js';
 import { rolesUpTo } from '../shared/session.js';
 import { sayDone } from '../shared/ui/done.js';
 import { Page } from '../shared/ui/page.js';
 import { resourcePage } from '../shared/ui/resource-page.js';
 import { Sign } from '../shared/ui/state.js';
-import { resetPassword, users } from './users.js';
-import type { User } from './users.js';
+import { resetPassword, users, type User } from './users.js';
 import { text } from './users.text.js';
 
 type Values = Pick<User, 'username' | 'role'> & Record<'password' | 'display_name' | 'email', string>;

@@ -3,8 +3,7 @@ import { columnsOf } from '../shared/ui/data-table.js';
 import { none } from '../shared/ui/format.js';
 import { listPage, nameColumn } from '../shared/ui/list-page.js';
 import { When } from '../shared/ui/when.js';
-import { users } from './users.js';
-import type { User } from './users.js';
+import { users, type User } from './users.js';
 import { text } from './users.text.js';
 
 const columns = columnsOf<User>([

@@ -1,6 +1,5 @@
 /** What the console asks about users and does with them, as an admin. */
-import { api, doneOf } from '../shared/api/client.js';
-import type { Done, Schemas } from '../shared/api/client.js';
+import { api, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import { crud } from '../shared/api/crud.js';
 
 export type User = Schemas['User'];

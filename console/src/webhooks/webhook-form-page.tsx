@@ -2,15 +2,13 @@
 import { Checkbox, MultiSelect, NumberInput, Select, Stack, Switch, TagsInput, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
-import { editPage, newPage } from '../shared/forms/form-pages.js';
-import type { FieldsProps } from '../shared/forms/form-pages.js';
+import { editPage, newPage, type FieldsProps } from '../shared/forms/form-pages.js';
 import { NameField } from '../shared/forms/name-field.js';
 import { Page } from '../shared/ui/page.js';
 import { typeNames } from '../shared/ui/resource-link.js';
 import { SecretOnce } from '../shared/ui/secret-once.js';
 import { ChosenNodes } from './chosen-nodes.js';
-import { webhooks } from './webhooks.js';
-import type { Webhook } from './webhooks.js';
+import { webhooks, type Webhook } from './webhooks.js';
 import { text } from './webhooks.text.js';
 
 type Made = Schemas['CreatedWebhook'];

@@ -1,8 +1,7 @@
 /** One webhook: how it does, what it was sent last, a ping, a new secret, and how it goes on after it stopped. */
 import { Button, Radio, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { useAttempt } from '../shared/forms/attempt.js';
 import { Confirm } from '../shared/forms/confirm.js';
@@ -20,8 +19,7 @@ import { Section } from '../shared/ui/section.js';
 import { When } from '../shared/ui/when.js';
 import { FilterFacts } from './filter-facts.js';
 import { Lag, Outcome, WebhookState } from './webhook-state.js';
-import { deliveriesQuery, pingWebhook, resumeWebhook, webhooks } from './webhooks.js';
-import type { Delivery, Webhook } from './webhooks.js';
+import { deliveriesQuery, pingWebhook, resumeWebhook, webhooks, type Delivery, type Webhook } from './webhooks.js';
 import { text } from './webhooks.text.js';
 
 export const WebhookPage = resourcePage(webhooks, ({ resource: webhook }) => {

@@ -1,8 +1,7 @@
 /** The states of webhooks and deliveries, each with its sign. */
 import type { ReactNode } from 'react';
 import { formatDuration } from '../shared/ui/format.js';
-import { State } from '../shared/ui/state.js';
-import type { Mood } from '../shared/ui/state.js';
+import { State, type Mood } from '../shared/ui/state.js';
 import type { Delivery, Webhook } from './webhooks.js';
 import classes from './webhooks.module.css';
 import { text } from './webhooks.text.js';

@@ -4,8 +4,7 @@ import { none } from '../shared/ui/format.js';
 import { listPage, nameColumn } from '../shared/ui/list-page.js';
 import { When } from '../shared/ui/when.js';
 import { Lag, Outcome, WebhookState } from './webhook-state.js';
-import { webhooks } from './webhooks.js';
-import type { Webhook } from './webhooks.js';
+import { webhooks, type Webhook } from './webhooks.js';
 import { text } from './webhooks.text.js';
 
 const columns = columnsOf<Webhook>([

@@ -1,7 +1,6 @@
 /** What the console asks about webhooks and does with them, as an admin. A secret is in one answer and in no cache. */
 import { queryOptions } from '@tanstack/react-query';
-import { api, dataOf, doneOf } from '../shared/api/client.js';
-import type { Done, Schemas } from '../shared/api/client.js';
+import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import { crud } from '../shared/api/crud.js';
 
 export type Webhook = Schemas['Webhook'];

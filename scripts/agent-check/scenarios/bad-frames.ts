@@ -1,9 +1,7 @@
 /** Frames that no service sends: forged, repeated, out of order, truncated. None of them may have an effect. */
-import { ServicePayload } from '../../../src/gen/svc/control/v1/session.js';
-import type { SecureFrame } from '../../../src/gen/svc/control/v1/session.js';
+import { ServicePayload, type SecureFrame } from '../../../src/gen/svc/control/v1/session.js';
 import { snapshotUpdate } from '../node.js';
-import { CannotGoOn, applied, firstSession, nextSession, saidOf } from '../play.js';
-import type { Play, Scenario } from '../play.js';
+import { CannotGoOn, applied, firstSession, nextSession, saidOf, type Play, type Scenario } from '../play.js';
 import type { PlayedSession } from '../session.js';
 import { freePort, makeSnapshot } from '../site.js';
 

@@ -2,8 +2,16 @@
 import { status } from '@grpc/grpc-js';
 import { limits } from '../../../src/kernel/limits.js';
 import type { OpenAttempt } from '../node.js';
-import { CannotGoOn, applied, expectOf, firstSession, liveSession, nextSession } from '../play.js';
-import type { Play, Scenario } from '../play.js';
+import {
+  CannotGoOn,
+  applied,
+  expectOf,
+  firstSession,
+  liveSession,
+  nextSession,
+  type Play,
+  type Scenario,
+} from '../play.js';
 import { makeSnapshot } from '../site.js';
 
 const hourMs = 3_600_000;

@@ -1,8 +1,7 @@
 /** How a session ends, and whether and when the agent comes back. */
 import { status } from '@grpc/grpc-js';
 import { SessionCloseReason as Reason } from '../../../src/gen/svc/control/v1/session.js';
-import { applied, firstSession, liveSession, nextSession, staysAway } from '../play.js';
-import type { Play, Scenario } from '../play.js';
+import { applied, firstSession, liveSession, nextSession, staysAway, type Play, type Scenario } from '../play.js';
 import type { SentenceName } from '../sentences.js';
 import type { PlayedSession } from '../session.js';
 import { makeSnapshot } from '../site.js';

@@ -1,11 +1,9 @@
 /** Edits of a configuration under traffic: another next hop, a port that is taken, an update in a legacy form. */
 import { createServer } from 'node:net';
 import { ConfigApplyStatus } from '../../../src/gen/svc/control/v1/config.js';
-import { applied, expectOf, firstSession, nextTable, reportOn, saidOf } from '../play.js';
-import type { Play, Scenario } from '../play.js';
+import { applied, expectOf, firstSession, nextTable, reportOn, saidOf, type Play, type Scenario } from '../play.js';
 import { openUpstream } from '../peers.js';
-import { freePort, makeSnapshot, openClient, relays } from '../site.js';
-import type { Client } from '../site.js';
+import { freePort, makeSnapshot, openClient, relays, type Client } from '../site.js';
 
 export const edits: Scenario = {
   name: 'edits',

@@ -1,6 +1,5 @@
 /** An agent that starts: handshake, hello, configuration, report, heartbeats, metrics, traffic. */
-import { expectOf, firstSession, applied, nextTable, saidOf } from '../play.js';
-import type { Scenario } from '../play.js';
+import { expectOf, firstSession, applied, nextTable, saidOf, type Scenario } from '../play.js';
 import { freePort, makeSnapshot, relays } from '../site.js';
 
 export const firstSessionScenario: Scenario = {

@@ -3,8 +3,7 @@ import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { ServicePayload } from '../../../src/gen/svc/control/v1/session.js';
 import { limits } from '../../../src/kernel/limits.js';
 import { snapshotUpdate } from '../node.js';
-import { expectOf, firstSession, saidOf } from '../play.js';
-import type { Play, Scenario } from '../play.js';
+import { expectOf, firstSession, saidOf, type Play, type Scenario } from '../play.js';
 import type { PlayedSession } from '../session.js';
 import { freePort, makeSnapshot } from '../site.js';
 

@@ -1,7 +1,6 @@
 /** Heartbeats and metrics: their intervals, the commands in the answers, and the effect of missing answers. */
 import { Command } from '../../../src/gen/svc/control/v1/command.js';
-import { applied, expectOf, firstSession, nextSession, saidOf, staysAway } from '../play.js';
-import type { Play, Scenario } from '../play.js';
+import { applied, expectOf, firstSession, nextSession, saidOf, staysAway, type Play, type Scenario } from '../play.js';
 import type { PlayedSession } from '../session.js';
 import { makeSnapshot } from '../site.js';
 

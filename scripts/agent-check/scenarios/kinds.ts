@@ -1,10 +1,8 @@
 /** One snapshot of each kind of rule: an agent runs it, or rejects it and names the field that it cannot run. */
 import { snapshotFixtures } from '../../agent-fixtures/snapshots.js';
-import { ConfigApplyStatus } from '../../../src/gen/svc/control/v1/config.js';
-import type { RuntimeConfigSnapshot } from '../../../src/gen/svc/control/v1/config.js';
+import { ConfigApplyStatus, type RuntimeConfigSnapshot } from '../../../src/gen/svc/control/v1/config.js';
 import type { RuleOrigin } from '../../../src/gen/svc/control/v1/transport.js';
-import { firstSession, reportOn } from '../play.js';
-import type { Scenario } from '../play.js';
+import { firstSession, reportOn, type Scenario } from '../play.js';
 import { freePort } from '../site.js';
 
 /** The origins of a snapshot's rules, and the settings, which multiplexing comes from. */

@@ -2,8 +2,7 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { HeartbeatResponse } from '../../../src/gen/svc/control/v1/heartbeat.js';
 import { ConfigApplyStatus, RuntimeConfigSnapshot } from '../../../src/gen/svc/control/v1/config.js';
-import { applied, expectOf, firstSession, saidOf } from '../play.js';
-import type { Scenario } from '../play.js';
+import { applied, expectOf, firstSession, saidOf, type Scenario } from '../play.js';
 import { freePort, makeSnapshot } from '../site.js';
 
 /** Numbers that no message uses. */

@@ -1,6 +1,14 @@
 /** A connection that is reset under the session: everything keeps running, and the next session reports it. */
-import { applied, firstSession, liveSession, nextSession, nextTable, reportOn, staysAway } from '../play.js';
-import type { Scenario } from '../play.js';
+import {
+  applied,
+  firstSession,
+  liveSession,
+  nextSession,
+  nextTable,
+  reportOn,
+  staysAway,
+  type Scenario,
+} from '../play.js';
 import { unchanged } from '../node.js';
 import { freePort, makeSnapshot, openClient, relays } from '../site.js';
 

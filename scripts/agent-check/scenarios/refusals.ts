@@ -1,8 +1,7 @@
 /** OpenSession that is refused, slow, or answered by somebody without the service's key. */
 import { randomBytes } from 'node:crypto';
 import { status } from '@grpc/grpc-js';
-import { CannotGoOn, applied, expectOf, firstSession } from '../play.js';
-import type { Play, Scenario } from '../play.js';
+import { CannotGoOn, applied, expectOf, firstSession, type Play, type Scenario } from '../play.js';
 import { makeSnapshot } from '../site.js';
 
 /** Waits of half a second and more double, so more attempts than this within the window show a missing backoff. */

@@ -1,8 +1,16 @@
 /** Snapshots that cannot be applied: no part of them runs, and everything that ran continues. */
 import { status } from '@grpc/grpc-js';
 import { ConfigApplyStatus } from '../../../src/gen/svc/control/v1/config.js';
-import { CannotGoOn, applied, firstSession, liveSession, nextSession, nextTable, reportOn } from '../play.js';
-import type { Scenario } from '../play.js';
+import {
+  CannotGoOn,
+  applied,
+  firstSession,
+  liveSession,
+  nextSession,
+  nextTable,
+  reportOn,
+  type Scenario,
+} from '../play.js';
 import { freePort, makeSnapshot, relays } from '../site.js';
 
 /** More than a report may name. */

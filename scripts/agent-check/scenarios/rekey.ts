@@ -1,8 +1,7 @@
 /** A session that is replaced: in time, in the right order, and not at all while the service refuses. */
 import { status } from '@grpc/grpc-js';
 import { SessionCloseReason } from '../../../src/gen/svc/control/v1/session.js';
-import { applied, expectOf, firstSession, nextSession, saidOf } from '../play.js';
-import type { Scenario } from '../play.js';
+import { applied, expectOf, firstSession, nextSession, saidOf, type Scenario } from '../play.js';
 import type { PlayedSession } from '../session.js';
 import { makeSnapshot } from '../site.js';
 

@@ -1,10 +1,8 @@
 /** What passes through a RAW rule: bytes, ends of directions, resets; and how the agent counts and names it. */
 import type { RuntimeListener } from '../../../src/gen/svc/control/v1/heartbeat.js';
 import type { MetricsReport } from '../../../src/gen/svc/control/v1/metrics.js';
-import { CannotGoOn, applied, expectOf, firstSession, liveSession, saidOf } from '../play.js';
-import type { Play, Scenario } from '../play.js';
-import { holdsSoon, openUpstream } from '../peers.js';
-import type { Peer, Upstream } from '../peers.js';
+import { CannotGoOn, applied, expectOf, firstSession, liveSession, saidOf, type Play, type Scenario } from '../play.js';
+import { holdsSoon, openUpstream, type Peer, type Upstream } from '../peers.js';
 import { freePort, makeSnapshot } from '../site.js';
 
 /** A byte takes less than this there and back, at least once in several tries on a busy machine. */

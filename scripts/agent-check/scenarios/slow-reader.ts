@@ -1,6 +1,5 @@
 /** A next hop that reads nothing: its client must be held back, and nothing may be lost. */
-import { applied, firstSession } from '../play.js';
-import type { Scenario } from '../play.js';
+import { applied, firstSession, type Scenario } from '../play.js';
 import { arrivesWithinMs, holdsSoon, openUpstream } from '../peers.js';
 import { freePort, makeSnapshot } from '../site.js';
 

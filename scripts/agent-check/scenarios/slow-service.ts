@@ -1,7 +1,6 @@
 /** A service that reads slowly: it is silent for a while and then catches up. */
 import { sleep } from '../../../src/kernel/background.js';
-import { applied, expectOf, firstSession, saidOf } from '../play.js';
-import type { Scenario } from '../play.js';
+import { applied, expectOf, firstSession, saidOf, type Scenario } from '../play.js';
 import { makeSnapshot } from '../site.js';
 
 /** One or two heartbeats wait for their answers meanwhile; after three, the agent would be right to leave. */

@@ -2,8 +2,16 @@
 import { status } from '@grpc/grpc-js';
 import { ConfigApplyStatus } from '../../../src/gen/svc/control/v1/config.js';
 import { snapshotUpdate } from '../node.js';
-import { applied, firstSession, liveSession, nextSession, reportOn, saidOf, staysAway } from '../play.js';
-import type { Scenario } from '../play.js';
+import {
+  applied,
+  firstSession,
+  liveSession,
+  nextSession,
+  reportOn,
+  saidOf,
+  staysAway,
+  type Scenario,
+} from '../play.js';
 import { freePort, makeSnapshot, openClient, relays } from '../site.js';
 
 /** An agent that handles a snapshot reports on it within this time. */

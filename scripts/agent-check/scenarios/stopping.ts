@@ -1,7 +1,6 @@
 /** An agent that is stopped and started again: it says goodbye, and the new process has no configuration. */
 import { SessionCloseReason } from '../../../src/gen/svc/control/v1/session.js';
-import { CannotGoOn, applied, expectOf, firstSession, saidOf } from '../play.js';
-import type { Scenario } from '../play.js';
+import { CannotGoOn, applied, expectOf, firstSession, saidOf, type Scenario } from '../play.js';
 import { freePort, makeSnapshot, relays } from '../site.js';
 
 export const stopping: Scenario = {

@@ -18,10 +18,16 @@ import { randomIds } from '../../../src/kernel/ids.js';
 import { limits } from '../../../src/kernel/limits.js';
 import { createKeyring } from '../../../src/security/keyring.js';
 import { createPasswordHasher } from '../../../src/security/passwords.js';
-import { CommandError, exitCodes, parseArguments, plainLogger, say, UsageError } from '../command-line.js';
-import type { ExitCode } from '../command-line.js';
-import { openInstallation } from '../installation.js';
-import type { Installation } from '../installation.js';
+import {
+  CommandError,
+  exitCodes,
+  parseArguments,
+  plainLogger,
+  say,
+  UsageError,
+  type ExitCode,
+} from '../command-line.js';
+import { openInstallation, type Installation } from '../installation.js';
 import { keyringOf } from '../keyring.js';
 
 export const usage = `Usage: gateway-control maintenance admin:reset-password NAME [--stdin]

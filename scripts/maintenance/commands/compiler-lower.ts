@@ -5,20 +5,25 @@ import type { Gateway } from '../../../src/commands/port.js';
 import { systemContext } from '../../../src/commands/system.js';
 import { openCommittedFleet } from '../../../src/projections/fleet/committed-fleet.js';
 import { compilerVersion } from '../../../src/domain/compile/version.js';
-import type { FleetCommand } from '../../../src/domain/fleet/resources.js';
+import { fleetEvent, type FleetCommand } from '../../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../../src/domain/fleet/fleet.js';
 import { BrokenChainError } from '../../../src/domain/log-chain/links.js';
 import { UnknownEventError } from '../../../src/domain/log/upcast.js';
-import { fleetEvent } from '../../../src/domain/fleet/resources.js';
 import { systemClock } from '../../../src/kernel/clock.js';
 import { randomIds } from '../../../src/kernel/ids.js';
 import { silentLogger } from '../../../src/kernel/logger.js';
 import type { LogChain } from '../../../src/security/log-chain/log-chain.js';
 import { liveInstances } from '../../../src/instance/instance-lease.js';
-import { CommandError, exitCodes, parseArguments, plainLogger, say, UsageError } from '../command-line.js';
-import type { ExitCode } from '../command-line.js';
-import { openInstallation } from '../installation.js';
-import type { Installation } from '../installation.js';
+import {
+  CommandError,
+  exitCodes,
+  parseArguments,
+  plainLogger,
+  say,
+  UsageError,
+  type ExitCode,
+} from '../command-line.js';
+import { openInstallation, type Installation } from '../installation.js';
 import { keyringOf } from '../keyring.js';
 
 export const usage = `Usage: gateway-control maintenance compiler:lower N

@@ -5,13 +5,11 @@ import { join } from 'node:path';
 import type { Config } from '../../../src/app/config/config.js';
 import { systemClock } from '../../../src/kernel/clock.js';
 import { randomIds } from '../../../src/kernel/ids.js';
-import type { MasterKey } from '../../../src/security/master-key.js';
-import { masterKeyBytes, loadMasterKey } from '../../../src/security/master-key.js';
+import { masterKeyBytes, loadMasterKey, type MasterKey } from '../../../src/security/master-key.js';
 import { nextVersion } from '../../../src/security/keyring.js';
 import { replaceKeyring, storedKeyring, WrongMasterKeyError } from '../../../src/app/installation/keyring.js';
 import type { EventStore } from '../../../src/storage/event-store.js';
-import { CommandError, exitCodes, parseArguments, say } from '../command-line.js';
-import type { ExitCode } from '../command-line.js';
+import { CommandError, exitCodes, parseArguments, say, type ExitCode } from '../command-line.js';
 import { openInstallation, refuseRunning } from '../installation.js';
 import { masterKeyOf } from '../keyring.js';
 

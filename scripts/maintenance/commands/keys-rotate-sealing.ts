@@ -3,8 +3,7 @@ import { systemClock } from '../../../src/kernel/clock.js';
 import { randomIds } from '../../../src/kernel/ids.js';
 import { withNewKey } from '../../../src/security/keyring.js';
 import { replaceKeyring } from '../../../src/app/installation/keyring.js';
-import { exitCodes, parseArguments, say } from '../command-line.js';
-import type { ExitCode } from '../command-line.js';
+import { exitCodes, parseArguments, say, type ExitCode } from '../command-line.js';
 import { openInstallation, refuseRunning } from '../installation.js';
 import { keyringOf, masterKeyOf } from '../keyring.js';
 

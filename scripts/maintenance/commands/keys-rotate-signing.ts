@@ -6,8 +6,7 @@ import { createKeyring } from '../../../src/security/keyring.js';
 import { replaceSigningKey } from '../../../src/app/installation/signing-key.js';
 import { systemClock } from '../../../src/kernel/clock.js';
 import { randomIds } from '../../../src/kernel/ids.js';
-import { exitCodes, parseArguments, say } from '../command-line.js';
-import type { ExitCode } from '../command-line.js';
+import { exitCodes, parseArguments, say, type ExitCode } from '../command-line.js';
 import { openInstallation } from '../installation.js';
 import { keyringOf } from '../keyring.js';
 

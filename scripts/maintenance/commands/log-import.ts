@@ -2,8 +2,15 @@
 import { readConfig } from '../../../src/app/config/config.js';
 import { importLog } from '../../../src/storage/log-archive/import-log.js';
 import { verifyArchive } from '../../../src/storage/log-archive/verify-log.js';
-import { CommandError, exitCodes, isReadable, parseArguments, say, UsageError } from '../command-line.js';
-import type { ExitCode } from '../command-line.js';
+import {
+  CommandError,
+  exitCodes,
+  isReadable,
+  parseArguments,
+  say,
+  UsageError,
+  type ExitCode,
+} from '../command-line.js';
 import { archiveScope, importedProjections, logCheck, openInstallation } from '../installation.js';
 import { masterKeyOf } from '../keyring.js';
 import { printProblems } from '../log-report.js';

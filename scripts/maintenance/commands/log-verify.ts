@@ -1,17 +1,14 @@
 /** `npm run log:verify [-- FILE]`: verifies an archive or the installation's log. See `docs/log-chain.md#verify`. */
 import { allStreams } from '../../../src/kernel/event.js';
 import type { ExpectedHead } from '../../../src/security/log-chain/prove.js';
-import type { VerifyReport } from '../../../src/storage/log-archive/verify-log.js';
-import { verifyArchive, verifyLog } from '../../../src/storage/log-archive/verify-log.js';
-import { CommandError, exitCodes, isReadable, parseArguments, say } from '../command-line.js';
-import type { ExitCode } from '../command-line.js';
+import { verifyArchive, verifyLog, type VerifyReport } from '../../../src/storage/log-archive/verify-log.js';
+import { CommandError, exitCodes, isReadable, parseArguments, say, type ExitCode } from '../command-line.js';
 import { readConfig } from '../../../src/app/config/config.js';
 import { logCheck, openInstalledLog } from '../installation.js';
 import { masterKeyOf } from '../keyring.js';
 import { printLog, printProblems } from '../log-report.js';
 import { createProgressBar } from '../progress-bar.js';
-import type { LogProof } from '../proof.js';
-import { expectedHeads, printProofs, proveLog, sourceOfArchive, sourceOfStore } from '../proof.js';
+import { expectedHeads, printProofs, proveLog, sourceOfArchive, sourceOfStore, type LogProof } from '../proof.js';
 
 export const usage = `Usage: gateway-control maintenance log:verify [FILE] [--contains HEAD]… [--ends-on HEAD]…
 

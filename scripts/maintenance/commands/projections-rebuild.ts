@@ -11,10 +11,16 @@ import { checkReadModels } from '../../../src/projections/rebuild/check.js';
 import { readModels } from '../../../src/projections/read-models.js';
 import { rebuildReadModels } from '../../../src/projections/rebuild/rebuild.js';
 import { openEmbedded } from '../../../src/storage/embedded/open-embedded.js';
-import { CommandError, exitCodes, parseArguments, plainLogger, say, UsageError } from '../command-line.js';
-import type { ExitCode } from '../command-line.js';
-import { openInstallation } from '../installation.js';
-import type { Installation } from '../installation.js';
+import {
+  CommandError,
+  exitCodes,
+  parseArguments,
+  plainLogger,
+  say,
+  UsageError,
+  type ExitCode,
+} from '../command-line.js';
+import { openInstallation, type Installation } from '../installation.js';
 import { masterKeyOf } from '../keyring.js';
 import { proveLog, sourceOfStore } from '../proof.js';
 import { createProgressBar } from '../progress-bar.js';

@@ -6,8 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { formatEndpoint } from '../../../src/channel/reality/endpoint.js';
 import { parseHostPort } from '../../../src/kernel/host-port.js';
 import { generateX25519 } from '../../../src/kernel/crypto/crypto.js';
-import { UsageError, exitCodes, parseArguments, say } from '../command-line.js';
-import type { ExitCode } from '../command-line.js';
+import { UsageError, exitCodes, parseArguments, say, type ExitCode } from '../command-line.js';
 
 export const usage = `Usage: gateway-control maintenance reality:keygen [--target HOST:PORT] [--endpoint HOST:PORT]
 

@@ -3,19 +3,16 @@
  * reference agent, by the same rules (`src/agent/control/reconnect.ts`). Implements the agent's side of
  * `docs/contract/agent-protocol.md#rekey`.
  */
-import { createReconnectPace, rekeyDelay } from '../../../src/agent/control/reconnect.js';
-import type { ConnectionEnd } from '../../../src/agent/control/reconnect.js';
+import { createReconnectPace, rekeyDelay, type ConnectionEnd } from '../../../src/agent/control/reconnect.js';
 import { openTimeoutMs } from '../../../src/agent/control/client.js';
 import { SessionCloseReason } from '../../../src/gen/svc/control/v1/session.js';
 import { GrpcStatus } from '../../../src/kernel/errors.js';
 import type { HostPort } from '../../../src/kernel/host-port.js';
 import { limits } from '../../../src/kernel/limits.js';
-import { defaultWindow, openConnection } from './connection.js';
-import type { Connection } from './connection.js';
+import { defaultWindow, openConnection, type Connection } from './connection.js';
 import { createDuties } from './duties.js';
 import type { Tables } from './payloads.js';
-import { openSession } from './session.js';
-import type { LightIdentity, LightSession } from './session.js';
+import { openSession, type LightIdentity, type LightSession } from './session.js';
 import type { Turns } from './turns.js';
 
 /** The window of an agent that reads slowly. */

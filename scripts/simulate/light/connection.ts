@@ -7,8 +7,7 @@
 import { connect } from 'node:net';
 import { FrameType, endHeaders, endStream, frame, headerList, rstStream, uint32 } from '../../stack/http2-frames.js';
 import { limits } from '../../../src/kernel/limits.js';
-import { formatHostPort } from '../../../src/kernel/host-port.js';
-import type { HostPort } from '../../../src/kernel/host-port.js';
+import { formatHostPort, type HostPort } from '../../../src/kernel/host-port.js';
 import { h2cPreface } from '../../../src/transport/listener/sniff.js';
 import { readTrailers } from './trailers.js';
 

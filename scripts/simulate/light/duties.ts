@@ -6,17 +6,16 @@
 import { agentVersion } from '../../../src/agent/agent.js';
 import { firstHeartbeatWithinMs } from '../../../src/agent/control/session.js';
 import { Command } from '../../../src/gen/svc/control/v1/command.js';
-import { ConfigApplyStatus } from '../../../src/gen/svc/control/v1/config.js';
-import type {
-  ConfigApplyError,
-  ConfigApplyReport,
-  RuntimeConfigSnapshot,
+import {
+  ConfigApplyStatus,
+  type ConfigApplyError,
+  type ConfigApplyReport,
+  type RuntimeConfigSnapshot,
 } from '../../../src/gen/svc/control/v1/config.js';
 import type { HeartbeatResponse } from '../../../src/gen/svc/control/v1/heartbeat.js';
 import { limits } from '../../../src/kernel/limits.js';
 import type { AgentEvents, Behaviour, Beating } from './agent.js';
-import { heartbeatPayload } from './payloads.js';
-import type { Heard } from './payloads.js';
+import { heartbeatPayload, type Heard } from './payloads.js';
 import type { LightSession } from './session.js';
 
 interface DutiesOptions {

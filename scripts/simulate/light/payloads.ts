@@ -5,8 +5,12 @@
  */
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { ConfigUnchanged, RuntimeConfigSnapshot } from '../../../src/gen/svc/control/v1/config.js';
-import { HeartbeatRequest, HeartbeatResponse } from '../../../src/gen/svc/control/v1/heartbeat.js';
-import type { RuntimeListener, RuntimeRoute } from '../../../src/gen/svc/control/v1/heartbeat.js';
+import {
+  HeartbeatRequest,
+  HeartbeatResponse,
+  type RuntimeListener,
+  type RuntimeRoute,
+} from '../../../src/gen/svc/control/v1/heartbeat.js';
 import { SessionClose } from '../../../src/gen/svc/control/v1/session.js';
 
 /** How many different tables changing heartbeats go through. */

@@ -9,20 +9,23 @@ import {
   OpenSessionRequest,
   OpenSessionResponse,
   SecureFrame,
+  type SessionGrant,
 } from '../../../src/gen/svc/control/v1/session.js';
-import type { SessionGrant } from '../../../src/gen/svc/control/v1/session.js';
-import { beginOpening, wipe } from '../../../src/agent/control/opening.js';
-import type { Identity, Opened, OpenRefusal } from '../../../src/agent/control/opening.js';
+import {
+  beginOpening,
+  wipe,
+  type Identity,
+  type Opened,
+  type OpenRefusal,
+} from '../../../src/agent/control/opening.js';
 import type { StreamEnd } from '../../../src/agent/control/stream.js';
 import { agentVersion } from '../../../src/agent/agent.js';
 import { GrpcStatus, errorText } from '../../../src/kernel/errors.js';
 import { limits } from '../../../src/kernel/limits.js';
-import { err } from '../../../src/kernel/result.js';
-import type { Result } from '../../../src/kernel/result.js';
+import { err, type Result } from '../../../src/kernel/result.js';
 import { createJoiner, splitPayload } from '../../../src/channel/noise/fragmenter.js';
 import type { Call, Connection } from './connection.js';
-import { readServicePayload } from './payloads.js';
-import type { Heard } from './payloads.js';
+import { readServicePayload, type Heard } from './payloads.js';
 
 export type LightIdentity = Omit<Identity, 'agentVersion'>;
 

@@ -3,22 +3,18 @@
  * Control stream in `stream.ts`, and `session-loop.ts` decides when to connect. Implements the agent's side of
  * `docs/contract/agent-protocol.md#opensession`.
  */
-import { Metadata, credentials } from '@grpc/grpc-js';
-import type { ServiceError as GrpcError } from '@grpc/grpc-js';
+import { Metadata, credentials, type ServiceError as GrpcError } from '@grpc/grpc-js';
 import { SecureAgentServiceClient } from '../../gen/svc/control/v1/secure_agent_service.js';
 import type { OpenSessionRequest, OpenSessionResponse, SessionGrant } from '../../gen/svc/control/v1/session.js';
 import type { Clock } from '../../kernel/clock.js';
 import { GrpcStatus } from '../../kernel/errors.js';
 import { formatHostPort } from '../../kernel/host-port.js';
 import { limits } from '../../kernel/limits.js';
-import { err, ok } from '../../kernel/result.js';
-import type { Result } from '../../kernel/result.js';
+import { err, ok, type Result } from '../../kernel/result.js';
 import { realityCredentials } from '../reality/credentials.js';
 import type { ControlEndpoint } from '../../channel/reality/endpoint.js';
-import { beginOpening, wipe } from './opening.js';
-import type { Identity, Opened, OpenRefusal } from './opening.js';
-import { attachStream } from './stream.js';
-import type { ControlStream, StreamHandlers } from './stream.js';
+import { beginOpening, wipe, type Identity, type Opened, type OpenRefusal } from './opening.js';
+import { attachStream, type ControlStream, type StreamHandlers } from './stream.js';
 
 /** How long OpenSession may take. */
 export const openTimeoutMs = 10_000;

@@ -4,14 +4,16 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { AgentKeys } from '../../channel/noise/control-psk.js';
-import { controlPrologue, initiate, sessionIdOf } from '../../channel/noise/handshake.js';
-import type { NoiseSession } from '../../channel/noise/handshake.js';
-import { SessionGrant, SessionOffer } from '../../gen/svc/control/v1/session.js';
-import type { OpenSessionRequest, OpenSessionResponse } from '../../gen/svc/control/v1/session.js';
+import { controlPrologue, initiate, sessionIdOf, type NoiseSession } from '../../channel/noise/handshake.js';
+import {
+  SessionGrant,
+  SessionOffer,
+  type OpenSessionRequest,
+  type OpenSessionResponse,
+} from '../../gen/svc/control/v1/session.js';
 import { GrpcStatus } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
-import { err, ok } from '../../kernel/result.js';
-import type { Result } from '../../kernel/result.js';
+import { err, ok, type Result } from '../../kernel/result.js';
 
 export interface Identity {
   readonly nodeId: string;

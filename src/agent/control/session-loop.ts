@@ -5,8 +5,7 @@
  * `docs/contract/agent-protocol.md#control`.
  */
 import type { ConfigApplyReport, RuntimeConfigSnapshot } from '../../gen/svc/control/v1/config.js';
-import { SessionCloseReason } from '../../gen/svc/control/v1/session.js';
-import type { AgentHello } from '../../gen/svc/control/v1/session.js';
+import { SessionCloseReason, type AgentHello } from '../../gen/svc/control/v1/session.js';
 import { sleep } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
@@ -16,12 +15,9 @@ import { backoff } from '../../kernel/retry.js';
 import type { AgentConfig } from '../config.js';
 import type { Gateway } from '../gateway.js';
 import type { HostUsage } from '../host.js';
-import { createControlClient } from './client.js';
-import type { ControlClient, OpenedSession } from './client.js';
-import { createReconnectPace, rekeyDelay } from './reconnect.js';
-import type { ConnectionEnd } from './reconnect.js';
-import { startSession } from './session.js';
-import type { Session, SessionDependencies } from './session.js';
+import { createControlClient, type ControlClient, type OpenedSession } from './client.js';
+import { createReconnectPace, rekeyDelay, type ConnectionEnd } from './reconnect.js';
+import { startSession, type Session, type SessionDependencies } from './session.js';
 import { createSoon } from './soon.js';
 
 /** Heartbeats beside the regular ones. The service reads two payloads a second, 20 at once, regular ones included. */

@@ -7,8 +7,7 @@
 import { Command } from '../../gen/svc/control/v1/command.js';
 import type { ConfigApplyReport, ConfigUpdate, RuntimeConfigSnapshot } from '../../gen/svc/control/v1/config.js';
 import type { HeartbeatResponse } from '../../gen/svc/control/v1/heartbeat.js';
-import { SessionCloseReason } from '../../gen/svc/control/v1/session.js';
-import type { AgentHello } from '../../gen/svc/control/v1/session.js';
+import { SessionCloseReason, type AgentHello } from '../../gen/svc/control/v1/session.js';
 import type { Clock } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';

@@ -5,8 +5,7 @@
 import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
 import { createJoiner, splitPayload } from '../../channel/noise/fragmenter.js';
 import type { NoiseSession } from '../../channel/noise/handshake.js';
-import { AgentPayload, ServicePayload } from '../../gen/svc/control/v1/session.js';
-import type { SecureFrame, SessionClose } from '../../gen/svc/control/v1/session.js';
+import { AgentPayload, ServicePayload, type SecureFrame, type SessionClose } from '../../gen/svc/control/v1/session.js';
 import { withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';

@@ -3,12 +3,10 @@
  * clients can resume their TLS sessions; live connections keep theirs anyway. Keys are in memory only.
  */
 import { constants, createHash } from 'node:crypto';
-import { createSecureContext } from 'node:tls';
-import type { SecureContext } from 'node:tls';
+import { createSecureContext, type SecureContext } from 'node:tls';
 import type { TlsCertificate } from '../../gen/svc/control/v1/gateway.js';
 import { errorText } from '../../kernel/errors.js';
-import { err, ok } from '../../kernel/result.js';
-import type { Result } from '../../kernel/result.js';
+import { err, ok, type Result } from '../../kernel/result.js';
 
 export type ContextOf = (credentialId: string) => Result<SecureContext, string>;
 

@@ -2,8 +2,7 @@
  * Checks the dialling half of a rule: the next hop, and whether this agent can dial it as the rule demands. Pure.
  * Implements `Outbound` of `docs/contract/wire.md#configuration`.
  */
-import { OuterTransport, SecurityLayer } from '../../gen/svc/control/v1/transport.js';
-import type { Outbound } from '../../gen/svc/control/v1/transport.js';
+import { OuterTransport, SecurityLayer, type Outbound } from '../../gen/svc/control/v1/transport.js';
 import { isServerName, isHopShortId } from '../../channel/reality/text-forms.js';
 import { unreachable } from '../../kernel/errors.js';
 import { formatHostPort, parseHostPort } from '../../kernel/host-port.js';

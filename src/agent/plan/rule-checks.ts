@@ -6,18 +6,30 @@ import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { ConfigApplyError, RuntimeConfigSnapshot } from '../../gen/svc/control/v1/config.js';
 import type { RuntimeRoute } from '../../gen/svc/control/v1/heartbeat.js';
-import { L3Role, TcpProxyMode, UdpMode } from '../../gen/svc/control/v1/rules.js';
-import type { HttpProxyRule, L3TunnelRule, QuicRule, TcpProxyRule, UdpRule } from '../../gen/svc/control/v1/rules.js';
-import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../gen/svc/control/v1/transport.js';
-import type { RealityInbound, RuleOrigin, TransportProfile } from '../../gen/svc/control/v1/transport.js';
+import {
+  L3Role,
+  TcpProxyMode,
+  UdpMode,
+  type HttpProxyRule,
+  type L3TunnelRule,
+  type QuicRule,
+  type TcpProxyRule,
+  type UdpRule,
+} from '../../gen/svc/control/v1/rules.js';
+import {
+  OuterTransport,
+  PayloadProtocol,
+  SecurityLayer,
+  type RealityInbound,
+  type RuleOrigin,
+  type TransportProfile,
+} from '../../gen/svc/control/v1/transport.js';
 import { isHopShortId } from '../../channel/reality/text-forms.js';
-import { x25519PairOf } from '../../kernel/crypto/crypto.js';
-import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
+import { x25519PairOf, type X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import { isPort, parseHostPort } from '../../kernel/host-port.js';
 import type { ContextOf } from './certificates.js';
 import { normalPrefix } from './matches.js';
-import { checkOutbound, endpointsText } from './outbound-checks.js';
-import type { ReportError, Unsupported } from './outbound-checks.js';
+import { checkOutbound, endpointsText, type ReportError, type Unsupported } from './outbound-checks.js';
 import type { Accept, Cluster, EncRule, NamedRule, RealityHop, RelayRoute, Transport } from './plan.js';
 
 export interface CheckedRule {

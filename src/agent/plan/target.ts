@@ -8,11 +8,9 @@ import type { ConfigApplyError, RuntimeConfigSnapshot } from '../../gen/svc/cont
 import type { ListenerPolicy } from '../../gen/svc/control/v1/gateway.js';
 import type { RuleOrigin } from '../../gen/svc/control/v1/transport.js';
 import { parseHostPort } from '../../kernel/host-port.js';
-import { err, ok } from '../../kernel/result.js';
-import type { Result } from '../../kernel/result.js';
+import { err, ok, type Result } from '../../kernel/result.js';
 import type { ContextOf } from './certificates.js';
-import { createHttpRoutes, createNameTable } from './matches.js';
-import type { HttpRoute } from './matches.js';
+import { createHttpRoutes, createNameTable, type HttpRoute } from './matches.js';
 import type {
   Cluster,
   HealthCheck,
@@ -25,8 +23,7 @@ import type {
   UdpService,
   UpstreamTls,
 } from './plan.js';
-import { applyError, checkRules } from './rule-checks.js';
-import type { CheckedRule, RuleAction } from './rule-checks.js';
+import { applyError, checkRules, type CheckedRule, type RuleAction } from './rule-checks.js';
 
 const maxRules = 16_384;
 

@@ -5,8 +5,7 @@
  * leaves; nothing is entrusted to the target. But an agent that mistook a copied chain for the target's, as no browser
  * does, would give itself away.
  */
-import { X509Certificate, constants, verify } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { X509Certificate, constants, verify, type KeyObject } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
 import { brotliDecompressSync } from 'node:zlib';
 import { messageType } from '../../channel/tls/codes.js';

@@ -2,14 +2,12 @@
  * The agent's side of REALITY on a TCP connection: an ordinary-looking TLS 1.3 handshake whose certificate shows
  * whether the service or the target answered. Implements the client of `docs/reality.md`.
  */
-import { timingSafeEqual } from 'node:crypto';
-import type { KeyObject, X509Certificate } from 'node:crypto';
+import { timingSafeEqual, type KeyObject, type X509Certificate } from 'node:crypto';
 import { get } from 'node:http';
 import { connect } from 'node:http2';
 import { finished } from 'node:stream/promises';
 import type { Duplex } from 'node:stream';
-import { authKeyOf, sealClaim, shortIdFromHex } from '../../channel/reality/auth.js';
-import type { SessionClaim } from '../../channel/reality/auth.js';
+import { authKeyOf, sealClaim, shortIdFromHex, type SessionClaim } from '../../channel/reality/auth.js';
 import { boundKeyOf, isSignedBy } from '../../channel/reality/certificate.js';
 import { signedContent } from '../../channel/reality/server-flight.js';
 import {
@@ -23,21 +21,23 @@ import {
   signature,
 } from '../../channel/tls/codes.js';
 import { createClientShares } from '../../channel/tls/key-exchange.js';
-import { applicationSecrets, createTranscript, finishedMac, handshakeSecrets } from '../../channel/tls/key-schedule.js';
-import type { HandshakeSecrets, Transcript } from '../../channel/tls/key-schedule.js';
-import { createMessageReader } from '../../channel/tls/message-reader.js';
-import type { HandshakeMessage } from '../../channel/tls/message-reader.js';
+import {
+  applicationSecrets,
+  createTranscript,
+  finishedMac,
+  handshakeSecrets,
+  type HandshakeSecrets,
+  type Transcript,
+} from '../../channel/tls/key-schedule.js';
+import { createMessageReader, type HandshakeMessage } from '../../channel/tls/message-reader.js';
 import { createRecordCipher } from '../../channel/tls/record-cipher.js';
-import { createRecordReader, nextRecord } from '../../channel/tls/record-reader.js';
-import type { RecordReader } from '../../channel/tls/record-reader.js';
-import { readServerHello, whatElse } from '../../channel/tls/server-hello.js';
-import type { ServerHello } from '../../channel/tls/server-hello.js';
+import { createRecordReader, nextRecord, type RecordReader } from '../../channel/tls/record-reader.js';
+import { readServerHello, whatElse, type ServerHello } from '../../channel/tls/server-hello.js';
 import { createTlsStream } from '../../channel/tls/tls-stream.js';
 import { createReader, message, uint, unlessMalformed, vector } from '../../channel/tls/vectors.js';
 import { timedOut, withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
-import { err, ok } from '../../kernel/result.js';
-import type { Result } from '../../kernel/result.js';
+import { err, ok, type Result } from '../../kernel/result.js';
 import { buildBrowserHello } from './browser-hello.js';
 import { hasItsKey, isTrusted, readCertificates, readProof } from './certificates.js';
 import type { RealityAccess } from '../../channel/reality/endpoint.js';

@@ -2,18 +2,15 @@
  * Opens the connection to a next hop: tries one endpoint after the other, each within a time limit, with TLS and pins
  * or REALITY if the route requires them. `upstreams.ts` chooses the endpoints.
  */
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { unreachable } from '../../kernel/errors.js';
-import { formatHostPort } from '../../kernel/host-port.js';
-import type { HostPort } from '../../kernel/host-port.js';
+import { formatHostPort, type HostPort } from '../../kernel/host-port.js';
 import type { RelayRoute, UpstreamTls } from '../plan/plan.js';
 import { openReality } from '../reality/handshake.js';
 import { relayLimits } from './limits.js';
 import type { Link } from './links.js';
 import type { RelayDependencies } from './relay.js';
-import { plainSide, innerSide } from './splice.js';
-import type { Side } from './splice.js';
+import { plainSide, innerSide, type Side } from './splice.js';
 import { connectTls } from './tls.js';
 
 export type Dialled =

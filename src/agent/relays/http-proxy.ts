@@ -3,20 +3,23 @@
  * connection to the next hop; bodies stream both ways with backpressure. `http-upgrade.ts` handles WebSockets.
  * Implements `HttpProxyRule` of `docs/contract/wire.md#configuration`.
  */
-import { createServer, request as sendRequest, STATUS_CODES } from 'node:http';
-import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import {
+  createServer,
+  request as sendRequest,
+  STATUS_CODES,
+  type ClientRequest,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import type { Socket } from 'node:net';
-import { pipeline } from 'node:stream';
-import type { Duplex } from 'node:stream';
+import { pipeline, type Duplex } from 'node:stream';
 import type { HttpRoutes } from '../plan/matches.js';
 import type { RelayRoute } from '../plan/plan.js';
-import { dialNextHop } from './dial.js';
-import type { Dialled } from './dial.js';
+import { dialNextHop, type Dialled } from './dial.js';
 import { readTarget, requestHeaders, responseHeaders, upgradeOf, withoutUpgrade } from './http-headers.js';
 import { answer, joinUpgraded, sendHead } from './http-upgrade.js';
 import { relayLimits } from './limits.js';
-import { followBytes } from './meters.js';
-import type { Meter } from './meters.js';
+import { followBytes, type Meter } from './meters.js';
 import type { RelayDependencies } from './relay.js';
 import { reset } from './splice.js';
 

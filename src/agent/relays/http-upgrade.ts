@@ -2,13 +2,11 @@
  * Handles client connections outside node:http: a WebSocket, which becomes a relay once the next hop has switched, and
  * hand-written answers where there is no ServerResponse.
  */
-import { STATUS_CODES } from 'node:http';
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import { STATUS_CODES, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { responseHeaders, valuesOf } from './http-headers.js';
 import { relayLimits } from './limits.js';
-import { plainSide, splice } from './splice.js';
-import type { Side } from './splice.js';
+import { plainSide, splice, type Side } from './splice.js';
 
 function headText(firstLine: string, headers: readonly string[]): Buffer {
   const lines = [firstLine];

@@ -3,14 +3,11 @@
  * time. Above a limit, traffic of new links is relayed but not measured.
  */
 import type { LinkMetric } from '../../gen/svc/control/v1/heartbeat.js';
-import { OuterTransport } from '../../gen/svc/control/v1/transport.js';
-import type { RuleOrigin } from '../../gen/svc/control/v1/transport.js';
-import { formatHostPort } from '../../kernel/host-port.js';
-import type { HostPort } from '../../kernel/host-port.js';
+import { OuterTransport, type RuleOrigin } from '../../gen/svc/control/v1/transport.js';
+import { formatHostPort, type HostPort } from '../../kernel/host-port.js';
 import type { Transport } from '../plan/plan.js';
 import { relayLimits } from './limits.js';
-import { createMeter } from './meters.js';
-import type { Meter } from './meters.js';
+import { createMeter, type Meter } from './meters.js';
 
 export interface Link {
   readonly meter: Meter;

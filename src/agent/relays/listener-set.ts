@@ -6,8 +6,7 @@
 import type { ConfigApplyError } from '../../gen/svc/control/v1/config.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
-import { err, ok } from '../../kernel/result.js';
-import type { Result } from '../../kernel/result.js';
+import { err, ok, type Result } from '../../kernel/result.js';
 import type { ListenerPlan } from '../plan/plan.js';
 import { applyError } from '../plan/rule-checks.js';
 import type { RelayDependencies, RelayListener } from './relay.js';

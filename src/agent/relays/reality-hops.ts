@@ -9,15 +9,13 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { sleep } from '../../kernel/background.js';
 import { unreachable } from '../../kernel/errors.js';
-import { createReality } from '../../transport/listener/reality/reality.js';
-import type { Met, Reality } from '../../transport/listener/reality/reality.js';
+import { createReality, type Met, type Reality } from '../../transport/listener/reality/reality.js';
 import { isSpent } from '../../transport/listener/reality/spent.js';
 import type { RealityHop, RealityRule } from '../plan/plan.js';
 import { relayLimits } from './limits.js';
 import type { Meter } from './meters.js';
 import type { RelayDependencies } from './relay.js';
-import { innerSide } from './splice.js';
-import type { Side } from './splice.js';
+import { innerSide, type Side } from './splice.js';
 
 /** How often the strangers' limits are checked. */
 const sweepMs = 10_000;

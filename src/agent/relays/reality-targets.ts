@@ -5,17 +5,13 @@
  */
 import type { RuntimeRoute } from '../../gen/svc/control/v1/heartbeat.js';
 import type { Clock } from '../../kernel/clock.js';
-import { formatHostPort } from '../../kernel/host-port.js';
-import type { HostPort } from '../../kernel/host-port.js';
+import { formatHostPort, type HostPort } from '../../kernel/host-port.js';
 import type { Logger } from '../../kernel/logger.js';
-import { createHelloMemory } from '../../transport/listener/reality/authenticate.js';
-import type { HelloMemory } from '../../transport/listener/reality/authenticate.js';
-import { createKnownTarget } from '../../transport/listener/reality/known-target.js';
-import type { KnownTarget } from '../../transport/listener/reality/known-target.js';
+import { createHelloMemory, type HelloMemory } from '../../transport/listener/reality/authenticate.js';
+import { createKnownTarget, type KnownTarget } from '../../transport/listener/reality/known-target.js';
 import type { TargetTrouble } from '../../transport/listener/reality/probe.js';
 import { createTarget } from '../../transport/listener/reality/target.js';
-import { hopsOf } from '../plan/plan.js';
-import type { ListenerPlan } from '../plan/plan.js';
+import { hopsOf, type ListenerPlan } from '../plan/plan.js';
 import { relayLimits } from './limits.js';
 
 export interface RealityTargets {

@@ -5,24 +5,25 @@
  * but each request of an HTTP connection uses the newest routes. Implements
  * `docs/contract/agent-protocol.md#the-reference-agent`.
  */
-import { createServer } from 'node:net';
-import type { Server, Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { sleep } from '../../kernel/background.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
-import { hopsOf } from '../plan/plan.js';
-import type { TcpService, NamedRule, PlainService, RealityRule, RelayRoute } from '../plan/plan.js';
+import {
+  hopsOf,
+  type TcpService,
+  type NamedRule,
+  type PlainService,
+  type RealityRule,
+  type RelayRoute,
+} from '../plan/plan.js';
 import { dial, dialNextHop } from './dial.js';
 import { peek } from './first-bytes.js';
-import { createHttpProxy } from './http-proxy.js';
-import type { HttpProxy } from './http-proxy.js';
+import { createHttpProxy, type HttpProxy } from './http-proxy.js';
 import { relayLimits } from './limits.js';
-import { createMeter } from './meters.js';
-import type { Meter } from './meters.js';
-import { createRealityHops } from './reality-hops.js';
-import type { RealityHops } from './reality-hops.js';
+import { createMeter, type Meter } from './meters.js';
+import { createRealityHops, type RealityHops } from './reality-hops.js';
 import type { RelayDependencies, RelayListener, RoutedListener } from './relay.js';
-import { reset, plainSide, splice } from './splice.js';
-import type { Side } from './splice.js';
+import { reset, plainSide, splice, type Side } from './splice.js';
 import { acceptTls } from './tls.js';
 
 const maxConnections = 16_384;

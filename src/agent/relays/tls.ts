@@ -3,15 +3,12 @@
  * certificate must be pinned, and the handshake proves that the peer has that key. Issuer, names and dates do not
  * matter, and there is no mode without pins.
  */
-import { isIP } from 'node:net';
-import type { Socket } from 'node:net';
-import { TLSSocket, connect, createSecureContext } from 'node:tls';
-import type { SecureContext } from 'node:tls';
+import { isIP, type Socket } from 'node:net';
+import { TLSSocket, connect, createSecureContext, type SecureContext } from 'node:tls';
 import { spkiPin } from '../../channel/tls/spki-pin.js';
 import type { UpstreamTls } from '../plan/plan.js';
 import { relayLimits } from './limits.js';
-import { reset, tlsSide } from './splice.js';
-import type { Side } from './splice.js';
+import { reset, tlsSide, type Side } from './splice.js';
 
 /**
  * @param socket whose first bytes are still unread

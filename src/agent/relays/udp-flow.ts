@@ -3,11 +3,9 @@
  * the next hop uses it. The listener identifies clients. Datagrams are dropped rather than queued without bound.
  * Implements `docs/data-plane.md#udp`.
  */
-import { createSocket } from 'node:dgram';
-import type { Socket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
-import { createEncDialler } from '../../channel/enc/dialler.js';
-import type { EncDialler } from '../../channel/enc/dialler.js';
+import { createEncDialler, type EncDialler } from '../../channel/enc/dialler.js';
 import { withDeadline, timedOut } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { HostPort } from '../../kernel/host-port.js';

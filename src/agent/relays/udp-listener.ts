@@ -3,17 +3,14 @@
  * all other datagrams. A flow is a client's address and port, or its session in ENC, and ends after a time of silence.
  * Implements `docs/contract/agent-protocol.md#the-reference-agent` and `docs/data-plane.md#sharing-a-listener`.
  */
-import { createSocket } from 'node:dgram';
-import type { Socket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
-import { createEncListener } from '../../channel/enc/listener.js';
-import type { EncPeer, PeerAddress } from '../../channel/enc/listener.js';
+import { createEncListener, type EncPeer, type PeerAddress } from '../../channel/enc/listener.js';
 import { errorText } from '../../kernel/errors.js';
 import type { RelayRoute, UdpService } from '../plan/plan.js';
 import { createMeter } from './meters.js';
 import type { RelayDependencies, RelayListener, RoutedListener } from './relay.js';
-import { sendQueueBytes, startFlow } from './udp-flow.js';
-import type { Flow } from './udp-flow.js';
+import { sendQueueBytes, startFlow, type Flow } from './udp-flow.js';
 
 const maxFlows = 8192;
 /** Silence after which a flow ends. */

@@ -7,8 +7,7 @@ import type { UpstreamMetrics } from '../../gen/svc/control/v1/metrics.js';
 import type { HostPort } from '../../kernel/host-port.js';
 import type { Cluster, RelayRoute } from '../plan/plan.js';
 import { relayLimits } from './limits.js';
-import { createSamples } from './meters.js';
-import type { Samples } from './meters.js';
+import { createSamples, type Samples } from './meters.js';
 
 /** How many endpoints of a cluster one connection tries. */
 const connectAttempts = 3;

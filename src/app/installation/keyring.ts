@@ -14,9 +14,15 @@ import { ServiceError } from '../../kernel/errors.js';
 import { eventOf, streams } from '../../kernel/event.js';
 import type { Ids } from '../../kernel/ids.js';
 import { backoff, storeRetry } from '../../kernel/retry.js';
-import type { KeyringContent, WrappedKeyring } from '../../security/keyring.js';
+import {
+  digestOf,
+  newKeyring,
+  unwrapKeyring,
+  wrapKeyring,
+  type KeyringContent,
+  type WrappedKeyring,
+} from '../../security/keyring.js';
 import type { MasterKey } from '../../security/master-key.js';
-import { digestOf, newKeyring, unwrapKeyring, wrapKeyring } from '../../security/keyring.js';
 import { createLogChain, logChainKeyOf, type LogChain } from '../../security/log-chain/log-chain.js';
 import { lastRevision, newestEvent, type AppendOutcome, type EventStore } from '../../storage/event-store.js';
 import { ownEvent } from '../../storage/broken-log.js';

@@ -13,8 +13,13 @@ import type { Keyring } from '../../security/keyring.js';
 import type { LogChain } from '../../security/log-chain/log-chain.js';
 import { generateTokenSeed, type Tokens } from '../../security/tokens.js';
 import { MissingEventsError, type LogFold } from '../../projections/log-follower.js';
-import type { ServiceIdentityOptions } from './service-identity.js';
-import { base64url, openSigningSeed, rawPublicKey, signingPlace } from './service-identity.js';
+import {
+  base64url,
+  openSigningSeed,
+  rawPublicKey,
+  signingPlace,
+  type ServiceIdentityOptions,
+} from './service-identity.js';
 import { followService, writeService } from './service-stream.js';
 
 /**

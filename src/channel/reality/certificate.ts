@@ -11,8 +11,8 @@ import {
   sign,
   timingSafeEqual,
   verify,
+  type KeyObject,
 } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
 import { subjectPublicKeyInfo } from '../tls/spki-pin.js';
 
 const macBytes = 64;

@@ -2,27 +2,25 @@
  * The accounts of one installation: fold and decisions of the stream `svc-accounts`.
  * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
-import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
-import { lastEvent } from '../../kernel/event.js';
+import { lastEvent, type RecordedCommand, type RecordedEvent } from '../../kernel/event.js';
 import { unreachable } from '../../kernel/errors.js';
 import { jsonEqual } from '../../kernel/json.js';
-import type { Result } from '../../kernel/result.js';
-import { err, ok } from '../../kernel/result.js';
-import type { Changes } from '../resource/change.js';
-import { changesOf, withChanges } from '../resource/change.js';
-import { versionMismatch, refuse } from '../resource/refusal.js';
-import type { IdempotencyTable } from '../aggregate/idempotency.js';
-import { createIdempotencyTable, rememberKey } from '../aggregate/idempotency.js';
-import type { RevertTable } from '../aggregate/reverts.js';
-import { rememberRevert } from '../aggregate/reverts.js';
-import type { Cell, Table } from '../aggregate/containers.js';
+import { err, ok, type Result } from '../../kernel/result.js';
+import { changesOf, withChanges, type Changes } from '../resource/change.js';
+import { versionMismatch, refuse, type Decision, type IfMatch, type Refusal } from '../resource/refusal.js';
+import { createIdempotencyTable, rememberKey, type IdempotencyTable } from '../aggregate/idempotency.js';
+import { rememberRevert, type RevertTable } from '../aggregate/reverts.js';
+import { createCell, createIndex, createTable, type Cell, type Table } from '../aggregate/containers.js';
 import { namesHeads } from '../log-chain/heads.js';
-import type { ChainHead } from '../log-chain/links.js';
-import { emptyChain } from '../log-chain/links.js';
-import { createCell, createIndex, createTable } from '../aggregate/containers.js';
-import type { Decision, IfMatch, Refusal } from '../resource/refusal.js';
-import type { ApiTokenEvent, ApiTokens } from './api-token.js';
-import { applyApiToken, decideApiToken, endApiToken, rememberEnded } from './api-token.js';
+import { emptyChain, type ChainHead } from '../log-chain/links.js';
+import {
+  applyApiToken,
+  decideApiToken,
+  endApiToken,
+  rememberEnded,
+  type ApiTokenEvent,
+  type ApiTokens,
+} from './api-token.js';
 import { accountEvent, accountSubject, personalFields } from './declaration.js';
 import { decideProfileRevert } from './revert.js';
 import type { AccountCommand, AccountEvent, ProfileChanges, UserState } from './user.js';

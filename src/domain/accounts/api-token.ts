@@ -7,11 +7,9 @@ import type { RecordedEvent } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
 import { ok } from '../../kernel/result.js';
 import type { Index, Table } from '../aggregate/containers.js';
-import type { ResourceMeta } from '../resource/meta.js';
-import { firstVersion, nameKey } from '../resource/meta.js';
+import { firstVersion, nameKey, type ResourceMeta } from '../resource/meta.js';
 import { faultOfName } from '../resource/name.js';
-import type { Decision, IfMatch } from '../resource/refusal.js';
-import { refuse, versionMismatch } from '../resource/refusal.js';
+import { refuse, versionMismatch, type Decision, type IfMatch } from '../resource/refusal.js';
 import type { Role, UserState } from './user.js';
 
 interface ApiTokenDefinition {

@@ -1,12 +1,9 @@
 /** The events of accounts in the log and the audit, which masks secrets. Implements `docs/contract/rest.md#audit`. */
 import { unreachable } from '../../kernel/errors.js';
-import type { RecordedEvent } from '../../kernel/event.js';
-import { eventOf, streams } from '../../kernel/event.js';
-import type { EventAudit } from '../resource/audit-change.js';
-import { addedFields, eventAudit, masked, removedFields } from '../resource/audit-change.js';
+import { eventOf, streams, type RecordedEvent } from '../../kernel/event.js';
+import { addedFields, eventAudit, masked, removedFields, type EventAudit } from '../resource/audit-change.js';
 import type { EventDeclaration } from '../resource/declaration.js';
-import type { AnyEvent } from '../resource/lifecycle.js';
-import { pick } from '../resource/lifecycle.js';
+import { pick, type AnyEvent } from '../resource/lifecycle.js';
 import type { ApiTokenEvent } from './api-token.js';
 import type { AccountEvent } from './user.js';
 

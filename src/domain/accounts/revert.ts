@@ -4,13 +4,10 @@
  */
 import { jsonEqual } from '../../kernel/json.js';
 import { err, ok } from '../../kernel/result.js';
-import type { RevertTable } from '../aggregate/reverts.js';
-import { alreadyReverted, notRevertible } from '../aggregate/reverts.js';
+import { alreadyReverted, notRevertible, type RevertTable } from '../aggregate/reverts.js';
 import type { Table } from '../aggregate/containers.js';
-import type { Changes } from '../resource/change.js';
-import { inverseOf } from '../resource/change.js';
-import type { Decision } from '../resource/refusal.js';
-import { refuse } from '../resource/refusal.js';
+import { inverseOf, type Changes } from '../resource/change.js';
+import { refuse, type Decision } from '../resource/refusal.js';
 import { accountEvent, auditOfAccountEvent, personalFields } from './declaration.js';
 import type { AccountCommand, AccountEvent, ProfileChanges, UserState } from './user.js';
 

@@ -2,8 +2,7 @@
  * Sign-ins and refused sign-ins: the facts of the stream `svc-signins`. Facts are recorded, not decided.
  * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet` and `docs/contract/rest.md#audit`.
  */
-import type { RecordedEvent } from '../../kernel/event.js';
-import { eventOf, streams } from '../../kernel/event.js';
+import { eventOf, streams, type RecordedEvent } from '../../kernel/event.js';
 import type { EventSchemas } from '../resource/declaration.js';
 
 export type SigninEvent =

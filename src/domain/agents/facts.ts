@@ -4,8 +4,7 @@
  * recorded, not decided; telemetry is never in the log. Implements
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "what expires never changes what is shown".
  */
-import type { RecordedEvent } from '../../kernel/event.js';
-import { eventOf, streams } from '../../kernel/event.js';
+import { eventOf, streams, type RecordedEvent } from '../../kernel/event.js';
 import type { EventSchemas } from '../resource/declaration.js';
 import type { NodeAgentFacts } from './node-agent-facts.js';
 

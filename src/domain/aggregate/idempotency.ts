@@ -4,8 +4,7 @@
  */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
-import type { Index, Table } from './containers.js';
-import { createIndex, createTable } from './containers.js';
+import { createIndex, createTable, type Index, type Table } from './containers.js';
 
 export interface AcceptedKey {
   readonly body_hash: string;

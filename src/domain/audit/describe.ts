@@ -3,8 +3,7 @@
  * show it. The read model keeps names, since every entry shows one and few events carry one. Implements
  * `docs/contract/rest.md#audit` and `docs/contract/domain.md#audit-and-revert`.
  */
-import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
-import { streams } from '../../kernel/event.js';
+import { streams, type RecordedCommand, type RecordedEvent } from '../../kernel/event.js';
 import {
   accountEvent,
   accountSubject,
@@ -24,8 +23,7 @@ import {
 } from '../fleet/resources.js';
 import { fleetSetType } from '../fleet-set/declaration.js';
 import { namesHeads } from '../log-chain/heads.js';
-import type { AuditChange, EventAudit } from '../resource/audit-change.js';
-import { eventAudit } from '../resource/audit-change.js';
+import { eventAudit, type AuditChange, type EventAudit } from '../resource/audit-change.js';
 import type { Changes } from '../resource/change.js';
 import { webhookKey } from '../webhook/webhook.js';
 import { auditOfService, serviceEvent, serviceType } from '../service/identity.js';

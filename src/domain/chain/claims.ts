@@ -4,8 +4,7 @@ import { x25519Material } from '../credential/material.js';
 import type { Claim } from '../listeners/claims.js';
 import { ownerOf } from '../references/references.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import type { ChainState, Hop } from './chain.js';
-import { chainKey, definitionsOf } from './chain.js';
+import { chainKey, definitionsOf, type ChainState, type Hop } from './chain.js';
 import { effectiveNames } from './names.js';
 import { listenerTransport } from './transports.js';
 

@@ -5,11 +5,18 @@ import { undialable } from '../node/hops.js';
 import { nodeKey } from '../node/node.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { SaveRules } from '../resource/lifecycle-decisions.js';
-import type { Decision, Refusal } from '../resource/refusal.js';
-import { refuse } from '../resource/refusal.js';
+import { refuse, type Decision, type Refusal } from '../resource/refusal.js';
 import { existing, firstProblem, unlessRefused } from '../resource/rules.js';
-import type { ChainDefinition, ChainDeployed, ChainState, DeployChain, RollBackChain } from './chain.js';
-import { chainKey, definitionOf, nodesOf } from './chain.js';
+import {
+  chainKey,
+  definitionOf,
+  nodesOf,
+  type ChainDefinition,
+  type ChainDeployed,
+  type ChainState,
+  type DeployChain,
+  type RollBackChain,
+} from './chain.js';
 import { claimsOfChain } from './claims.js';
 import { definitionProblems } from './definition.js';
 import { referenceRefusal } from './references.js';

@@ -2,14 +2,12 @@
  * The declaration of L4 chains, and the listeners that the current definition of an enabled chain intends.
  * Implements `docs/contract/domain.md#l4-chain`.
  */
-import type { Json } from '../../kernel/json.js';
-import { asJson } from '../../kernel/json.js';
+import { asJson, type Json } from '../../kernel/json.js';
 import { credentialKey } from '../credential/credential.js';
 import { nodeKey } from '../node/node.js';
 import { dialEndpoint, hopAfter } from '../node/hops.js';
 import { ownerOf } from '../references/references.js';
-import type { AuditChange } from '../resource/audit-change.js';
-import { eventAudit } from '../resource/audit-change.js';
+import { eventAudit, type AuditChange } from '../resource/audit-change.js';
 import type { FieldChange } from '../resource/change.js';
 import type { Compiled, EventContext, FleetEventDeclaration, Indexed, NodeLink } from '../resource/declaration.js';
 import { defineResource } from '../resource/define-resource.js';
@@ -17,8 +15,22 @@ import type { FleetView } from '../resource/fleet-view.js';
 import { nextVersion } from '../resource/meta.js';
 import type { Undo } from '../resource/undo.js';
 import { upstreamKey, upstreamAt } from '../upstream/upstream.js';
-import type { ChainDefinition, ChainDeployed, ChainFields, ChainState, RollBackChain, Hop, Payload } from './chain.js';
-import { chainKey, credentialsOf, definitionOf, definitionsOf, liveDefinition, nodesOf, upstreamOf } from './chain.js';
+import {
+  chainKey,
+  credentialsOf,
+  definitionOf,
+  definitionsOf,
+  liveDefinition,
+  nodesOf,
+  upstreamOf,
+  type ChainDefinition,
+  type ChainDeployed,
+  type ChainFields,
+  type ChainState,
+  type RollBackChain,
+  type Hop,
+  type Payload,
+} from './chain.js';
 import { claimsOfChain } from './claims.js';
 import { chainRules, deployChain, rollBackChain } from './decide.js';
 import { objectionOfChain } from './references.js';

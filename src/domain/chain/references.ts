@@ -3,15 +3,12 @@
  * them is edited. `definition.ts` has the rules of a definition by itself. Implements `docs/contract/domain.md#l4-chain`.
  */
 import { unreachable } from '../../kernel/errors.js';
-import type { CredentialState } from '../credential/credential.js';
-import { credentialAt, credentialKey } from '../credential/credential.js';
+import { credentialAt, credentialKey, type CredentialState } from '../credential/credential.js';
 import { unknownNode } from '../node/hops.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { Refusal } from '../resource/refusal.js';
-import type { UpstreamState } from '../upstream/upstream.js';
-import { upstreamAt, upstreamKey } from '../upstream/upstream.js';
-import type { ChainDefinition, ChainState, Hop } from './chain.js';
-import { definitionsOf, upstreamOf } from './chain.js';
+import { upstreamAt, upstreamKey, type UpstreamState } from '../upstream/upstream.js';
+import { definitionsOf, upstreamOf, type ChainDefinition, type ChainState, type Hop } from './chain.js';
 import { expectedExactName } from './definition.js';
 import { effectiveNames, firstExactName } from './names.js';
 import { keyTypeOf } from './transports.js';

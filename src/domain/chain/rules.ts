@@ -9,12 +9,16 @@ import { credentialAt } from '../credential/credential.js';
 import { realityInbound, tlsCertificate, x25519Material, realityOutbound, spkiPins } from '../credential/material.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { listBound, ruleBytes, textBound } from '../snapshot/bound.js';
-import { noRules } from '../snapshot/snapshot.js';
-import type { NodeRules, Outbound, TcpProxyRule, UpstreamCluster, TransportProfile } from '../snapshot/snapshot.js';
-import { upstreamAt } from '../upstream/upstream.js';
-import type { UpstreamReality, UpstreamState, UpstreamTls } from '../upstream/upstream.js';
-import { upstreamOf } from './chain.js';
-import type { ChainState, Hop, ChainDefinition, Payload } from './chain.js';
+import {
+  noRules,
+  type NodeRules,
+  type Outbound,
+  type TcpProxyRule,
+  type UpstreamCluster,
+  type TransportProfile,
+} from '../snapshot/snapshot.js';
+import { upstreamAt, type UpstreamReality, type UpstreamState, type UpstreamTls } from '../upstream/upstream.js';
+import { upstreamOf, type ChainState, type Hop, type ChainDefinition, type Payload } from './chain.js';
 import { effectiveNames, firstExactName } from './names.js';
 import { dialEndpoint } from '../node/hops.js';
 

@@ -1,7 +1,6 @@
 /** The status of a chain, as answers show it. Implements `docs/contract/domain.md#l4-chain`, edit and deploy. */
 import { jsonEqual } from '../../kernel/json.js';
-import type { ChainState, ChainStatus } from './chain.js';
-import { definitionOf } from './chain.js';
+import { definitionOf, type ChainState, type ChainStatus } from './chain.js';
 
 /** Cached by state, because counts and filters ask again and again, and comparing two definitions is expensive. */
 const known = new WeakMap<ChainState, ChainStatus>();

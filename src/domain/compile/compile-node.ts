@@ -3,8 +3,7 @@
  * the part of its resource. Implements `docs/contract/wire.md#configuration`, which also fixes the order of rules.
  */
 import type { Fleet } from '../fleet/fleet.js';
-import { resourceOfType } from '../fleet/resources.js';
-import type { AnyResource, AnyState } from '../fleet/resources.js';
+import { resourceOfType, type AnyResource, type AnyState } from '../fleet/resources.js';
 import { splitOwner } from '../references/references.js';
 import { effectiveMultiplex, settingsOf } from '../settings/settings.js';
 import type {

@@ -3,11 +3,9 @@
  * one, and compiles the node there with today's compiler. `src/projections/history/` provides the commands.
  * Implements `docs/contract/rest.md#nodes`.
  */
-import type { RecordedCommand } from '../../kernel/event.js';
-import { lastEvent } from '../../kernel/event.js';
+import { lastEvent, type RecordedCommand } from '../../kernel/event.js';
 import { applyCommand } from '../fleet/apply.js';
-import type { Fleet } from '../fleet/fleet.js';
-import { draftFleet } from '../fleet/fleet.js';
+import { draftFleet, type Fleet } from '../fleet/fleet.js';
 import type { NodeSnapshot } from '../snapshot/snapshot.js';
 import { compileNode } from './compile-node.js';
 

@@ -7,23 +7,31 @@ import { timestamp } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';
 import { err, ok } from '../../kernel/result.js';
 import { ownerOf } from '../references/references.js';
-import type { AuditChange, EventAudit } from '../resource/audit-change.js';
-import { addedFields, eventAudit, fieldChanges, masked, removedFields } from '../resource/audit-change.js';
+import {
+  addedFields,
+  eventAudit,
+  fieldChanges,
+  masked,
+  removedFields,
+  type AuditChange,
+  type EventAudit,
+} from '../resource/audit-change.js';
 import type { EventContext, EventDeclarations } from '../resource/declaration.js';
 import { defineResource } from '../resource/define-resource.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import { pick } from '../resource/lifecycle.js';
+import { pick, type PartialUpdate } from '../resource/lifecycle.js';
 import { nextVersion } from '../resource/meta.js';
 import { existing } from '../resource/rules.js';
-import type {
-  CredentialDefinition,
-  CredentialOverlapEnded,
-  CredentialState,
-  PinOverlap,
-  EndCredentialOverlap,
+import {
+  credentialAt,
+  credentialKey,
+  fieldsOfKeyType,
+  type CredentialDefinition,
+  type CredentialOverlapEnded,
+  type CredentialState,
+  type PinOverlap,
+  type EndCredentialOverlap,
 } from './credential.js';
-import { credentialAt, credentialKey, fieldsOfKeyType } from './credential.js';
-import type { PartialUpdate } from '../resource/lifecycle.js';
 import type { Decision, Refusal } from '../resource/refusal.js';
 
 type Update = PartialUpdate<CredentialDefinition, 'key_type'>;

@@ -6,8 +6,7 @@
 import { streams } from '../../kernel/event.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { RealityInbound, RealityOutbound, SecretPlaceholder, TlsCertificate } from '../snapshot/snapshot.js';
-import { credentialAt } from './credential.js';
-import type { CredentialState } from './credential.js';
+import { credentialAt, type CredentialState } from './credential.js';
 
 type Credentials = Pick<FleetView, 'get'>;
 

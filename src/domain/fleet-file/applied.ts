@@ -2,8 +2,7 @@
  * The steps of an apply as its plan shows them, and its deployments, read from its events.
  * Implements `docs/contract/automation.md#the-fleet-as-a-file`, apply.
  */
-import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
-import { lastEvent } from '../../kernel/event.js';
+import { lastEvent, type RecordedCommand, type RecordedEvent } from '../../kernel/event.js';
 import { auditOfFleetEvent, fleetSubject } from '../audit/describe.js';
 import { deploymentId } from '../chain/chain.js';
 import { fleetEvent } from '../fleet/resources.js';

@@ -6,8 +6,7 @@
 import { describedFields, settingsOwner } from '../fleet/apply.js';
 import type { Fleet } from '../fleet/fleet.js';
 import type { AnyState, ResourceType } from '../fleet/resources.js';
-import type { DriftBase, FleetBaseMoved, Lefts } from '../fleet-set/declaration.js';
-import { baseOf, setEvent } from '../fleet-set/declaration.js';
+import { baseOf, setEvent, type DriftBase, type FleetBaseMoved, type Lefts } from '../fleet-set/declaration.js';
 import { differs, fieldIn, leftOf } from '../fleet-set/left-by-apply.js';
 import { splitOwner } from '../references/references.js';
 import { fieldsOfSettings } from '../settings/evolve.js';

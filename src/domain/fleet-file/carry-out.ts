@@ -6,15 +6,13 @@ import { compileNode } from '../compile/compile-node.js';
 import { snapshotDifference } from '../compile/plan.js';
 import { oversizedInPieces } from '../compile/size.js';
 import type { Fleet } from '../fleet/fleet.js';
-import type { FleetEvent } from '../fleet/resources.js';
-import { eventDeclaration } from '../fleet/resources.js';
+import { eventDeclaration, type FleetEvent } from '../fleet/resources.js';
 import { forEach } from '../../kernel/pieces.js';
 import { ok } from '../../kernel/result.js';
 import type { AuditChange } from '../resource/audit-change.js';
 import type { Change } from './compare.js';
 import type { DocumentMistake } from './document.js';
-import type { DryRun } from './dry-run.js';
-import { dryRun } from './dry-run.js';
+import { dryRun, type DryRun } from './dry-run.js';
 
 export interface Step {
   readonly change: Change;

@@ -3,28 +3,34 @@
  * adoptions, then deploys, then deletes. Decides nothing: `carry-out.ts` tries the commands together.
  * Implements `docs/contract/automation.md#the-fleet-as-a-file`.
  */
-import type { ChainDefinition } from '../chain/chain.js';
-import { chainKey, definitionOf } from '../chain/chain.js';
+import { chainKey, definitionOf, type ChainDefinition } from '../chain/chain.js';
 import { credentialKey } from '../credential/credential.js';
 import { decideFleet } from '../fleet/decide.js';
 import type { Fleet } from '../fleet/fleet.js';
-import type { AnyState, FleetCommand, ResourceType } from '../fleet/resources.js';
-import { declarationOf, resourceTypes } from '../fleet/resources.js';
-import type { DocumentScope } from '../fleet-set/declaration.js';
-import { someOf } from '../fleet-set/declaration.js';
-import { policyFields, policyId, policyKey } from '../listener-policy/policy.js';
-import type { PolicyDefinition, PolicyKey, PolicyState } from '../listener-policy/policy.js';
-import type { Owner } from '../references/references.js';
-import { ownerOf } from '../references/references.js';
+import {
+  declarationOf,
+  resourceTypes,
+  type AnyState,
+  type FleetCommand,
+  type ResourceType,
+} from '../fleet/resources.js';
+import { someOf, type DocumentScope } from '../fleet-set/declaration.js';
+import {
+  policyFields,
+  policyId,
+  policyKey,
+  type PolicyDefinition,
+  type PolicyKey,
+  type PolicyState,
+} from '../listener-policy/policy.js';
+import { ownerOf, type Owner } from '../references/references.js';
 import { pick } from '../resource/lifecycle.js';
 import { overrideField } from '../settings/evolve.js';
-import type { JsonObject } from '../../kernel/json.js';
-import { jsonEqual } from '../../kernel/json.js';
+import { jsonEqual, type JsonObject } from '../../kernel/json.js';
 import { forEach } from '../../kernel/pieces.js';
 import type { DocumentMistake, FileFlags, FleetDocument, Wanted } from './document.js';
 import { noReferences, withOtherIds } from './naming.js';
-import type { Resolved } from './resolve.js';
-import { resolveNames } from './resolve.js';
+import { resolveNames, type Resolved } from './resolve.js';
 
 export type StepAction = 'create' | 'update' | 'rename' | 'delete' | 'deploy' | 'adopt';
 

@@ -4,28 +4,20 @@
  * (`fleet-set/left-by-apply.ts`); the audit knows who changed it. Implements
  * `docs/contract/automation.md#the-fleet-as-a-file`, drift.
  */
-import type { ChainDefinition } from '../chain/chain.js';
-import { definitionOf, deployedField } from '../chain/chain.js';
+import { definitionOf, deployedField, type ChainDefinition } from '../chain/chain.js';
 import { definitionChanges } from '../chain/declaration.js';
-import type { CertificateDetails } from '../credential/credential.js';
-import { credentialKey, namesOfSelfSigned } from '../credential/credential.js';
+import { credentialKey, namesOfSelfSigned, type CertificateDetails } from '../credential/credential.js';
 import { describedFields, settingsOwner } from '../fleet/apply.js';
 import type { Fleet } from '../fleet/fleet.js';
-import type { AnyState, ResourceType } from '../fleet/resources.js';
-import { resourceTypes } from '../fleet/resources.js';
-import type { DriftBase } from '../fleet-set/declaration.js';
-import { baseOf, isAmong } from '../fleet-set/declaration.js';
-import type { Left } from '../fleet-set/left-by-apply.js';
-import { fieldIn } from '../fleet-set/left-by-apply.js';
+import { resourceTypes, type AnyState, type ResourceType } from '../fleet/resources.js';
+import { baseOf, isAmong, type DriftBase } from '../fleet-set/declaration.js';
+import { fieldIn, type Left } from '../fleet-set/left-by-apply.js';
 import { nodeOfPolicy, policyKey } from '../listener-policy/policy.js';
 import { labelChanges } from '../node/labels.js';
-import { nodeKey } from '../node/node.js';
-import type { Labels } from '../node/node.js';
+import { nodeKey, type Labels } from '../node/node.js';
 import { splitOwner } from '../references/references.js';
-import type { AuditChange } from '../resource/audit-change.js';
-import { entryByEntry, fieldChanges } from '../resource/audit-change.js';
-import type { Json } from '../../kernel/json.js';
-import { jsonEqual } from '../../kernel/json.js';
+import { entryByEntry, fieldChanges, type AuditChange } from '../resource/audit-change.js';
+import { jsonEqual, type Json } from '../../kernel/json.js';
 import { forEach } from '../../kernel/pieces.js';
 import { fieldsOfSettings } from '../settings/evolve.js';
 

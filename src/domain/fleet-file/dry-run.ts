@@ -5,11 +5,15 @@
  */
 import { applyInPieces, putResource } from '../fleet/apply.js';
 import { decideFleet } from '../fleet/decide.js';
-import type { Fleet } from '../fleet/fleet.js';
-import { draftFleet } from '../fleet/fleet.js';
+import { draftFleet, type Fleet } from '../fleet/fleet.js';
 import { hypothetical } from '../fleet/hypothetical.js';
-import type { AnyState, FleetCommand, FleetEvent, ResourceType } from '../fleet/resources.js';
-import { resourceOfType } from '../fleet/resources.js';
+import {
+  resourceOfType,
+  type AnyState,
+  type FleetCommand,
+  type FleetEvent,
+  type ResourceType,
+} from '../fleet/resources.js';
 import { claimIndexOn, createClaimEntries } from '../listeners/claims.js';
 import { forEach } from '../../kernel/pieces.js';
 import type { Result } from '../../kernel/result.js';

@@ -4,17 +4,13 @@
  * moves to the next command. Implements `docs/contract/automation.md#the-fleet-as-a-file`, "Split".
  */
 import { applyInPieces } from '../fleet/apply.js';
-import type { Fleet } from '../fleet/fleet.js';
-import { draftFleet } from '../fleet/fleet.js';
+import { draftFleet, type Fleet } from '../fleet/fleet.js';
 import { hypothetical } from '../fleet/hypothetical.js';
-import type { Owner } from '../references/references.js';
-import { ownerOf } from '../references/references.js';
+import { ownerOf, type Owner } from '../references/references.js';
 import { forEach } from '../../kernel/pieces.js';
 import { ok } from '../../kernel/result.js';
-import type { Step } from './carry-out.js';
-import { obstaclesOf } from './carry-out.js';
-import type { Attempt, DryRun } from './dry-run.js';
-import { dryRun } from './dry-run.js';
+import { obstaclesOf, type Step } from './carry-out.js';
+import { dryRun, type Attempt, type DryRun } from './dry-run.js';
 
 export interface Parts {
   /** The steps of each command. */

@@ -5,27 +5,20 @@
  */
 import { oversizedInPieces } from '../compile/size.js';
 import { applyInPieces } from '../fleet/apply.js';
-import type { Fleet } from '../fleet/fleet.js';
-import { draftFleet } from '../fleet/fleet.js';
+import { draftFleet, type Fleet } from '../fleet/fleet.js';
 import { draftAfter, hypothetical } from '../fleet/hypothetical.js';
-import type { FleetEvent } from '../fleet/resources.js';
-import { resourceOf } from '../fleet/resources.js';
+import { resourceOf, type FleetEvent } from '../fleet/resources.js';
 import { fleetSetType } from '../fleet-set/declaration.js';
-import type { Owner } from '../references/references.js';
-import { ownerOf } from '../references/references.js';
+import { ownerOf, type Owner } from '../references/references.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
-import type { Result } from '../../kernel/result.js';
-import { err, ok } from '../../kernel/result.js';
-import type { Decision, Refusal } from '../resource/refusal.js';
-import { refuse } from '../resource/refusal.js';
+import { err, ok, type Result } from '../../kernel/result.js';
+import { refuse, type Decision, type Refusal } from '../resource/refusal.js';
 import type { Undo } from '../resource/undo.js';
 import { changedMeanwhile, entryRefusal, undoCommand, versionOfSubject } from '../revert/decide.js';
-import type { History } from '../revert/history.js';
-import { undoOf } from '../revert/history.js';
+import { undoOf, type History } from '../revert/history.js';
 import { baseRestored } from './base.js';
 import { obstaclesOf } from './carry-out.js';
-import type { Attempt } from './dry-run.js';
-import { dryRun } from './dry-run.js';
+import { dryRun, type Attempt } from './dry-run.js';
 
 export interface RevertSeveral {
   readonly type: 'RevertSeveral';

@@ -3,8 +3,7 @@
  * about many resources. A resource names its set itself (`managed_by`); `left-by-apply.ts` keeps what an apply left.
  * Implements `docs/contract/automation.md#the-fleet-as-a-file`.
  */
-import type { Actor, RecordedEvent } from '../../kernel/event.js';
-import { eventOf, streams } from '../../kernel/event.js';
+import { eventOf, streams, type Actor, type RecordedEvent } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';
 import { eventAudit } from '../resource/audit-change.js';
 import type { Singleton } from '../resource/declaration.js';

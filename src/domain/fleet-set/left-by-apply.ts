@@ -4,12 +4,10 @@
  * `docs/contract/automation.md#the-fleet-as-a-file`, drift.
  */
 import type { RecordedEvent } from '../../kernel/event.js';
-import type { Json } from '../../kernel/json.js';
-import { jsonEqual } from '../../kernel/json.js';
+import { jsonEqual, type Json } from '../../kernel/json.js';
 import type { Table } from '../aggregate/containers.js';
 import type { Owner } from '../references/references.js';
-import type { DriftBases, FleetSetEvent } from './declaration.js';
-import { baseOf, setEvent } from './declaration.js';
+import { baseOf, setEvent, type DriftBases, type FleetSetEvent } from './declaration.js';
 
 export interface Left {
   readonly set: string;

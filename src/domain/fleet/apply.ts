@@ -2,21 +2,17 @@
  * Folds whole commands into the fleet: states, indexes and touched nodes, by the declarations of the resources. Decisions
  * are in `decide.ts`. Implements `docs/contract/domain.md#commands-and-events` and `docs/contract/domain.md#generation`.
  */
-import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
-import { lastEvent } from '../../kernel/event.js';
+import { lastEvent, type RecordedCommand, type RecordedEvent } from '../../kernel/event.js';
 import { jsonEqual } from '../../kernel/json.js';
 import { runSync } from '../../kernel/pieces.js';
 import type { Cell, Index, Table } from '../aggregate/containers.js';
 import { rememberRevert } from '../aggregate/reverts.js';
 import { rememberKey } from '../aggregate/idempotency.js';
 import { deployedField } from '../chain/chain.js';
-import type { Changed } from '../fleet-set/left-by-apply.js';
-import { beginBase, fieldIn, keepLeft } from '../fleet-set/left-by-apply.js';
-import type { Claim } from '../listeners/claims.js';
-import { claimKey } from '../listeners/claims.js';
+import { beginBase, fieldIn, keepLeft, type Changed } from '../fleet-set/left-by-apply.js';
+import { claimKey, type Claim } from '../listeners/claims.js';
 import { namesHeads } from '../log-chain/heads.js';
-import type { Owner } from '../references/references.js';
-import { ownerOf, splitOwner } from '../references/references.js';
+import { ownerOf, splitOwner, type Owner } from '../references/references.js';
 import type { EventContext } from '../resource/declaration.js';
 import type { AnyEvent } from '../resource/lifecycle.js';
 import { nameIndexKey } from '../resource/meta.js';
@@ -33,9 +29,12 @@ import {
   resourceTypes,
   singletons,
   singletonTypes,
+  type AnyResource,
+  type AnySingleton,
+  type AnyState,
+  type ResourceType,
 } from './resources.js';
 import type { Fleet } from './fleet.js';
-import type { AnyResource, AnySingleton, AnyState, ResourceType } from './resources.js';
 
 /**
  * Applies one command, which `log/upcast.ts` has read.

@@ -3,16 +3,13 @@
  * again. Implements `docs/contract/domain.md#commands-and-events`, fold checkpoint.
  */
 import { canonicalJson } from '../../kernel/json.js';
-import type { AcceptedKey } from '../aggregate/idempotency.js';
-import { putKey } from '../aggregate/idempotency.js';
+import { putKey, type AcceptedKey } from '../aggregate/idempotency.js';
 import type { Cell } from '../aggregate/containers.js';
 import type { Left } from '../fleet-set/left-by-apply.js';
 import type { ChainHead } from '../log-chain/links.js';
 import { putResource } from './apply.js';
-import type { Fleet } from './fleet.js';
-import { emptyFleet } from './fleet.js';
-import type { AnyState, ResourceType } from './resources.js';
-import { resources, resourceTypes, singletons, singletonTypes } from './resources.js';
+import { emptyFleet, type Fleet } from './fleet.js';
+import { resources, resourceTypes, singletons, singletonTypes, type AnyState, type ResourceType } from './resources.js';
 
 /** Raise it when the fold's state or meaning changes. Older checkpoints are then ignored and the log is replayed. */
 export const foldVersion = 10;

@@ -8,8 +8,15 @@ import { err } from '../../kernel/result.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { pick } from '../resource/lifecycle.js';
 import type { Decision, Refusal } from '../resource/refusal.js';
-import type { AnyState, FleetCommand, FleetEvent } from './resources.js';
-import { declaringResource, resourceOf, resources, singletons } from './resources.js';
+import {
+  declaringResource,
+  resourceOf,
+  resources,
+  singletons,
+  type AnyState,
+  type FleetCommand,
+  type FleetEvent,
+} from './resources.js';
 
 type Decide = (fleet: FleetView, command: FleetCommand) => Decision<FleetEvent>;
 

@@ -3,27 +3,46 @@
  * the questions of `resource/fleet-view.ts`. Decides nothing. Implements
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet` and `#generation`.
  */
-import type { Cell, Draft, Table, Index } from '../aggregate/containers.js';
-import { createCell, createIndex, createTable, draftOf } from '../aggregate/containers.js';
-import { createIdempotencyTable } from '../aggregate/idempotency.js';
+import {
+  createCell,
+  createIndex,
+  createTable,
+  draftOf,
+  type Cell,
+  type Draft,
+  type Table,
+  type Index,
+} from '../aggregate/containers.js';
+import { createIdempotencyTable, type IdempotencyTable } from '../aggregate/idempotency.js';
 import type { LeftTable } from '../fleet-set/left-by-apply.js';
-import type { ClaimIndex, Claim, ClaimEntries } from '../listeners/claims.js';
-import { createClaimEntries, claimIndexOn } from '../listeners/claims.js';
-import { emptyChain } from '../log-chain/links.js';
+import {
+  createClaimEntries,
+  claimIndexOn,
+  type ClaimIndex,
+  type Claim,
+  type ClaimEntries,
+} from '../listeners/claims.js';
+import { emptyChain, type ChainHead } from '../log-chain/links.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import type { AnyState, AnyResource, ResourceType, SingletonType, SingletonState, StateOf } from './resources.js';
-import { resourceTypes, singletons, singletonTypes, resourceOfType } from './resources.js';
+import {
+  resourceTypes,
+  singletons,
+  singletonTypes,
+  resourceOfType,
+  type AnyState,
+  type AnyResource,
+  type ResourceType,
+  type SingletonType,
+  type SingletonState,
+  type StateOf,
+} from './resources.js';
 import { jsonEqual } from '../../kernel/json.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
-import type { Owner } from '../references/references.js';
-import { describeOwner, describeOwners, ownerOf, splitOwner } from '../references/references.js';
-import type { ResourceMeta } from '../resource/meta.js';
-import { nameIndexKey } from '../resource/meta.js';
+import { describeOwner, describeOwners, ownerOf, splitOwner, type Owner } from '../references/references.js';
+import { nameIndexKey, type ResourceMeta } from '../resource/meta.js';
 import type { Refusal } from '../resource/refusal.js';
 import { effectiveMultiplex } from '../settings/settings.js';
-import type { IdempotencyTable } from '../aggregate/idempotency.js';
 import type { RevertTable } from '../aggregate/reverts.js';
-import type { ChainHead } from '../log-chain/links.js';
 
 interface Resolved {
   readonly declaration: AnyResource;

@@ -1,12 +1,10 @@
 /** Events as a command that is only tried on a draft of the fleet and never written. */
 import { timestamp } from '../../kernel/clock.js';
-import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
-import { streams } from '../../kernel/event.js';
+import { streams, type RecordedCommand, type RecordedEvent } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';
 import type { AnyEvent } from '../resource/lifecycle.js';
 import { applyCommand } from './apply.js';
-import type { Fleet } from './fleet.js';
-import { draftFleet } from './fleet.js';
+import { draftFleet, type Fleet } from './fleet.js';
 
 /** @param events at least one, in their current shape @param revertOf the entry that they revert */
 export function hypothetical(fleet: Fleet, events: readonly AnyEvent[], revertOf?: string): RecordedCommand {

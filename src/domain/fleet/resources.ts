@@ -16,8 +16,7 @@ import { compiler } from '../service/compiler-version.js';
 import { connectivity } from '../settings/declaration.js';
 import { l4Upstream } from '../upstream/upstream.js';
 import { webhook } from '../webhook/declaration.js';
-import type { RecordedEvent } from '../../kernel/event.js';
-import { eventOf, streams } from '../../kernel/event.js';
+import { eventOf, streams, type RecordedEvent } from '../../kernel/event.js';
 
 /** By type, in the order of checkpoints. A resource that shapes the claims of others comes before them. */
 export const resources = {

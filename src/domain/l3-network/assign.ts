@@ -7,8 +7,7 @@ import { limits } from '../../kernel/limits.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { claimOfTunnel } from './claims.js';
 import type { Member, NetworkState, RequestedMember, RequestedTunnel, Tunnel } from './l3-network.js';
-import type { Cidr } from '../../kernel/cidr.js';
-import { formatCidr, hostOf, isDefaultRoute, overlappingPair, parseCidr } from '../../kernel/cidr.js';
+import { formatCidr, hostOf, isDefaultRoute, overlappingPair, parseCidr, type Cidr } from '../../kernel/cidr.js';
 
 /**
  * The number of the next network: one more than the revision of its event. No number is used twice, even after a delete, so a

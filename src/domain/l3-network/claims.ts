@@ -5,8 +5,7 @@
 import { plainIp } from '../../kernel/addresses.js';
 import type { Claim } from '../listeners/claims.js';
 import { ownerOf } from '../references/references.js';
-import type { NetworkState, RequestedTunnel } from './l3-network.js';
-import { networkKey } from './l3-network.js';
+import { networkKey, type NetworkState, type RequestedTunnel } from './l3-network.js';
 
 type Claimant = Pick<NetworkState, 'id' | 'credential_id' | 'server_name'>;
 

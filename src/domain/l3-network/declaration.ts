@@ -4,24 +4,29 @@
  * deployed. Implements `docs/contract/domain.md#l3-network` and `#l4-chain`, listener intent.
  */
 import { limits } from '../../kernel/limits.js';
-import { credentialKey, credentialAt } from '../credential/credential.js';
-import type { CredentialState } from '../credential/credential.js';
+import { credentialKey, credentialAt, type CredentialState } from '../credential/credential.js';
 import { listenersOf } from '../listeners/claims.js';
 import { nodeKey } from '../node/node.js';
 import { ownerOf, describeOwner, splitOwner } from '../references/references.js';
 import type { Compiled, Indexed } from '../resource/declaration.js';
 import { defineResource } from '../resource/define-resource.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import { refuse } from '../resource/refusal.js';
+import { refuse, type Refusal } from '../resource/refusal.js';
 import { claimsOfNetwork, claimOfTunnel } from './claims.js';
-import type { NetworkDefinition, NetworkRequest, NetworkState } from './l3-network.js';
-import { networkKey, nodesOfTunnels, tunnelsOn, memberOn } from './l3-network.js';
+import {
+  networkKey,
+  nodesOfTunnels,
+  tunnelsOn,
+  memberOn,
+  type NetworkDefinition,
+  type NetworkRequest,
+  type NetworkState,
+} from './l3-network.js';
 import { networkBound, networkRulesOn, nodesWithOtherRules, peerEndpoint } from './rules.js';
 import { namesOfCredential } from '../credential/material.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
 import type { SaveRules } from '../resource/lifecycle-decisions.js';
 import { firstProblem } from '../resource/rules.js';
-import type { Refusal } from '../resource/refusal.js';
 import { identifiedTunnels, namedMembers, nextNetworkId, overlapBetween } from './assign.js';
 import { definitionProblems } from './definition.js';
 import type { IntendedListener } from '../listeners/intent.js';

@@ -3,8 +3,7 @@
  * addresses. REST checks bodies, `declaration.ts` whole definitions. `assign.ts` finds overlaps of members, which are a 409.
  * Implements `docs/contract/domain.md#l3-network`.
  */
-import { hostOf, overlap, parseCidr } from '../../kernel/cidr.js';
-import type { Cidr } from '../../kernel/cidr.js';
+import { hostOf, overlap, parseCidr, type Cidr } from '../../kernel/cidr.js';
 import { limits } from '../../kernel/limits.js';
 import { overlaps } from '../listeners/claims.js';
 import type { Problem } from '../resource/rules.js';

@@ -10,10 +10,8 @@ import { realityInbound, realityOutbound } from '../credential/material.js';
 import { dialEndpoint } from '../node/hops.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { listBound, ruleBytes, textBound } from '../snapshot/bound.js';
-import { noRules } from '../snapshot/snapshot.js';
-import type { L3TunnelRule, NodeRules, TunConfig } from '../snapshot/snapshot.js';
-import { memberOn, nodesOfTunnels, tunnelsOn } from './l3-network.js';
-import type { Member, NetworkState, Tunnel } from './l3-network.js';
+import { noRules, type L3TunnelRule, type NodeRules, type TunConfig } from '../snapshot/snapshot.js';
+import { memberOn, nodesOfTunnels, tunnelsOn, type Member, type NetworkState, type Tunnel } from './l3-network.js';
 
 /** The `host:port` that the connector of a tunnel dials; `""` while the listener's address is unknown. */
 export function peerEndpoint(fleet: FleetView, { listener_node_id, listen_port }: Tunnel): string {

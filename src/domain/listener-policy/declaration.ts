@@ -9,15 +9,23 @@ import { lifecycleFold } from '../resource/lifecycle-fold.js';
 import { pick } from '../resource/lifecycle.js';
 import { owned } from '../resource/lifecycle-decisions.js';
 import { firstVersion } from '../resource/meta.js';
-import type { Undo } from '../resource/undo.js';
-import { earlierValues, lifecycleUndo } from '../resource/undo.js';
+import { earlierValues, lifecycleUndo, type Undo } from '../resource/undo.js';
 import { listBound, ruleBytes, textBound } from '../snapshot/bound.js';
-import type { PoliciesOfNode, PolicyCommand, PolicyEvent, PolicyKey, PolicyState } from './policy.js';
-import { policyFields, policyId, policyKey, policiesOf, wholeOrder } from './policy.js';
+import {
+  policyFields,
+  policyId,
+  policyKey,
+  policiesOf,
+  wholeOrder,
+  type PoliciesOfNode,
+  type PolicyCommand,
+  type PolicyEvent,
+  type PolicyKey,
+  type PolicyState,
+} from './policy.js';
 import { err, ok } from '../../kernel/result.js';
 import { changesOf } from '../resource/change.js';
-import { versionMismatch } from '../resource/refusal.js';
-import type { Refusal } from '../resource/refusal.js';
+import { versionMismatch, type Refusal } from '../resource/refusal.js';
 import { exists, unlessRefused } from '../resource/rules.js';
 
 /** The most policies per node. The events that delete and restore a node carry them. */

@@ -5,8 +5,7 @@
  */
 import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
 import type { IfMatch } from '../resource/refusal.js';
-import type { LifecycleEvent, RestoreCommand } from '../resource/lifecycle.js';
-import { fieldsOf } from '../resource/lifecycle.js';
+import { fieldsOf, type LifecycleEvent, type RestoreCommand } from '../resource/lifecycle.js';
 import type { Owned, ResourceMeta } from '../resource/meta.js';
 
 export const policyTransports = ['tcp', 'udp'] as const;

@@ -2,8 +2,7 @@
  * Claims on the listeners of nodes, and their index, which finds a collision in constant time however many routes share a
  * port. Each declaration makes the claims of its resource. Implements `docs/contract/domain.md#listeners-and-collisions`.
  */
-import type { Index, Values } from '../aggregate/containers.js';
-import { createIndex } from '../aggregate/containers.js';
+import { createIndex, type Index, type Values } from '../aggregate/containers.js';
 import type { Owner } from '../references/references.js';
 import type { ListenerKey } from './intent.js';
 

@@ -2,11 +2,9 @@
  * Whether a claim collides with the claims of other resources or with a multiplex port.
  * Implements `docs/contract/domain.md#listeners-and-collisions`.
  */
-import type { NameView, Owner } from '../references/references.js';
-import { describeOwner, multiplexOwner } from '../references/references.js';
-import { overlaps, claimFamilies } from './claims.js';
+import { describeOwner, multiplexOwner, type NameView, type Owner } from '../references/references.js';
+import { overlaps, claimFamilies, type Claim, type ClaimFamily, type ClaimIndex } from './claims.js';
 import type { Values } from '../aggregate/containers.js';
-import type { Claim, ClaimFamily, ClaimIndex } from './claims.js';
 
 export interface ListenerView extends NameView {
   readonly claims: ClaimIndex;

@@ -2,11 +2,9 @@
  * The log chain of a stream: each command carries a MAC over the installation, the previous command's MAC and its own stored
  * events. Makes and checks these links with a given MAC function; holds no key. Implements `docs/log-chain.md`.
  */
-import type { CommandLink, ProposedEvent, RecordedCommand } from '../../kernel/event.js';
-import { lastEvent } from '../../kernel/event.js';
+import { lastEvent, type CommandLink, type ProposedEvent, type RecordedCommand } from '../../kernel/event.js';
 import { canonicalJson } from '../../kernel/json.js';
-import { headsNamedBy } from './heads.js';
-import type { LogHead } from './heads.js';
+import { headsNamedBy, type LogHead } from './heads.js';
 
 /** The state of a stream's chain after a command. */
 export interface ChainHead {

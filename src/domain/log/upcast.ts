@@ -5,21 +5,14 @@
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { accountEvents } from '../accounts/declaration.js';
 import type { AccountEvent } from '../accounts/user.js';
-import type { SigninEvent } from '../accounts/signin.js';
-import { signinEvents } from '../accounts/signin.js';
-import type { AgentEvent } from '../agents/facts.js';
-import { agentEvents } from '../agents/facts.js';
-import type { FleetEvent } from '../fleet/resources.js';
-import { fleetEvents } from '../fleet/resources.js';
-import type { LogHeadsRecorded } from '../log-chain/heads.js';
-import { logChainEvents } from '../log-chain/heads.js';
+import { signinEvents, type SigninEvent } from '../accounts/signin.js';
+import { agentEvents, type AgentEvent } from '../agents/facts.js';
+import { fleetEvents, type FleetEvent } from '../fleet/resources.js';
+import { logChainEvents, type LogHeadsRecorded } from '../log-chain/heads.js';
 import type { EventSchema } from '../resource/declaration.js';
-import type { StatusChanged } from '../status/facts.js';
-import { statusEvents } from '../status/facts.js';
-import type { WebhookCursorMoved } from '../webhook/cursors.js';
-import { webhookCursorEvents } from '../webhook/cursors.js';
-import type { ServiceEvent, KeyringWrapped } from '../service/identity.js';
-import { serviceEvents, keyringEvents } from '../service/identity.js';
+import { statusEvents, type StatusChanged } from '../status/facts.js';
+import { webhookCursorEvents, type WebhookCursorMoved } from '../webhook/cursors.js';
+import { serviceEvents, keyringEvents, type ServiceEvent, type KeyringWrapped } from '../service/identity.js';
 
 /** An event of a type or shape that this release does not know. It is never skipped; it makes the instance read-only. */
 export class UnknownEventError extends Error {

@@ -6,21 +6,26 @@ import type { Json } from '../../kernel/json.js';
 import { eventAudit, fieldChanges, masked, lifecycleAudit } from '../resource/audit-change.js';
 import type { EventContext, Resource, Decisions } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import type { Undo } from '../resource/undo.js';
-import { earlierValues, lifecycleUndo } from '../resource/undo.js';
-import { evolveNode, dialAddress, nodeFields, nodeKey, unexpired } from './node.js';
+import { earlierValues, lifecycleUndo, type Undo } from '../resource/undo.js';
+import {
+  evolveNode,
+  dialAddress,
+  nodeFields,
+  nodeKey,
+  unexpired,
+  type NodeCommand,
+  type NodeEvent,
+  type NodeState,
+} from './node.js';
 import { evolveLabels, isLabelField, labelChanges } from './labels.js';
-import type { NodeCommand, NodeEvent, NodeState } from './node.js';
 import { limits } from '../../kernel/limits.js';
 import { err, ok } from '../../kernel/result.js';
 import { policiesOf } from '../listener-policy/policy.js';
 import { describeOwners } from '../references/references.js';
-import type { Changes } from '../resource/change.js';
-import { changesOf, inverseOf } from '../resource/change.js';
+import { changesOf, inverseOf, type Changes } from '../resource/change.js';
 import { pick } from '../resource/lifecycle.js';
 import { owned } from '../resource/lifecycle-decisions.js';
-import type { Decision, Refusal } from '../resource/refusal.js';
-import { refuse } from '../resource/refusal.js';
+import { refuse, type Decision, type Refusal } from '../resource/refusal.js';
 import { existing, exists, nameTaken, newNameRefusal, stillUsed, unlessRefused } from '../resource/rules.js';
 import { overrideRefusal } from '../settings/decide.js';
 import { settingsOf } from '../settings/settings.js';

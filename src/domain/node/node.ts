@@ -5,18 +5,15 @@
 import { isDialableIp } from '../../kernel/addresses.js';
 import type { Actor } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
-import type { FieldChange } from '../resource/change.js';
+import { withChanges, type FieldChange } from '../resource/change.js';
 import type { PolicyOfNode } from '../listener-policy/policy.js';
 import type { ResourceKey } from '../resource/fleet-view.js';
-import type { LifecycleCommand, LifecycleEvent } from '../resource/lifecycle.js';
-import { fieldsOf } from '../resource/lifecycle.js';
-import type { ResourceMeta } from '../resource/meta.js';
+import { fieldsOf, type LifecycleCommand, type LifecycleEvent } from '../resource/lifecycle.js';
+import { nextVersion, restoredVersion, type ResourceMeta } from '../resource/meta.js';
 import type { SealedSecret } from '../secret/sealed.js';
 import type { MultiplexOverride } from '../settings/settings.js';
 import { unreachable } from '../../kernel/errors.js';
-import { withChanges } from '../resource/change.js';
 import type { EventContext } from '../resource/declaration.js';
-import { nextVersion, restoredVersion } from '../resource/meta.js';
 import { evolveLabels, isLabelField, sortedLabels } from './labels.js';
 
 export type Labels = { readonly [key: string]: string };

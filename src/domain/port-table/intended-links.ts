@@ -3,10 +3,8 @@
  * (`link-measurements.ts`). Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
  */
 import type { Fleet } from '../fleet/fleet.js';
-import type { AnyState } from '../fleet/resources.js';
-import { resourceOfType } from '../fleet/resources.js';
-import { splitOwner } from '../references/references.js';
-import type { Owner } from '../references/references.js';
+import { resourceOfType, type AnyState } from '../fleet/resources.js';
+import { splitOwner, type Owner } from '../references/references.js';
 import type { RuleOrigin } from '../snapshot/snapshot.js';
 
 export interface IntendedLink {

@@ -5,12 +5,10 @@
  */
 import { plainIp } from '../../kernel/addresses.js';
 import type { Fleet } from '../fleet/fleet.js';
-import { resourceOfType } from '../fleet/resources.js';
-import type { AnyState } from '../fleet/resources.js';
+import { resourceOfType, type AnyState } from '../fleet/resources.js';
 import type { IntendedListener, IntendedRoute, ListenerKey } from '../listeners/intent.js';
 import { splitOwner } from '../references/references.js';
-import { policiesOf, priorityLabels } from '../listener-policy/policy.js';
-import type { PriorityLabel } from '../listener-policy/policy.js';
+import { policiesOf, priorityLabels, type PriorityLabel } from '../listener-policy/policy.js';
 import { contributorsOf } from '../compile/compile-node.js';
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

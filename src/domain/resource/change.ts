@@ -2,8 +2,7 @@
  * Field changes with both values, so that an update event can be undone from its own data.
  * Implements `docs/contract/domain.md#commands-and-events`.
  */
-import type { Json } from '../../kernel/json.js';
-import { jsonEqual } from '../../kernel/json.js';
+import { jsonEqual, type Json } from '../../kernel/json.js';
 
 export interface FieldChange<T = Json> {
   readonly from: T;

@@ -6,12 +6,10 @@ import { entryByEntry, eventAudit, fieldChanges, lifecycleAudit } from './audit-
 import type { EventContext, EventDeclaration, FleetEventDeclaration, Resource } from './declaration.js';
 import type { FleetView, ResourceKey } from './fleet-view.js';
 import type { AnyEvent, CompleteFields, LifecycleCommand, LifecycleEvent } from './lifecycle.js';
-import type { SaveRules } from './lifecycle-decisions.js';
-import { lifecycleDecisions } from './lifecycle-decisions.js';
+import { lifecycleDecisions, type SaveRules } from './lifecycle-decisions.js';
 import { lifecycleFold } from './lifecycle-fold.js';
 import type { ResourceMeta } from './meta.js';
-import type { Undo } from './undo.js';
-import { lifecycleUndo } from './undo.js';
+import { lifecycleUndo, type Undo } from './undo.js';
 
 /** The parts that are passed through to the declaration. */
 type Common<S extends ResourceMeta & Named> = Pick<

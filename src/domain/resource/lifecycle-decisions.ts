@@ -7,8 +7,7 @@ import { changesOf, withChanges } from './change.js';
 import type { Decisions } from './declaration.js';
 import type { FleetView, ResourceKey } from './fleet-view.js';
 import type { IfMatch, Decision, Refusal } from './refusal.js';
-import type { AnyEvent, Former, LifecycleCommand, LifecycleEvent } from './lifecycle.js';
-import { pick } from './lifecycle.js';
+import { pick, type AnyEvent, type Former, type LifecycleCommand, type LifecycleEvent } from './lifecycle.js';
 import type { Owned, ResourceMeta } from './meta.js';
 import { existing, exists, nameTaken, newNameRefusal, stillUsed, unlessRefused } from './rules.js';
 

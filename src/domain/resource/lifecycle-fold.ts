@@ -1,11 +1,9 @@
 /** The fold of a resource's lifecycle events. */
-import type { Changes } from './change.js';
-import { withChanges } from './change.js';
+import { withChanges, type Changes } from './change.js';
 import type { EventContext } from './declaration.js';
 import type { AnyEvent, Former } from './lifecycle.js';
 import type { LifecycleShape } from './lifecycle-decisions.js';
-import type { ResourceMeta } from './meta.js';
-import { firstVersion, nextVersion, restoredVersion } from './meta.js';
+import { firstVersion, nextVersion, restoredVersion, type ResourceMeta } from './meta.js';
 
 /**
  * @returns the state after one event; undefined once deleted, or if the resource does not exist. Ignores the creation or

@@ -2,8 +2,7 @@
  * Refusals of commands: a code, and a sentence that names the field or the other resource. The check of `If-Match`, which
  * comes first. Implements `docs/contract/rest.md#errors` and `docs/contract/rest.md#consistency`.
  */
-import type { Result } from '../../kernel/result.js';
-import { err } from '../../kernel/result.js';
+import { err, type Result } from '../../kernel/result.js';
 
 export type RefusalCode = 'invalid_request' | 'not_found' | 'precondition_failed' | 'conflict' | 'payload_too_large';
 

@@ -1,10 +1,8 @@
 /** The rules that all resources share: existence, `If-Match`, unique names, no delete while something refers to it. */
-import { err, ok } from '../../kernel/result.js';
-import type { Result } from '../../kernel/result.js';
+import { err, ok, type Result } from '../../kernel/result.js';
 import { describeOwners } from '../references/references.js';
 import type { FleetView, ResourceKey } from './fleet-view.js';
-import type { IfMatch, Decision, Refusal } from './refusal.js';
-import { versionMismatch } from './refusal.js';
+import { versionMismatch, type IfMatch, type Decision, type Refusal } from './refusal.js';
 import type { ResourceMeta } from './meta.js';
 import { faultOfName } from './name.js';
 

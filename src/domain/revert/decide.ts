@@ -6,25 +6,20 @@
 import { unreachable } from '../../kernel/errors.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { jsonEqual } from '../../kernel/json.js';
-import type { Result } from '../../kernel/result.js';
-import { err, ok } from '../../kernel/result.js';
+import { err, ok, type Result } from '../../kernel/result.js';
 import { alreadyReverted, notRevertible, activeRevert } from '../aggregate/reverts.js';
 import { describeCommand, auditOfFleetEvent, fleetSubject } from '../audit/describe.js';
 import { oversizedInPieces } from '../compile/size.js';
 import { applyCommand, applyInPieces } from '../fleet/apply.js';
 import { decideFleet } from '../fleet/decide.js';
-import type { FleetCommand, FleetEvent } from '../fleet/resources.js';
-import type { Fleet } from '../fleet/fleet.js';
-import { draftFleet } from '../fleet/fleet.js';
+import { resourceOf, type FleetCommand, type FleetEvent } from '../fleet/resources.js';
+import { draftFleet, type Fleet } from '../fleet/fleet.js';
 import { hypothetical } from '../fleet/hypothetical.js';
-import { resourceOf } from '../fleet/resources.js';
 import type { AnyCommand } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
-import type { Decision, Refusal } from '../resource/refusal.js';
-import { refuse } from '../resource/refusal.js';
+import { refuse, type Decision, type Refusal } from '../resource/refusal.js';
 import type { Undo } from '../resource/undo.js';
-import type { History, FieldConflict } from './history.js';
-import { laterWork, undoOf, entries, fieldConflicts, gone } from './history.js';
+import { laterWork, undoOf, entries, fieldConflicts, gone, type History, type FieldConflict } from './history.js';
 import type { AuditChange } from '../resource/audit-change.js';
 
 export interface Revert {

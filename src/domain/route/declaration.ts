@@ -4,7 +4,7 @@
  * `docs/contract/domain.md#l4-chain`.
  */
 import { plainIp } from '../../kernel/addresses.js';
-import { listenersOf } from '../listeners/claims.js';
+import { listenersOf, type Claim } from '../listeners/claims.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
 import { dialEndpoint, hopAfter, undialable, unknownNode } from '../node/hops.js';
 import { nodeKey } from '../node/node.js';
@@ -13,13 +13,18 @@ import { defineResource } from '../resource/define-resource.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { Refusal } from '../resource/refusal.js';
 import { firstProblem } from '../resource/rules.js';
-import type { RouteDefinition, RouteState, RouteHop } from './route.js';
-import { liveNodes, routeProblems, matchOf, routeKey } from './route.js';
-import type { Claim } from '../listeners/claims.js';
+import {
+  liveNodes,
+  routeProblems,
+  matchOf,
+  routeKey,
+  type RouteDefinition,
+  type RouteState,
+  type RouteHop,
+} from './route.js';
 import type { IntendedListener } from '../listeners/intent.js';
 import { ruleBytes, textBound } from '../snapshot/bound.js';
-import type { NodeRules } from '../snapshot/snapshot.js';
-import { noRules } from '../snapshot/snapshot.js';
+import { noRules, type NodeRules } from '../snapshot/snapshot.js';
 
 interface LiveHop {
   readonly index: number;

@@ -5,10 +5,8 @@
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  */
 import { unreachable } from '../../kernel/errors.js';
-import type { RecordedEvent } from '../../kernel/event.js';
-import { eventOf, streams } from '../../kernel/event.js';
-import type { EventAudit } from '../resource/audit-change.js';
-import { eventAudit, masked } from '../resource/audit-change.js';
+import { eventOf, streams, type RecordedEvent } from '../../kernel/event.js';
+import { eventAudit, masked, type EventAudit } from '../resource/audit-change.js';
 import type { EventSchemas } from '../resource/declaration.js';
 import type { SealedSecret } from '../secret/sealed.js';
 

@@ -3,13 +3,10 @@
  * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  */
 import { unreachable } from '../../kernel/errors.js';
-import type { RecordedCommand } from '../../kernel/event.js';
-import { lastEvent } from '../../kernel/event.js';
+import { lastEvent, type RecordedCommand } from '../../kernel/event.js';
 import { namesHeads } from '../log-chain/heads.js';
-import type { ChainHead } from '../log-chain/links.js';
-import { emptyChain } from '../log-chain/links.js';
-import type { ServiceEvent, ServiceKeyEvent } from './identity.js';
-import { serviceEvent } from './identity.js';
+import { emptyChain, type ChainHead } from '../log-chain/links.js';
+import { serviceEvent, type ServiceEvent, type ServiceKeyEvent } from './identity.js';
 
 type DataOf<T extends ServiceEvent['type']> = Extract<ServiceEvent, { readonly type: T }>['data'];
 

@@ -1,18 +1,23 @@
 /** Decides changes of the connectivity settings. Implements `docs/contract/rest.md#connectivity-settings`. */
-import type { Json } from '../../kernel/json.js';
-import { jsonEqual } from '../../kernel/json.js';
+import { jsonEqual, type Json } from '../../kernel/json.js';
 import { err, ok } from '../../kernel/result.js';
 import { tcpListenerOn } from '../listeners/collisions.js';
 import { describeOwner } from '../references/references.js';
-import type { Changes } from '../resource/change.js';
-import { changesOf } from '../resource/change.js';
+import { changesOf, type Changes } from '../resource/change.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import { versionMismatch } from '../resource/refusal.js';
-import type { Decision, Refusal } from '../resource/refusal.js';
+import { versionMismatch, type Decision, type Refusal } from '../resource/refusal.js';
 import { unlessRefused } from '../resource/rules.js';
-import { settingsProblems, effectiveMultiplex, globalFields, settingsOf } from './settings.js';
+import {
+  settingsProblems,
+  effectiveMultiplex,
+  globalFields,
+  settingsOf,
+  type MultiplexOverride,
+  type SettingsEvent,
+  type SettingsState,
+  type UpdateConnectivity,
+} from './settings.js';
 import { evolveSettings, nodesInReach, overrideField } from './evolve.js';
-import type { MultiplexOverride, SettingsEvent, SettingsState, UpdateConnectivity } from './settings.js';
 
 export function updateConnectivity(fleet: FleetView, command: UpdateConnectivity): Decision<SettingsEvent> {
   const settings = settingsOf(fleet);

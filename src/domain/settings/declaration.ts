@@ -2,18 +2,19 @@
 import { eventAudit, fieldChanges } from '../resource/audit-change.js';
 import type { Singleton } from '../resource/declaration.js';
 import type { Changes } from '../resource/change.js';
-import type { Undo } from '../resource/undo.js';
-import { earlierValues } from '../resource/undo.js';
+import { earlierValues, type Undo } from '../resource/undo.js';
 import { updateConnectivity } from './decide.js';
 import { evolveSettings, nodesInReach, overriddenNode, withNode, withoutNode } from './evolve.js';
-import type {
-  GlobalSettings,
-  MultiplexOverride,
-  SettingsEvent,
-  SettingsState,
-  UpdateConnectivity,
+import {
+  defaultSettings,
+  effectiveMultiplex,
+  settingsOf,
+  type GlobalSettings,
+  type MultiplexOverride,
+  type SettingsEvent,
+  type SettingsState,
+  type UpdateConnectivity,
 } from './settings.js';
-import { defaultSettings, effectiveMultiplex, settingsOf } from './settings.js';
 
 /** Each node's override is a field of its own. */
 function undoUpdate(changes: Changes): Undo {

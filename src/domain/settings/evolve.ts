@@ -1,7 +1,6 @@
 /** The fold of the settings' events. A node's override is the field `nodes.<id>`, with null for a missing override. */
 import { fromJson } from '../../kernel/json.js';
-import type { Changes } from '../resource/change.js';
-import { withChanges } from '../resource/change.js';
+import { withChanges, type Changes } from '../resource/change.js';
 import type { EventContext } from '../resource/declaration.js';
 import type { MultiplexOverride, SettingsEvent, SettingsState } from './settings.js';
 

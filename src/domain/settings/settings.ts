@@ -6,8 +6,7 @@
 import type { Changes } from '../resource/change.js';
 import type { FleetView, SingletonKey } from '../resource/fleet-view.js';
 import type { IfMatch } from '../resource/refusal.js';
-import { fieldsOf } from '../resource/lifecycle.js';
-import type { PartialUpdate } from '../resource/lifecycle.js';
+import { fieldsOf, type PartialUpdate } from '../resource/lifecycle.js';
 
 /** A node's own multiplexing, deleted and restored with the node. */
 export interface MultiplexOverride {

@@ -6,10 +6,8 @@
 import { timestamp } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';
 import type { StatusFact } from './facts.js';
-import type { LastFact } from './ledger.js';
-import { openIncident } from './ledger.js';
-import type { StatusKey } from './status.js';
-import { impliedStatus, isBad, isTold, worseOf } from './status.js';
+import { openIncident, type LastFact } from './ledger.js';
+import { impliedStatus, isBad, isTold, worseOf, type StatusKey } from './status.js';
 
 /** What is now. Times are milliseconds since the epoch. */
 export interface Observed {

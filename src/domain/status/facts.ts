@@ -2,8 +2,7 @@
  * The facts of `svc-status`: one for each change that no command made. They are in the event feed and in no audit.
  * Implements `docs/contract/notices.md#status-changes-are-facts`.
  */
-import type { RecordedEvent } from '../../kernel/event.js';
-import { eventOf, streams } from '../../kernel/event.js';
+import { eventOf, streams, type RecordedEvent } from '../../kernel/event.js';
 import type { EventSchemas } from '../resource/declaration.js';
 import type { StatusKey } from './status.js';
 

@@ -6,8 +6,7 @@
 import { limits } from '../../kernel/limits.js';
 import type { FleetEvent } from '../fleet/resources.js';
 import type { StatusFact } from './facts.js';
-import type { StatusKey } from './status.js';
-import { impliedStatus, isBad } from './status.js';
+import { impliedStatus, isBad, type StatusKey } from './status.js';
 
 /** The last fact of a resource, or what a command has made of it. */
 export interface LastFact extends Omit<StatusFact, 'again'> {

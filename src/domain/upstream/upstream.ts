@@ -2,8 +2,7 @@
  * An L4 upstream: an endpoint outside the fleet that chains can end in. The chains that end in it compile it into snapshots.
  * Implements `docs/contract/rest.md#l4-upstreams`.
  */
-import type { WithoutFields } from '../resource/define-resource.js';
-import { defineResource } from '../resource/define-resource.js';
+import { defineResource, type WithoutFields } from '../resource/define-resource.js';
 import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
 import type { ResourceMeta } from '../resource/meta.js';
 

@@ -2,8 +2,7 @@
  * The facts of `svc-webhooks`, the only place of cursors: how far a webhook has delivered, and the tries of a failing item.
  * Neither audit nor feed shows them. Implements `docs/contract/automation.md#webhooks`, "the cursor".
  */
-import type { RecordedEvent } from '../../kernel/event.js';
-import { eventOf, streams } from '../../kernel/event.js';
+import { eventOf, streams, type RecordedEvent } from '../../kernel/event.js';
 import type { EventSchemas } from '../resource/declaration.js';
 import type { WebhookState } from './webhook.js';
 

@@ -5,26 +5,36 @@
 import { limits } from '../../kernel/limits.js';
 import { err, ok } from '../../kernel/result.js';
 import type { Json } from '../../kernel/json.js';
-import type { AuditChange, EventAudit } from '../resource/audit-change.js';
-import { addedFields, eventAudit, fieldChanges, masked, removedFields } from '../resource/audit-change.js';
+import {
+  addedFields,
+  eventAudit,
+  fieldChanges,
+  masked,
+  removedFields,
+  type AuditChange,
+  type EventAudit,
+} from '../resource/audit-change.js';
 import type { EventContext, EventDeclarations } from '../resource/declaration.js';
 import { defineResource } from '../resource/define-resource.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { pick } from '../resource/lifecycle.js';
 import { nextVersion } from '../resource/meta.js';
-import type { Decision } from '../resource/refusal.js';
-import { refuse } from '../resource/refusal.js';
+import { refuse, type Decision } from '../resource/refusal.js';
 import { existing } from '../resource/rules.js';
-import type {
-  ResumeWebhook,
-  StopWebhook,
-  WebhookDefinition,
-  WebhookResumed,
-  WebhookRun,
-  WebhookState,
-  WebhookStopped,
+import {
+  schemeAndHost,
+  webhookAt,
+  webhookDefaults,
+  webhookKey,
+  webhookMismatch,
+  type ResumeWebhook,
+  type StopWebhook,
+  type WebhookDefinition,
+  type WebhookResumed,
+  type WebhookRun,
+  type WebhookState,
+  type WebhookStopped,
 } from './webhook.js';
-import { schemeAndHost, webhookAt, webhookDefaults, webhookKey, webhookMismatch } from './webhook.js';
 
 /** The fields besides the secrets. */
 const open = [

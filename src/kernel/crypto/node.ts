@@ -10,8 +10,8 @@ import {
   createPrivateKey,
   createPublicKey,
   diffieHellman,
+  type KeyObject,
 } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
 import { tagBytes, type Aead, type Primitives } from './primitives.js';
 
 const okp = { kty: 'OKP', crv: 'X25519' } as const;

@@ -4,10 +4,8 @@
  * that the read models hold, and the last one that never expires. Implements `docs/architecture.md#read-models`.
  */
 import { ServiceError } from '../../kernel/errors.js';
-import { expires, lastEvent } from '../../kernel/event.js';
-import type { RecordedCommand } from '../../kernel/event.js';
-import { firstFrom, isBeyond } from '../../storage/event-store.js';
-import type { EventStore } from '../../storage/event-store.js';
+import { expires, lastEvent, type RecordedCommand } from '../../kernel/event.js';
+import { firstFrom, isBeyond, type EventStore } from '../../storage/event-store.js';
 import { BrokenLogError } from '../../storage/broken-log.js';
 import type { Anchor, ReadStore } from '../../storage/read-store.js';
 import { groupName, groupVersion } from '../read-models.js';

@@ -3,8 +3,7 @@
  * `apply.ts` stores them. Implements `docs/architecture.md#read-models`.
  */
 import { errorText } from '../../kernel/errors.js';
-import { lastEvent } from '../../kernel/event.js';
-import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
+import { lastEvent, type RecordedCommand, type RecordedEvent } from '../../kernel/event.js';
 import type { Fields, GuardedWrite, StoredDocument } from '../../storage/read-store.js';
 import type { ReadModel } from '../read-model.js';
 import { tuning } from '../tuning.js';

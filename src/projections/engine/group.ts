@@ -2,31 +2,24 @@
  * The read models in one layout: opens them, runs their runner, and lets callers wait for a position. `projections.ts` chooses
  * the layout. Implements `docs/architecture.md#read-models` and `docs/contract/rest.md#consistency`.
  */
-import { sleep, timedOut, withDeadline } from '../../kernel/background.js';
-import type { Loop } from '../../kernel/background.js';
+import { sleep, timedOut, withDeadline, type Loop } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { ServiceError } from '../../kernel/errors.js';
 import { allStreams } from '../../kernel/event.js';
 import type { Logger } from '../../kernel/logger.js';
 import { backoff, storeRetry } from '../../kernel/retry.js';
-import type { EventStore } from '../../storage/event-store.js';
-import { firstFrom, passedBy } from '../../storage/event-store.js';
+import { firstFrom, passedBy, type EventStore } from '../../storage/event-store.js';
 import type { ReadStore } from '../../storage/read-store.js';
 import { shortError } from './fold.js';
 import { createHeadProbe } from './head-probe.js';
-import { placeOf, readLayout, versionIn } from './layout.js';
-import type { Layout } from './layout.js';
-import { openParking } from './parked.js';
-import type { Parking } from './parked.js';
+import { placeOf, readLayout, versionIn, type Layout } from './layout.js';
+import { openParking, type Parking } from './parked.js';
 import type { Projections } from '../port.js';
-import { createProgress, createStatusBoard } from './progress.js';
-import type { Progress, StatusBoard } from './progress.js';
+import { createProgress, createStatusBoard, type Progress, type StatusBoard } from './progress.js';
 import { createPurge, removeExpired, startRemovals } from './removals.js';
 import type { ReadModel } from '../read-model.js';
-import { groupName, openCollections, openForQueries } from '../read-models.js';
-import type { QueryCollections } from '../read-models.js';
-import { startRunner } from './runner.js';
-import type { Runner } from './runner.js';
+import { groupName, openCollections, openForQueries, type QueryCollections } from '../read-models.js';
+import { startRunner, type Runner } from './runner.js';
 import { tuning } from '../tuning.js';
 
 export interface GroupOptions {

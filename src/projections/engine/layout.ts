@@ -3,8 +3,7 @@
  * and then points the layout to them. `ReadStore.activate` is another pointer: the release whose read models have caught up.
  * Implements `docs/architecture.md#read-models`.
  */
-import type { Json } from '../../kernel/json.js';
-import { asJson, fromJson } from '../../kernel/json.js';
+import { asJson, fromJson, type Json } from '../../kernel/json.js';
 import type { Collection, CollectionSpec, ReadStore } from '../../storage/read-store.js';
 import { groupName } from '../read-models.js';
 

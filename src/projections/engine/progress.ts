@@ -3,8 +3,7 @@
  * bounded, and every wait ends. Implements `docs/contract/rest.md#consistency`.
  */
 import { errorText } from '../../kernel/errors.js';
-import { lastEvent } from '../../kernel/event.js';
-import type { RecordedCommand } from '../../kernel/event.js';
+import { lastEvent, type RecordedCommand } from '../../kernel/event.js';
 import { jsonEqual } from '../../kernel/json.js';
 import { createListeners } from '../../kernel/listeners.js';
 import type { Logger } from '../../kernel/logger.js';

@@ -2,8 +2,7 @@
  * Removes tombstones that every instance has passed, and expired documents. Implements `docs/architecture.md#read-models` and
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "what expires never changes what is shown".
  */
-import { startLoop } from '../../kernel/background.js';
-import type { Loop } from '../../kernel/background.js';
+import { startLoop, type Loop } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { Collection, ReadStore } from '../../storage/read-store.js';

@@ -8,13 +8,11 @@
  * Implements `docs/architecture.md#one-fleet`, `docs/contract/domain.md#generation` and `#commands-and-events`.
  */
 import { compilerVersion } from '../../domain/compile/version.js';
-import { emptyFleet } from '../../domain/fleet/fleet.js';
-import type { Fleet } from '../../domain/fleet/fleet.js';
+import { emptyFleet, type Fleet } from '../../domain/fleet/fleet.js';
 import { UnknownEventError } from '../../domain/log/upcast.js';
 import { yieldToEventLoop } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
-import type { RecordedCommand } from '../../kernel/event.js';
-import { streams } from '../../kernel/event.js';
+import { streams, type RecordedCommand } from '../../kernel/event.js';
 import { createListeners } from '../../kernel/listeners.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { LogChain } from '../../security/log-chain/log-chain.js';
@@ -25,8 +23,7 @@ import { commandsAfter } from '../../storage/follow.js';
 import type { LogDistance } from '../log-connection.js';
 import type { LogFold } from '../log-follower.js';
 import { loadFleet, saveFleet } from './fold-checkpoint.js';
-import { applyToFold, emptyFoldBatch, foldedFleet } from './fold-batch.js';
-import type { FoldBatch } from './fold-batch.js';
+import { applyToFold, emptyFoldBatch, foldedFleet, type FoldBatch } from './fold-batch.js';
 import type { ServingState } from '../port.js';
 import { isMismatch, mismatchText } from './compiler-mismatch.js';
 

@@ -3,13 +3,11 @@
  * `docs/architecture.md#read-models`, and of `docs/contract/rest.md` the intent in `#port-management` and `#nodes`, and the
  * counts of resources in `#dashboard`.
  */
-import { chainKey } from '../../domain/chain/chain.js';
-import type { ChainState } from '../../domain/chain/chain.js';
+import { chainKey, type ChainState } from '../../domain/chain/chain.js';
 import { activeRevert } from '../../domain/aggregate/reverts.js';
 import { driftOf, hasSet, setsOf } from '../../domain/fleet-file/drift.js';
 import { baseOf } from '../../domain/fleet-set/declaration.js';
-import type { ResourceCounts } from '../../domain/fleet/counts.js';
-import { countResources } from '../../domain/fleet/counts.js';
+import { countResources, type ResourceCounts } from '../../domain/fleet/counts.js';
 import { firstReferrers, referrersOf } from '../../domain/fleet/referrers.js';
 import { freePorts } from '../../domain/listeners/free-ports.js';
 import { intendedLinks, linksOfNode } from '../../domain/port-table/intended-links.js';
@@ -22,8 +20,7 @@ import { compareText } from '../../kernel/compare-text.js';
 import { createLru } from '../../kernel/lru.js';
 import { withPauses } from '../../kernel/pieces.js';
 import { createShared } from '../../kernel/shared.js';
-import type { AnyState } from '../../domain/fleet/resources.js';
-import { resourceTypes } from '../../domain/fleet/resources.js';
+import { resourceTypes, type AnyState } from '../../domain/fleet/resources.js';
 import { nodeSnapshots } from '../node-snapshots.js';
 import type { FleetQueries, NodeName, WholeFleet } from '../port.js';
 import { tuning } from '../tuning.js';

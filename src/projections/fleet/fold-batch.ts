@@ -4,14 +4,12 @@
  */
 import type { Draft } from '../../domain/aggregate/containers.js';
 import { applyInPieces } from '../../domain/fleet/apply.js';
-import type { Fleet } from '../../domain/fleet/fleet.js';
-import { draftFleet } from '../../domain/fleet/fleet.js';
+import { draftFleet, type Fleet } from '../../domain/fleet/fleet.js';
 import { fleetEvent, resourceOf } from '../../domain/fleet/resources.js';
 import { namesHeads } from '../../domain/log-chain/heads.js';
 import type { ChainHead } from '../../domain/log-chain/links.js';
 import { readCommand } from '../../domain/log/upcast.js';
-import type { RecordedCommand } from '../../kernel/event.js';
-import { lastEvent, streams } from '../../kernel/event.js';
+import { lastEvent, streams, type RecordedCommand } from '../../kernel/event.js';
 import type { LogChain } from '../../security/log-chain/log-chain.js';
 import { MissingEventsError } from '../log-follower.js';
 

@@ -7,14 +7,11 @@ import { captureFleet, encodeFleet, foldVersion, restoreFleet } from '../../doma
 import type { Fleet } from '../../domain/fleet/fleet.js';
 import { storedLink } from '../../domain/log-chain/links.js';
 import { errorText } from '../../kernel/errors.js';
-import type { RecordedEvent } from '../../kernel/event.js';
-import { isForeign, streams } from '../../kernel/event.js';
+import { isForeign, streams, type RecordedEvent } from '../../kernel/event.js';
 import type { Logger } from '../../kernel/logger.js';
-import type { Result } from '../../kernel/result.js';
-import { err, ok } from '../../kernel/result.js';
+import { err, ok, type Result } from '../../kernel/result.js';
 import type { LogChain } from '../../security/log-chain/log-chain.js';
-import { firstFrom } from '../../storage/event-store.js';
-import type { EventStore, FoldCheckpoint } from '../../storage/event-store.js';
+import { firstFrom, type EventStore, type FoldCheckpoint } from '../../storage/event-store.js';
 import { openCheckpoint, storeCheckpoint } from '../../storage/sealed-checkpoint.js';
 
 const kind = { name: streams.fleet, foldVersion } as const;

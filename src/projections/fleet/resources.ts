@@ -4,12 +4,10 @@
  * `docs/architecture.md#adding-a-resource` and `docs/contract/rest.md#envelope`, list queries.
  */
 import type { Fleet } from '../../domain/fleet/fleet.js';
-import type { AnyState, PlainType } from '../../domain/fleet/resources.js';
-import { declarationOf, plainTypes } from '../../domain/fleet/resources.js';
+import { declarationOf, plainTypes, type AnyState, type PlainType } from '../../domain/fleet/resources.js';
 import type { Table } from '../../domain/aggregate/containers.js';
 import type { FleetQueries, ResourceQueries, ListOf, ListQuery, ResourceListQuery } from '../port.js';
-import type { ResourceMeta } from '../../domain/resource/meta.js';
-import { nameKey } from '../../domain/resource/meta.js';
+import { nameKey, type ResourceMeta } from '../../domain/resource/meta.js';
 import { compareText } from '../../kernel/compare-text.js';
 
 function resourceQueries(type: PlainType | 'node', fleet: () => Fleet): ResourceQueries<AnyState> {

@@ -6,8 +6,7 @@
 import { on } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { isPast } from '../../domain/compile/earlier.js';
-import type { ChainBreak } from '../../domain/log-chain/links.js';
-import { chainBreakText } from '../../domain/log-chain/links.js';
+import { chainBreakText, type ChainBreak } from '../../domain/log-chain/links.js';
 import type { NodeSnapshot } from '../../domain/snapshot/snapshot.js';
 import { withDeadline } from '../../kernel/background.js';
 import { ServiceError, unreachable } from '../../kernel/errors.js';
@@ -18,8 +17,7 @@ import { ThreadLostError, startThread, threadBeside } from '../../kernel/worker-
 import type { LogChain, LogChainKey } from '../../security/log-chain/log-chain.js';
 import { ownEvent } from '../../storage/broken-log.js';
 import type { EventStore } from '../../storage/event-store.js';
-import { loadCheckpoint } from '../fleet/fold-checkpoint.js';
-import type { StoredFleet } from '../fleet/fold-checkpoint.js';
+import { loadCheckpoint, type StoredFleet } from '../fleet/fold-checkpoint.js';
 
 /** The data that a thread starts with. */
 export interface Question {

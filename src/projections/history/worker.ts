@@ -5,8 +5,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { earlierFold, mayBeginAt } from '../../domain/compile/earlier.js';
-import { emptyFleet } from '../../domain/fleet/fleet.js';
-import type { Fleet } from '../../domain/fleet/fleet.js';
+import { emptyFleet, type Fleet } from '../../domain/fleet/fleet.js';
 import { BrokenChainError } from '../../domain/log-chain/links.js';
 import { readCommand } from '../../domain/log/upcast.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';

@@ -4,8 +4,7 @@
  */
 import type { describeCommand } from '../../domain/audit/describe.js';
 import { signinEvent } from '../../domain/accounts/signin.js';
-import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
-import { lastEvent, streams } from '../../kernel/event.js';
+import { lastEvent, streams, type RecordedCommand, type RecordedEvent } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
 import type { AuditEntry, LoggedEntry, NameLookup } from '../port.js';
 

@@ -7,15 +7,12 @@ import { fleetSetType } from '../../domain/fleet-set/declaration.js';
 import { describeCommand } from '../../domain/audit/describe.js';
 import { readCommand } from '../../domain/log/upcast.js';
 import { yieldToEventLoop } from '../../kernel/background.js';
-import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
-import { isForeign } from '../../kernel/event.js';
+import { isForeign, type RecordedCommand, type RecordedEvent } from '../../kernel/event.js';
 import type { Collection, GroupRange, StoredDocument } from '../../storage/read-store.js';
 import type { EventStore } from '../../storage/event-store.js';
 import { loggedEntry, namesShownBy, withName } from './audit-entry.js';
-import { auditGroups, closedTypes } from './audit.js';
-import type { AuditFields } from './audit.js';
-import { namesAt } from './names.js';
-import type { NameFields } from './names.js';
+import { auditGroups, closedTypes, type AuditFields } from './audit.js';
+import { namesAt, type NameFields } from './names.js';
 import type { AuditEntry, AuditQuery, NameLookup, Projections } from '../port.js';
 import { tuning } from '../tuning.js';
 

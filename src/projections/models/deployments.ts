@@ -5,10 +5,9 @@
 import { deploymentId } from '../../domain/chain/chain.js';
 import { fleetEvent } from '../../domain/fleet/resources.js';
 import { lastEvent, streams } from '../../kernel/event.js';
-import type { Json } from '../../kernel/json.js';
+import { asJson, fromJson, type Json } from '../../kernel/json.js';
 import type { Collection } from '../../storage/read-store.js';
 import type { Projections, StoredDeployment } from '../port.js';
-import { asJson, fromJson } from '../../kernel/json.js';
 import type { ReadModel } from '../read-model.js';
 import { tuning } from '../tuning.js';
 

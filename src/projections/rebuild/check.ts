@@ -8,8 +8,7 @@ import { unreachable } from '../../kernel/errors.js';
 import type { Clock } from '../../kernel/clock.js';
 import { canonicalJson } from '../../kernel/json.js';
 import type { Logger } from '../../kernel/logger.js';
-import { passedBy } from '../../storage/event-store.js';
-import type { EventStore } from '../../storage/event-store.js';
+import { passedBy, type EventStore } from '../../storage/event-store.js';
 import type {
   Collection,
   CollectionSpec,
@@ -20,10 +19,8 @@ import type {
   StoredDocument,
 } from '../../storage/read-store.js';
 import { isInRange } from '../../storage/group-index.js';
-import { startGroup } from '../engine/group.js';
-import type { Group } from '../engine/group.js';
-import { placeOf, readLayout, versionIn } from '../engine/layout.js';
-import type { Layout } from '../engine/layout.js';
+import { startGroup, type Group } from '../engine/group.js';
+import { placeOf, readLayout, versionIn, type Layout } from '../engine/layout.js';
 import type { ReadModel } from '../read-model.js';
 import { indexDifferences } from './check-index.js';
 import { groupName, groupVersion, openCollections, readModels } from '../read-models.js';

@@ -7,20 +7,26 @@ import { randomUUID } from 'node:crypto';
 import { sleep, startLoop } from '../../kernel/background.js';
 import { errorText, ServiceError } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
-import { passedBy } from '../../storage/event-store.js';
-import type { EventStore, ResumePoint } from '../../storage/event-store.js';
+import { passedBy, type EventStore, type ResumePoint } from '../../storage/event-store.js';
 import type { Checkpoint, ReadStore } from '../../storage/read-store.js';
-import { differenceFrom } from '../engine/another-log.js';
-import { ofAnotherLog } from '../engine/another-log.js';
-import { placeOf, readLayoutRecord, versionIn, writeLayoutRecord } from '../engine/layout.js';
-import { anyReader, othersRead } from '../engine/layout.js';
-import type { Filling, Layout, LayoutRecord, Leftover } from '../engine/layout.js';
+import { differenceFrom, ofAnotherLog } from '../engine/another-log.js';
+import {
+  placeOf,
+  readLayoutRecord,
+  versionIn,
+  writeLayoutRecord,
+  anyReader,
+  othersRead,
+  type Filling,
+  type Layout,
+  type LayoutRecord,
+  type Leftover,
+} from '../engine/layout.js';
 import { openParking, parkedCollection } from '../engine/parked.js';
-import { createProgress } from '../engine/progress.js';
+import { createProgress, createStatusBoard } from '../engine/progress.js';
 import type { ReadModel } from '../read-model.js';
 import { groupName, groupVersion, openCollections, readModels } from '../read-models.js';
 import { startRunner } from '../engine/runner.js';
-import { createStatusBoard } from '../engine/progress.js';
 import { tuning } from '../tuning.js';
 
 export interface RebuildOptions {

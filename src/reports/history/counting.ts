@@ -3,10 +3,8 @@
  * Directions are the client's: `bytes_in` comes from clients. Implements decision 360.
  */
 import type { Share } from './history.js';
-import type { Growth } from './points.js';
-import { slotMs } from './points.js';
-import { countersAt, linkCounters, listenerCounters, sumOfRows } from '../counted-rows.js';
-import type { CountedRows } from '../counted-rows.js';
+import { slotMs, type Growth } from './points.js';
+import { countersAt, linkCounters, listenerCounters, sumOfRows, type CountedRows } from '../counted-rows.js';
 import type { Carriers, MetricsFacts } from '../port.js';
 import { growthOf } from '../process-totals.js';
 

@@ -4,11 +4,21 @@
  * slots into hours, and deletes old hours. Points are set, never added, so that a repeated write changes nothing. Implements
  * decisions 340 and 341.
  */
-import { timestamp } from '../../kernel/clock.js';
-import type { Clock } from '../../kernel/clock.js';
+import { timestamp, type Clock } from '../../kernel/clock.js';
 import type { Collection, ReadStore, StoredDocument } from '../../storage/read-store.js';
-import type { Point, Points } from './points.js';
-import { add, hourMs, hoursKeptMs, hoursOf, joinHours, pack, slotMs, slotsKeptMs, unpack } from './points.js';
+import {
+  add,
+  hourMs,
+  hoursKeptMs,
+  hoursOf,
+  joinHours,
+  pack,
+  slotMs,
+  slotsKeptMs,
+  unpack,
+  type Point,
+  type Points,
+} from './points.js';
 
 type HistoryFields = {
   readonly node_id: string;

@@ -7,10 +7,8 @@ import type { Clock } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { ReadStore } from '../../storage/read-store.js';
-import type { StepName } from './documents.js';
-import { openHistoryDocuments } from './documents.js';
-import type { Growth, Point, Points } from './points.js';
-import { add, hoursOf, joinHours, slotMs } from './points.js';
+import { openHistoryDocuments, type StepName } from './documents.js';
+import { add, hoursOf, joinHours, slotMs, type Growth, type Point, type Points } from './points.js';
 
 /** How long after its end a slot still takes reports. */
 const graceMs = 60_000;

@@ -4,8 +4,15 @@
  * rules of links are in `src/domain/log-chain/links.ts`. Implements `docs/log-chain.md`.
  */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
-import type { ChainBreak, ChainHead, ChainMac, Linked } from '../../domain/log-chain/links.js';
-import { BrokenChainError, followChain, linkCommand } from '../../domain/log-chain/links.js';
+import {
+  BrokenChainError,
+  followChain,
+  linkCommand,
+  type ChainBreak,
+  type ChainHead,
+  type ChainMac,
+  type Linked,
+} from '../../domain/log-chain/links.js';
 import type { ProposedEvent, RecordedCommand } from '../../kernel/event.js';
 import type { KeyringContent } from '../keyring.js';
 

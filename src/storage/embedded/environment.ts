@@ -23,8 +23,16 @@ import type { Database } from 'lmdb';
 import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import { announce, type Ownership } from './ownership.js';
-import { openHandles, ownerKey, usedBytes, createReads } from './lmdb.js';
-import type { Handles, Key, ValueKind, Reads } from './lmdb.js';
+import {
+  openHandles,
+  ownerKey,
+  usedBytes,
+  createReads,
+  type Handles,
+  type Key,
+  type ValueKind,
+  type Reads,
+} from './lmdb.js';
 import { commitBytes, createMetaFlush, createSpaceReserve, type SpaceReserve } from './data-file.js';
 
 /** The writes of a commit, in order: per database, keys as latin-1 text and their values. Undefined removes a key. */

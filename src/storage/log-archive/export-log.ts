@@ -19,8 +19,11 @@ import {
   encodeItem,
   endLine,
   nextLink,
+  type ArchiveHeader,
+  type ArchiveItem,
+  type ArchiveTotals,
+  type Chain,
 } from './format.js';
-import type { ArchiveHeader, ArchiveItem, ArchiveTotals, Chain } from './format.js';
 import { createLogCheck, type LogCheck, type LogCheckOptions, type LogSummary } from './log-check.js';
 import { readArchive } from './read-archive.js';
 

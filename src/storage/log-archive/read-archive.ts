@@ -13,8 +13,11 @@ import {
   decodeTotals,
   endLine,
   nextLink,
+  type ArchiveHeader,
+  type ArchiveItem,
+  type ArchiveTotals,
+  type Chain,
 } from './format.js';
-import type { ArchiveHeader, ArchiveItem, ArchiveTotals, Chain } from './format.js';
 
 export type ArchivePart =
   | {

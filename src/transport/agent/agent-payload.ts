@@ -3,17 +3,14 @@
  * payload may come when. Implements the PROTOCOL_ERROR rows of `docs/contract/agent-protocol.md#control` and the fixed
  * limits of `docs/contract/configuration.md`.
  */
-import { AgentPayload } from '../../gen/svc/control/v1/session.js';
-import type { AgentHello } from '../../gen/svc/control/v1/session.js';
+import { AgentPayload, type AgentHello } from '../../gen/svc/control/v1/session.js';
 import type { ConfigApplyReport, ConfigRequest } from '../../gen/svc/control/v1/config.js';
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import { shapeSummary } from '../../reports/listener-table.js';
-import { cutKnownTables, noTables, tablesOf, uncut } from './heartbeat-tables.js';
-import type { KnownTables } from './heartbeat-tables.js';
-import { decodeWalked, walkMessage } from './wire-scan.js';
-import type { WireShape } from './wire-scan.js';
+import { cutKnownTables, noTables, tablesOf, uncut, type KnownTables } from './heartbeat-tables.js';
+import { decodeWalked, walkMessage, type WireShape } from './wire-scan.js';
 
 /** A payload from an agent. */
 export type AgentMessage = NonNullable<AgentPayload['payload']>;

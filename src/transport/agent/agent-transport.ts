@@ -21,19 +21,23 @@ import { createAddressBudget, createFaultyCalls, createNodeBudget, createProvenP
 import { createHandshakeGate } from './admission/handshake-gate.js';
 import { createPendingTable } from './admission/pending-table.js';
 import { createReplayCache } from './admission/replay-cache.js';
-import { createAddressReports } from './address-reports.js';
-import type { ReportAddress } from './address-reports.js';
+import { createAddressReports, type ReportAddress } from './address-reports.js';
 import type { AgentConnection } from '../listener/connection.js';
 import { createControlStreams } from './control.js';
-import { countIn, createCounters, metricSources } from './counters.js';
-import type { ConnectionStats, Counters, Gauges } from './counters.js';
+import {
+  countIn,
+  createCounters,
+  metricSources,
+  type ConnectionStats,
+  type Counters,
+  type Gauges,
+} from './counters.js';
 import { createGrpcServer } from './grpc-server.js';
 import { createStrangersBytes } from './guarded-stream.js';
 import type { LiveSession } from './live-session.js';
 import { createNodeSessions } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
-import { createReadBudgets } from './read-budget.js';
-import type { ReadLimits, UnfinishedBytes } from './read-budget.js';
+import { createReadBudgets, type ReadLimits, type UnfinishedBytes } from './read-budget.js';
 import { createSessionWheel, turnMs } from './session-wheel.js';
 
 /** The listener as the transport sees it; `startListener` of `transport/listener` implements it. */

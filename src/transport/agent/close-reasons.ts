@@ -3,10 +3,8 @@
  * gRPC status. `session.ts` decides which one applies. Implements the table of ends in
  * `docs/contract/agent-protocol.md#control`.
  */
-import { SessionCloseReason } from '../../gen/svc/control/v1/session.js';
-import type { SessionClose } from '../../gen/svc/control/v1/session.js';
-import { GrpcStatus } from '../../kernel/errors.js';
-import type { GrpcStatusCode } from '../../kernel/errors.js';
+import { SessionCloseReason, type SessionClose } from '../../gen/svc/control/v1/session.js';
+import { GrpcStatus, type GrpcStatusCode } from '../../kernel/errors.js';
 import type { StreamStatus } from './agent-stream.js';
 
 export interface CloseReason {

@@ -3,8 +3,7 @@
  * it. Delivery decides what a node should run. Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import type { ApplyReport, ConfigAnswer, Delivery, NodeSession, PushSlot, SnapshotPush } from '../../delivery/port.js';
-import type { Clock } from '../../kernel/clock.js';
-import { timestamp } from '../../kernel/clock.js';
+import { timestamp, type Clock } from '../../kernel/clock.js';
 import { SerialQueue } from './serial-queue.js';
 
 /** How long an apply report delays the requests after it; recording it may take longer. */

@@ -7,11 +7,9 @@ import type { Clock } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';
 import type { PendingTable } from './admission/pending-table.js';
 import type { AgentStream, StreamHandlers } from './agent-stream.js';
-import { closeReasons } from './close-reasons.js';
-import type { CloseReason } from './close-reasons.js';
+import { closeReasons, type CloseReason } from './close-reasons.js';
 import { decodeFrame } from './frames.js';
-import { startLiveSession } from './live-session.js';
-import type { LiveSession, LiveSessionDeps } from './live-session.js';
+import { startLiveSession, type LiveSession, type LiveSessionDeps } from './live-session.js';
 
 interface ControlDeps {
   readonly clock: Clock;

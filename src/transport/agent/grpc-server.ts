@@ -3,8 +3,13 @@
  * served. Handles bytes and statuses, and knows nothing about sessions. It does not use grpc-js, which does not expose the
  * connection of a call and cannot bound its headers. `grpc-call.ts` is one call. Implements `docs/contract/wire.md#services` and the gRPC statuses of `docs/contract/agent-protocol.md#control`.
  */
-import { constants, performServerHandshake } from 'node:http2';
-import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
+import {
+  constants,
+  performServerHandshake,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import { SecureAgentServiceService } from '../../gen/svc/control/v1/secure_agent_service.js';
 import { GrpcStatus, errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
@@ -12,8 +17,7 @@ import type { Logger } from '../../kernel/logger.js';
 import type { AgentStream, StreamStatus } from './agent-stream.js';
 import type { AgentConnection } from '../listener/connection.js';
 import { GrpcCall, respond, serveUnary } from './grpc-call.js';
-import { GuardedStream } from './guarded-stream.js';
-import type { TakeBytes } from './guarded-stream.js';
+import { GuardedStream, type TakeBytes } from './guarded-stream.js';
 import { callStarted, watchUnproven } from './unproven.js';
 
 /** Interval of HTTP/2 pings to agents, and how long their answer may take. */

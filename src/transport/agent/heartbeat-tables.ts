@@ -3,11 +3,16 @@
  * and cut out before anything is decoded, and its counters are read in place. `agent-payload.ts` decodes the rest. Serves `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
-import { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
-import type { LinkMetric, RuntimeListener } from '../../gen/svc/control/v1/heartbeat.js';
+import { HeartbeatRequest, type LinkMetric, type RuntimeListener } from '../../gen/svc/control/v1/heartbeat.js';
 import { listenerCounters } from '../../reports/counted-rows.js';
-import { hasValues, shapeIdOf, shapeOf, shapeOfWire, tableOfListeners } from '../../reports/listener-table.js';
-import type { ListenerTable } from '../../reports/listener-table.js';
+import {
+  hasValues,
+  shapeIdOf,
+  shapeOf,
+  shapeOfWire,
+  tableOfListeners,
+  type ListenerTable,
+} from '../../reports/listener-table.js';
 import { limits } from '../../kernel/limits.js';
 import { passOver } from './wire-scan.js';
 

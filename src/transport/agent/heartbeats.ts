@@ -2,8 +2,7 @@
  * Answers the heartbeats of one session in order: claims the node's commands, if any, sends them with the current
  * intervals, and remembers those intervals. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
-import { offlineAfterSeconds } from '../../delivery/port.js';
-import type { AgentCommandName, Delivery } from '../../delivery/port.js';
+import { offlineAfterSeconds, type AgentCommandName, type Delivery } from '../../delivery/port.js';
 import { Command } from '../../gen/svc/control/v1/command.js';
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import { ServicePayload } from '../../gen/svc/control/v1/session.js';

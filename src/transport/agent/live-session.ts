@@ -4,8 +4,7 @@
  * `docs/contract/agent-protocol.md#control` and `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import type { AgentCommandName, ConfigAnswer, Delivery, SnapshotPush } from '../../delivery/port.js';
-import { ServicePayload } from '../../gen/svc/control/v1/session.js';
-import type { AgentHello, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
+import { ServicePayload, type AgentHello, type SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import type { Clock } from '../../kernel/clock.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
@@ -14,20 +13,15 @@ import type { PresenceFacts, ReportingProcess, Telemetry } from '../../reports/p
 import type { PendingSession } from './admission/pending-table.js';
 import type { AgentStream } from './agent-stream.js';
 import type { AgentConnection } from '../listener/connection.js';
-import { jittered } from './close-reasons.js';
-import type { CloseReason } from './close-reasons.js';
+import { jittered, type CloseReason } from './close-reasons.js';
 import { ConfigExchange } from './config-exchange.js';
-import { countIn } from './counters.js';
-import type { Counters } from './counters.js';
-import { InboundFrames } from './frames.js';
-import type { Frame, Inbound } from './frames.js';
-import { Heartbeats } from './heartbeats.js';
-import type { AgentIntervals } from './heartbeats.js';
+import { countIn, type Counters } from './counters.js';
+import { InboundFrames, type Frame, type Inbound } from './frames.js';
+import { Heartbeats, type AgentIntervals } from './heartbeats.js';
 import { Reading } from './reading.js';
 import { Outbox, SessionClosing } from './outbox.js';
 import type { ReadBudget, UnfinishedBytes } from './read-budget.js';
-import { dueAt, startState, step } from './session.js';
-import type { SessionInput, SessionOutput, SessionState } from './session.js';
+import { dueAt, startState, step, type SessionInput, type SessionOutput, type SessionState } from './session.js';
 import { heartbeatFacts, metricsFacts } from '../../reports/reported.js';
 
 /** Base of the jittered `retry_after_ms` of DRAINING and of OVERLOADED. */

@@ -6,12 +6,10 @@
  */
 import type { FactRecorder } from '../../commands/port.js';
 import type { AgentEvent } from '../../domain/agents/facts.js';
-import type { AgentHello } from '../../gen/svc/control/v1/session.js';
-import { SessionCloseReason } from '../../gen/svc/control/v1/session.js';
+import { SessionCloseReason, type AgentHello } from '../../gen/svc/control/v1/session.js';
 import { canonicalIp } from '../../kernel/addresses.js';
 import { withDeadline, timedOut } from '../../kernel/background.js';
-import type { Clock } from '../../kernel/clock.js';
-import { timestamp } from '../../kernel/clock.js';
+import { timestamp, type Clock } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { LogFields, Logger } from '../../kernel/logger.js';

@@ -13,15 +13,12 @@ import {
 } from '../../gen/svc/control/v1/session.js';
 import { yieldToEventLoop } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
-import { GrpcStatus, errorText } from '../../kernel/errors.js';
-import type { GrpcStatusCode } from '../../kernel/errors.js';
+import { GrpcStatus, errorText, type GrpcStatusCode } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
-import { controlPrologue, respond, sessionIdOf } from '../../channel/noise/handshake.js';
-import type { Responded } from '../../channel/noise/handshake.js';
+import { controlPrologue, respond, sessionIdOf, type Responded } from '../../channel/noise/handshake.js';
 import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
-import { createDummyVerifier } from '../../security/psk.js';
-import type { OpenedVerifier, PskVerifier } from '../../security/psk.js';
+import { createDummyVerifier, type OpenedVerifier, type PskVerifier } from '../../security/psk.js';
 import type { AddressBudget, NodeBudget, ProvenPairs } from './admission/budgets.js';
 import type { HandshakeGate } from './admission/handshake-gate.js';
 import type { PendingTable } from './admission/pending-table.js';

@@ -8,8 +8,7 @@
 import type { Clock } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';
 import { createLru, getOrCreate } from '../../kernel/lru.js';
-import { createTokenBucket } from '../../kernel/token-bucket.js';
-import type { TokenBucket } from '../../kernel/token-bucket.js';
+import { createTokenBucket, type TokenBucket } from '../../kernel/token-bucket.js';
 
 /** Nodes whose read budget is remembered; more than can be connected. */
 const readBudgets = 50_000;

@@ -6,20 +6,16 @@
  * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import type { ConfigAnswer, ApplyReport, SnapshotPush } from '../../delivery/port.js';
-import { ConfigApplyStatus } from '../../gen/svc/control/v1/config.js';
-import type { ConfigApplyReport } from '../../gen/svc/control/v1/config.js';
+import { ConfigApplyStatus, type ConfigApplyReport } from '../../gen/svc/control/v1/config.js';
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
 import type { AgentHello, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
-import { readAgentPayload } from './agent-payload.js';
-import type { AgentMessage } from './agent-payload.js';
-import { closeReasons } from './close-reasons.js';
-import type { CloseReason } from './close-reasons.js';
+import { readAgentPayload, type AgentMessage } from './agent-payload.js';
+import { closeReasons, type CloseReason } from './close-reasons.js';
 import type { InboundFailure } from './frames.js';
-import { noTables } from './heartbeat-tables.js';
-import type { KnownTables } from './heartbeat-tables.js';
+import { noTables, type KnownTables } from './heartbeat-tables.js';
 import type { AgentIntervals } from './heartbeats.js';
 
 /** All times are monotonic milliseconds. */

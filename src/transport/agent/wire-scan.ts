@@ -4,8 +4,7 @@
  * limits of `docs/contract/agent-protocol.md#control`.
  */
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
-import { err, ok } from '../../kernel/result.js';
-import type { Result } from '../../kernel/result.js';
+import { err, ok, type Result } from '../../kernel/result.js';
 
 /** What a walk does with the fields of a message, by field number. */
 export interface WireShape {

@@ -5,8 +5,7 @@
  * `docs/contract/agent-protocol.md#the-listener`.
  */
 import { addressKey } from '../../kernel/addresses.js';
-import { append, linkedList, remove } from './linked-list.js';
-import type { LinkedList, Place } from './linked-list.js';
+import { append, linkedList, remove, type LinkedList, type Place } from './linked-list.js';
 
 /** A connection in the table, changed only by the table. */
 export interface Entry<T> {

@@ -5,8 +5,7 @@
  * replaces a connection without a session. Behind a TCP balancer, the client's address is the one that the balancer
  * names. gRPC is in `transport/agent`. Implements `docs/contract/agent-protocol.md#the-listener`.
  */
-import { createServer } from 'node:net';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { plainIp } from '../../kernel/addresses.js';
 import { withDeadline } from '../../kernel/background.js';
 import { addressRanges } from '../../kernel/cidr.js';
@@ -16,17 +15,11 @@ import { formatHostPort } from '../../kernel/host-port.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
-import { createConnectionTable } from './connection-table.js';
-import type { ConnectionKinds, ConnectionTable, Entry } from './connection-table.js';
-import { Connection } from './connection.js';
-import type { AgentConnection, SessionMarks } from './connection.js';
-import { sniff } from './sniff.js';
-import type { Sniffed } from './sniff.js';
-import type { Mirroring } from './mirroring.js';
-import { createMirroring } from './mirroring.js';
-import type { MetCounts } from './mirroring.js';
-import { createReality } from './reality/reality.js';
-import type { Reality, SharedHellos } from './reality/reality.js';
+import { createConnectionTable, type ConnectionKinds, type ConnectionTable, type Entry } from './connection-table.js';
+import { Connection, type AgentConnection, type SessionMarks } from './connection.js';
+import { sniff, type Sniffed } from './sniff.js';
+import { createMirroring, type Mirroring, type MetCounts } from './mirroring.js';
+import { createReality, type Reality, type SharedHellos } from './reality/reality.js';
 import type { RealitySettings } from './reality/settings.js';
 import { tuning as realityTuning } from './reality/tuning.js';
 

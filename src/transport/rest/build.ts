@@ -3,8 +3,7 @@
  * Implements `docs/contract/rest.md#envelope`, and SVC_HTTP_* of `docs/contract/configuration.md#configuration`.
  */
 import helmet from '@fastify/helmet';
-import { serializerCompiler } from '@fastify/type-provider-zod';
-import type { ZodTypeProvider } from '@fastify/type-provider-zod';
+import { serializerCompiler, type ZodTypeProvider } from '@fastify/type-provider-zod';
 import Fastify from 'fastify';
 import { addressRanges } from '../../kernel/cidr.js';
 import { limits } from '../../kernel/limits.js';

@@ -3,8 +3,7 @@
  * checks every answer under /api for what the contract requires of all: the envelope, the form of errors and times.
  * It shares no code with the service, unlike the client of the demo.
  */
-import { Agent, request } from 'node:http';
-import type { IncomingHttpHeaders } from 'node:http';
+import { Agent, request, type IncomingHttpHeaders } from 'node:http';
 import { expect } from 'vitest';
 
 export interface Sent {

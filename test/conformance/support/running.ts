@@ -3,10 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { prepareService } from '../../../scripts/stack/service.js';
-import type { ServiceProcess } from '../../../scripts/stack/service.js';
-import { createApi } from './rest.js';
-import type { Api } from './rest.js';
+import { prepareService, type ServiceProcess } from '../../../scripts/stack/service.js';
+import { createApi, type Api } from './rest.js';
 
 export const adminPassword = 'correct horse battery';
 

@@ -9,8 +9,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { openContext } from '../../../bench/console/browser.js';
 import type { RestClient } from '../../../scripts/stack/rest-client.js';
-import type { ServiceProcess } from '../../../scripts/stack/service.js';
-import { prepareService } from '../../../scripts/stack/service.js';
+import { prepareService, type ServiceProcess } from '../../../scripts/stack/service.js';
 import { patienceMs } from './waiting.js';
 
 type Role = 'admin' | 'operator' | 'viewer';

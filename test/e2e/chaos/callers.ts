@@ -4,8 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RestClient } from '../../../scripts/stack/rest-client.js';
-import { connectionRefused } from './book.js';
-import type { Attempt, Book, Command } from './book.js';
+import { connectionRefused, type Attempt, type Book, type Command } from './book.js';
 import type { Random } from './random.js';
 
 export interface CallersOptions {

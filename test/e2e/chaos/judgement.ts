@@ -4,13 +4,10 @@
  */
 import type { RestClient } from '../../../scripts/stack/rest-client.js';
 import { applyCommand } from '../../../src/domain/fleet/apply.js';
-import type { Fleet } from '../../../src/domain/fleet/fleet.js';
-import { emptyFleet } from '../../../src/domain/fleet/fleet.js';
+import { emptyFleet, type Fleet } from '../../../src/domain/fleet/fleet.js';
 import { readCommand } from '../../../src/domain/log/upcast.js';
-import type { RecordedCommand } from '../../../src/kernel/event.js';
-import { lastEvent, streams } from '../../../src/kernel/event.js';
-import { canonicalJson } from '../../../src/kernel/json.js';
-import type { Json } from '../../../src/kernel/json.js';
+import { lastEvent, streams, type RecordedCommand } from '../../../src/kernel/event.js';
+import { canonicalJson, type Json } from '../../../src/kernel/json.js';
 import type { EventStore } from '../../../src/storage/event-store.js';
 import { ownEvent } from '../../../src/storage/broken-log.js';
 import { createCommandAssembler } from '../../../src/storage/follow.js';

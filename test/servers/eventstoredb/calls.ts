@@ -1,8 +1,7 @@
 /** What the handlers of the test server share: a call, its status, and refusals with the right trailers. */
 import { Metadata, status } from '@grpc/grpc-js';
 import type { Faults } from './faults.js';
-import type { Expected, LogEvent } from './log.js';
-import { tombstoneRevision } from './log.js';
+import { tombstoneRevision, type Expected, type LogEvent } from './log.js';
 import type { Plain } from './wire.js';
 
 /** Ends a call with a status other than OK. */

@@ -2,11 +2,9 @@
  * Reading and changing the resources that the API has lists of: each type in the same way, by its path, and typed by what the
  * OpenAPI document says of that path. What a type has beyond that stands with its pages.
  */
-import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import type { QueryKey, UseQueryOptions } from '@tanstack/react-query';
+import { keepPreviousData, queryOptions, type QueryKey, type UseQueryOptions } from '@tanstack/react-query';
 import { pageSize } from '../search.js';
-import { api, dataOf, doneOf } from './client.js';
-import type { Answer, Done, Refusal } from './client.js';
+import { api, dataOf, doneOf, type Answer, type Done, type Refusal } from './client.js';
 import type { paths } from './openapi.gen.js';
 
 /** The list of each type. */

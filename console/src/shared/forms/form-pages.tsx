@@ -1,19 +1,16 @@
 /** Makes the pages that add and edit a resource: one form, which leads to the page of the resource once it is saved. */
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
-import { useState } from 'react';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { Done } from '../api/client.js';
-import { nameOf } from '../api/crud.js';
-import type { ListedType, Query, Save } from '../api/crud.js';
+import { nameOf, type ListedType, type Query, type Save } from '../api/crud.js';
 import { sayDone, sayDoneOf } from '../ui/done.js';
 import { Page } from '../ui/page.js';
 import { Problem } from '../ui/problem.js';
 import { pagesOf, typeNames } from '../ui/resource-link.js';
 import type { Values } from './fields.js';
 import { text as shared } from './forms.text.js';
-import { ResourceForm } from './resource-form.js';
-import type { FormOf, ResourceFormProps, Stored } from './resource-form.js';
+import { ResourceForm, type FormOf, type ResourceFormProps, type Stored } from './resource-form.js';
 
 type Named = Stored & ({ readonly name: string } | { readonly username: string });
 

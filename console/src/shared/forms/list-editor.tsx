@@ -1,7 +1,6 @@
 /** The rows of a list in a form: each with its fields and a way to take it out, and a way to add one. */
 import { ActionIcon, Button, Divider, Fieldset, Group, Stack, Text } from '@mantine/core';
-import { Fragment } from 'react';
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 
 interface ListEditorProps {
   readonly legend: string;

@@ -4,21 +4,16 @@
  * Implements the rules on forms of `docs/contract/console.md#rules`.
  */
 import { Button, Fieldset, Group, Stack, Text } from '@mantine/core';
-import { useForm } from '@mantine/form';
-import type { UseFormReturnType } from '@mantine/form';
+import { useForm, type UseFormReturnType } from '@mantine/form';
 import { useSearch } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
-import type { ReactNode } from 'react';
-import { newIdempotencyKey, Refusal } from '../api/client.js';
-import type { Done } from '../api/client.js';
+import { useEffect, useRef, useState, type ReactNode } from 'react';
+import { newIdempotencyKey, Refusal, type Done } from '../api/client.js';
 import type { Save } from '../api/crud.js';
 import { queryClient } from '../live/queries.js';
-import { useMay } from '../session.js';
-import type { Role } from '../session.js';
+import { useMay, type Role } from '../session.js';
 import { Problem } from '../ui/problem.js';
 import { sentenceOf } from '../ui/sentence.js';
-import { changedOf, closestField, fieldOf } from './fields.js';
-import type { Values } from './fields.js';
+import { changedOf, closestField, fieldOf, type Values } from './fields.js';
 import { text } from './forms.text.js';
 import { Overtaken } from './overtaken.js';
 

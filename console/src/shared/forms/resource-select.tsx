@@ -2,12 +2,10 @@
 import { Select } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { Schemas } from '../api/client.js';
 import { findIn } from '../api/crud.js';
-import { namedQuery } from '../named.js';
-import type { Named } from '../named.js';
+import { namedQuery, type Named } from '../named.js';
 import { text } from './forms.text.js';
 
 const typingMs = 150;

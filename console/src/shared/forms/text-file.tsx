@@ -1,6 +1,5 @@
 /** A field for the text of a file: pasted, chosen, or dropped on it. */
-import { Button, FileButton, Group, Textarea } from '@mantine/core';
-import type { TextareaProps } from '@mantine/core';
+import { Button, FileButton, Group, Textarea, type TextareaProps } from '@mantine/core';
 import type { DOMAttributes, ReactNode } from 'react';
 import { text } from './forms.text.js';
 

@@ -3,8 +3,7 @@
  * worker, which needs no TLS; a browser without shared workers has a stream for each tab.
  */
 import { useSyncExternalStore } from 'react';
-import { openFeedStream } from './stream.js';
-import type { FeedItem, StreamMessage, StreamState } from './stream.js';
+import { openFeedStream, type FeedItem, type StreamMessage, type StreamState } from './stream.js';
 
 type Listener = (items: readonly FeedItem[] | 'everything') => void;
 

@@ -1,7 +1,6 @@
 /** A text to copy, over plain HTTP too, where browsers have no clipboard for scripts. */
 import { Button, Group, Textarea, TextInput } from '@mantine/core';
-import { useEffect, useRef, useState } from 'react';
-import type { ReactNode, RefObject } from 'react';
+import { useEffect, useRef, useState, type ReactNode, type RefObject } from 'react';
 import { text } from './ui.text.js';
 
 const copiedMs = 2_000;

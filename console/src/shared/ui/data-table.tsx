@@ -3,8 +3,14 @@
  * headings that sort, and a pager. Which page and order is the caller's, from the address.
  */
 import { ActionIcon, Group, Table, Text, UnstyledButton, VisuallyHidden } from '@mantine/core';
-import { createColumnHelper, metaHelper, tableFeatures, useTable } from '@tanstack/react-table';
-import type { ColumnDef, RowData } from '@tanstack/react-table';
+import {
+  createColumnHelper,
+  metaHelper,
+  tableFeatures,
+  useTable,
+  type ColumnDef,
+  type RowData,
+} from '@tanstack/react-table';
 import type { ReactNode } from 'react';
 import { pageSize } from '../search.js';
 import classes from './data-table.module.css';

@@ -1,8 +1,7 @@
 /** Says that something is done, and offers to take it back: the revert of its audit entry. */
 import { Button, Group, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { api, dataOf, Refusal } from '../api/client.js';
-import type { Done } from '../api/client.js';
+import { api, dataOf, Refusal, type Done } from '../api/client.js';
 import { sentenceOf } from './sentence.js';
 import { text } from './ui.text.js';
 

@@ -2,10 +2,8 @@
 import { SegmentedControl, SimpleGrid, Skeleton, Text } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense } from 'react';
-import type { ReactNode } from 'react';
-import { api, dataOf } from '../api/client.js';
-import type { Schemas } from '../api/client.js';
+import { lazy, Suspense, type ReactNode } from 'react';
+import { api, dataOf, type Schemas } from '../api/client.js';
 import { formatBytes, formatCount, formatMilliseconds, formatShare } from './format.js';
 import { historyText as text } from './history.text.js';
 import { useNow } from './now.js';

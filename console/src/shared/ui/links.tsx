@@ -1,6 +1,5 @@
 /** Words and buttons that lead to another page; the router checks their addresses. */
-import { Anchor, Button } from '@mantine/core';
-import type { AnchorProps, ButtonProps } from '@mantine/core';
+import { Anchor, Button, type AnchorProps, type ButtonProps } from '@mantine/core';
 import { createLink } from '@tanstack/react-router';
 import type { Ref } from 'react';
 

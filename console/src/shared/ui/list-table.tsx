@@ -2,8 +2,7 @@
 import type { RowData } from '@tanstack/react-table';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { DataTable } from './data-table.js';
-import type { DataTableProps, Paging } from './data-table.js';
+import { DataTable, type DataTableProps, type Paging } from './data-table.js';
 import { Problem } from './problem.js';
 
 /** As the API answers it. */

@@ -1,8 +1,7 @@
 /** A link to a resource that is known by its id alone; it looks up the name. */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { isNamedType, namedQuery } from '../named.js';
-import type { NamedType } from '../named.js';
+import { isNamedType, namedQuery, type NamedType } from '../named.js';
 import { ResourceLink } from './resource-link.js';
 
 interface NamedLinkProps {

@@ -1,8 +1,7 @@
 /** Whether the agent of a node is connected. */
 import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client.js';
-import { State } from './state.js';
-import type { Mood } from './state.js';
+import { State, type Mood } from './state.js';
 import { text } from './ui.text.js';
 
 type Status = Schemas['Node']['status'];

@@ -1,8 +1,7 @@
 /** Figures over time, drawn by uPlot: a legend that says the values under the cursor, gaps where nothing was reported. */
 import 'uplot/dist/uPlot.min.css';
 import { useComputedColorScheme } from '@mantine/core';
-import { useEffect, useRef } from 'react';
-import type { ReactNode } from 'react';
+import { useEffect, useRef, type ReactNode } from 'react';
 import uPlot from 'uplot';
 import { formatTime, none } from './format.js';
 import classes from './plot.module.css';

@@ -1,12 +1,10 @@
 /** What one can do with any resource: see its history, edit it, delete it, with what stands in the way. */
 import { Button, List, Stack } from '@mantine/core';
-import { useNavigate } from '@tanstack/react-router';
-import type { LinkProps } from '@tanstack/react-router';
+import { useNavigate, type LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Done, Schemas } from '../api/client.js';
 import { Confirm } from '../forms/confirm.js';
-import { useMay } from '../session.js';
-import type { Role } from '../session.js';
+import { useMay, type Role } from '../session.js';
 import { useDialog } from './dialog.js';
 import { sayDone } from './done.js';
 import { LinkButton } from './links.js';

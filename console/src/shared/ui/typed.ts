@@ -1,7 +1,6 @@
 /** A text field whose value goes into the address when one pauses typing. */
 import { useDebouncedCallback } from '@mantine/hooks';
-import { useEffect, useRef, useState } from 'react';
-import type { ChangeEvent } from 'react';
+import { useEffect, useRef, useState, type ChangeEvent } from 'react';
 
 const pauseMs = 250;
 

@@ -7,10 +7,8 @@
 import type { Clock } from '../../../kernel/clock.js';
 import { addressKey } from '../../../kernel/addresses.js';
 import { createLru, getOrCreate } from '../../../kernel/lru.js';
-import { createLine } from './line.js';
-import type { Line } from './line.js';
-import { createTokenBucket } from '../../../kernel/token-bucket.js';
-import type { TokenBucket } from '../../../kernel/token-bucket.js';
+import { createLine, type Line } from './line.js';
+import { createTokenBucket, type TokenBucket } from '../../../kernel/token-bucket.js';
 import { limits } from '../../../kernel/limits.js';
 import type { SampledLog } from '../../../kernel/sampled-log.js';
 import type { AgentConnection } from '../../listener/connection.js';

@@ -2,13 +2,11 @@
  * Assembles a ClientHello from its records, and uses it to tell agents from strangers. A stranger never learns why: the
  * target answers instead. Pure except for the memory of earlier hellos. Implements `docs/reality.md#the-session-id`.
  */
-import { createSeenOnce } from '../../../kernel/seen-once.js';
-import type { SeenOnce } from '../../../kernel/seen-once.js';
+import { createSeenOnce, type SeenOnce } from '../../../kernel/seen-once.js';
 import { authKeyOf, openClaim, shortIdFromHex } from '../../../channel/reality/auth.js';
-import type { ClientHello } from '../../../channel/tls/client-hello.js';
+import { readClientHello, type ClientHello } from '../../../channel/tls/client-hello.js';
 import type { RealityServer } from './settings.js';
 import { tuning } from './tuning.js';
-import { readClientHello } from '../../../channel/tls/client-hello.js';
 import { messageType, recordHeaderBytes, recordType } from '../../../channel/tls/codes.js';
 import { createMessageReader } from '../../../channel/tls/message-reader.js';
 import { createRecordReader } from '../../../channel/tls/record-reader.js';

@@ -7,8 +7,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { withDeadline } from '../../../kernel/background.js';
-import { createTemporaryIdentity } from '../../../channel/reality/certificate.js';
-import type { TemporaryIdentity } from '../../../channel/reality/certificate.js';
+import { createTemporaryIdentity, type TemporaryIdentity } from '../../../channel/reality/certificate.js';
 import type { ClientHello } from '../../../channel/tls/client-hello.js';
 import {
   alert,
@@ -18,8 +17,7 @@ import {
   messageType,
   recordType,
 } from '../../../channel/tls/codes.js';
-import type { Agreed } from '../../../channel/tls/key-exchange.js';
-import { answerShare } from '../../../channel/tls/key-exchange.js';
+import { answerShare, type Agreed } from '../../../channel/tls/key-exchange.js';
 import {
   applicationSecrets,
   createTranscript,
@@ -27,14 +25,10 @@ import {
   handshakeSecrets,
 } from '../../../channel/tls/key-schedule.js';
 import { createMessageReader } from '../../../channel/tls/message-reader.js';
-import { createRecordCipher, recordOverhead } from '../../../channel/tls/record-cipher.js';
-import type { RecordCipher } from '../../../channel/tls/record-cipher.js';
-import { createRecordReader, nextRecord } from '../../../channel/tls/record-reader.js';
-import type { RecordReader } from '../../../channel/tls/record-reader.js';
-import { buildServerFlight } from '../../../channel/reality/server-flight.js';
-import type { ServerFlight } from '../../../channel/reality/server-flight.js';
-import type { ServerHello } from '../../../channel/tls/server-hello.js';
-import { withShare } from '../../../channel/tls/server-hello.js';
+import { createRecordCipher, recordOverhead, type RecordCipher } from '../../../channel/tls/record-cipher.js';
+import { createRecordReader, nextRecord, type RecordReader } from '../../../channel/tls/record-reader.js';
+import { buildServerFlight, type ServerFlight } from '../../../channel/reality/server-flight.js';
+import { withShare, type ServerHello } from '../../../channel/tls/server-hello.js';
 import type { Suite } from '../../../channel/tls/suites.js';
 import { createTlsStream } from '../../../channel/tls/tls-stream.js';
 import { uint, vector } from '../../../channel/tls/vectors.js';

@@ -8,9 +8,8 @@
 import { setMaxListeners } from 'node:events';
 import { startLoop, withDeadline } from '../../../kernel/background.js';
 import type { Clock } from '../../../kernel/clock.js';
-import { probeTarget } from './probe.js';
+import { probeTarget, type OfferedProtocols, type Probed, type TargetTrouble } from './probe.js';
 import type { Suite } from '../../../channel/tls/suites.js';
-import type { OfferedProtocols, Probed, TargetTrouble } from './probe.js';
 import type { Target } from './target.js';
 import { tuning } from './tuning.js';
 

@@ -3,8 +3,7 @@
  * agent then gets records of the same lengths. The target sees an ordinary client. Implements
  * `docs/reality.md#records-after-the-handshake`.
  */
-import { connect as connectTls } from 'node:tls';
-import type { TLSSocket } from 'node:tls';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
 import { sleep, timedOut, withDeadline } from '../../../kernel/background.js';

@@ -12,18 +12,20 @@ import type { ClientHello } from '../../../channel/tls/client-hello.js';
 import { group } from '../../../channel/tls/codes.js';
 import type { ServerHello } from '../../../channel/tls/server-hello.js';
 import { createTemporaryIdentity } from '../../../channel/reality/certificate.js';
-import { createAuthenticator, createHelloCollector, createHelloMemory } from './authenticate.js';
-import type { HelloMemory, StrangerReason } from './authenticate.js';
-import { prepareAnswer, sharesFor } from './handshake.js';
-import type { PreparedAnswer } from './handshake.js';
-import { createKnownTarget } from './known-target.js';
-import type { KnownTarget } from './known-target.js';
+import {
+  createAuthenticator,
+  createHelloCollector,
+  createHelloMemory,
+  type HelloMemory,
+  type StrangerReason,
+} from './authenticate.js';
+import { prepareAnswer, sharesFor, type PreparedAnswer } from './handshake.js';
+import { createKnownTarget, type KnownTarget } from './known-target.js';
 import { offeredBy } from './probe.js';
 import type { RealityServer } from './settings.js';
 import { splice } from './splice.js';
 import { createTarget } from './target.js';
-import { createTargetFlightReader } from './target-flight.js';
-import type { TargetFlight } from './target-flight.js';
+import { createTargetFlightReader, type TargetFlight } from './target-flight.js';
 import { tuning } from './tuning.js';
 
 /** From now on, the client and the target talk to each other. */

@@ -9,8 +9,7 @@ import {
   recordType,
 } from '../../../channel/tls/codes.js';
 import { createRecordReader } from '../../../channel/tls/record-reader.js';
-import { readServerHello } from '../../../channel/tls/server-hello.js';
-import type { ServerHello } from '../../../channel/tls/server-hello.js';
+import { readServerHello, type ServerHello } from '../../../channel/tls/server-hello.js';
 import { tuning } from './tuning.js';
 
 export interface TargetFlight {

@@ -2,8 +2,7 @@
  * Connections to the target, each dialled within a time limit, with a bound on simultaneous dials. Each belongs to the
  * client that meets the target on it and is closed with it. Nothing is sent on them here.
  */
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { HostPort } from '../../../kernel/host-port.js';
 import { createSemaphore } from '../../../kernel/semaphore.js';
 import { tuning } from './tuning.js';

@@ -3,8 +3,7 @@
  * (`src/security/login-limiter.ts`). Implements `docs/contract/configuration.md#configuration`.
  */
 import type { FastifyRequest } from 'fastify';
-import type { AddressBudget } from '../../../kernel/address-buckets.js';
-import { createAddressBuckets } from '../../../kernel/address-buckets.js';
+import { createAddressBuckets, type AddressBudget } from '../../../kernel/address-buckets.js';
 import type { Clock } from '../../../kernel/clock.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import { tuning } from '../tuning.js';

@@ -3,14 +3,12 @@
  * not validate them. Implements `docs/contract/rest.md#envelope` and `docs/contract/rest.md#errors`.
  */
 import { isUtf8 } from 'node:buffer';
-import type { Hash } from 'node:crypto';
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash, randomUUID, type Hash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import { createTurns, yieldToEventLoop } from '../../../kernel/background.js';
 import { ServiceError } from '../../../kernel/errors.js';
-import type { JsonFault, JsonPath } from '../../../kernel/json-text.js';
-import { jsonFaults } from '../../../kernel/json-text.js';
+import { jsonFaults, type JsonFault, type JsonPath } from '../../../kernel/json-text.js';
 import { limits } from '../../../kernel/limits.js';
 import type { RestApp } from '../deps.js';
 import { tuning } from '../tuning.js';

@@ -10,8 +10,7 @@ import { ServiceError, unreachable } from '../../../kernel/errors.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import type { Access } from '../request-state.js';
 import { collectMethods, routedPath } from './paths.js';
-import type { OriginCheck } from './session-token.js';
-import { byCookie, reads, tokenOf } from './session-token.js';
+import { byCookie, reads, tokenOf, type OriginCheck } from './session-token.js';
 
 type Authenticate = CommandHandlers['accounts']['authenticate'];
 

@@ -8,8 +8,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../../kernel/errors.js';
 import type { RestApp } from '../deps.js';
 import { acceptsCoding } from '../answers/accepted.js';
-import type { ConsoleBuild, ConsoleFile, ConsolePage } from './console-build.js';
-import { findConsole, readConsole } from './console-build.js';
+import { findConsole, readConsole, type ConsoleBuild, type ConsoleFile, type ConsolePage } from './console-build.js';
 
 const nonceBytes = 18;
 const oneYearImmutable = 'public, max-age=31536000, immutable';

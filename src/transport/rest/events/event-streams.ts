@@ -5,16 +5,14 @@
  */
 import type { ServerResponse } from 'node:http';
 import { sleep } from '../../../kernel/background.js';
-import { timestamp } from '../../../kernel/clock.js';
-import type { Clock } from '../../../kernel/clock.js';
+import { timestamp, type Clock } from '../../../kernel/clock.js';
 import { errorText, unreachable } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
 import type { Logger } from '../../../kernel/logger.js';
 import { backoff, storeRetry } from '../../../kernel/retry.js';
 import type { Feed, FeedItem, FeedNews, FeedPlace, FeedSubject } from '../../../feed/port.js';
 import { tuning } from '../tuning.js';
-import type { EndReason } from './event-text.js';
-import { endBlock, eventBlock, heartbeatBlock, opening, readyBlock } from './event-text.js';
+import { endBlock, eventBlock, heartbeatBlock, opening, readyBlock, type EndReason } from './event-text.js';
 
 export interface StreamRequest {
   /** Its headers are sent: everything written to it is part of the stream. */

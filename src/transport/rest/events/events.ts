@@ -12,8 +12,7 @@ import { answers } from '../answers/envelope.js';
 import { readHeaders } from '../schemas/headers.js';
 import { createEventStreams } from './event-streams.js';
 import { eventsPage, pageEntry, sampleStream } from './event-text.js';
-import type { EventsQuery } from './events-query.js';
-import { eventsQuerystring, filtersOf } from './events-query.js';
+import { eventsQuerystring, filtersOf, type EventsQuery } from './events-query.js';
 import { watchTokens } from './token-watch.js';
 
 const eventStream = 'text/event-stream';

@@ -1,8 +1,7 @@
 /** An apply in answers, made from its commands. Implements `docs/contract/automation.md#the-fleet-as-a-file`, apply. */
 import { z } from 'zod';
 import type { FileApplied, PlannedStep } from '../../../commands/handlers-port.js';
-import type { AppliedStep } from '../../../domain/fleet-file/applied.js';
-import { deploymentsOf, stepsOf } from '../../../domain/fleet-file/applied.js';
+import { deploymentsOf, stepsOf, type AppliedStep } from '../../../domain/fleet-file/applied.js';
 import { changeWithNames, noReferences } from '../../../domain/fleet-file/naming.js';
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
@@ -11,8 +10,7 @@ import type { AuditEntry, Deployment } from '../../../projections/port.js';
 import type { RestDeps } from '../deps.js';
 import { documented, sample } from '../schemas/documented.js';
 import { actorSchema, entrySchema } from '../resources/audit.js';
-import type { DeploymentView } from '../resources/deployments.js';
-import { deploymentSchema, viewsOf } from '../resources/deployments.js';
+import { deploymentSchema, viewsOf, type DeploymentView } from '../resources/deployments.js';
 import { writtenEntry } from '../resources/written-entry.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
 import { stepSchema } from './plan-schema.js';

@@ -14,8 +14,7 @@ import { applyHeaders } from '../schemas/headers.js';
 import { tuning } from '../tuning.js';
 import { appliedSchema, appliedView } from './apply-view.js';
 import { applyBody, applyQuery, flagQuery, flagsOf, planBody, planSchema, tags } from './plan-schema.js';
-import type { ReadDocument } from './read-document.js';
-import { readDocument } from './read-document.js';
+import { readDocument, type ReadDocument } from './read-document.js';
 import type { Sections } from './sections.js';
 import { createTexts } from './texts.js';
 

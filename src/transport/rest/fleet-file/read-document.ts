@@ -5,11 +5,9 @@
  */
 import type { z } from 'zod';
 import type { FleetDocument, NamedReference, Wanted, WantedPolicy } from '../../../domain/fleet-file/document.js';
-import type { ReferenceFields } from '../../../domain/fleet-file/naming.js';
-import { idFieldsIn, withIds } from '../../../domain/fleet-file/naming.js';
+import { idFieldsIn, withIds, type ReferenceFields } from '../../../domain/fleet-file/naming.js';
 import type { ResourceType } from '../../../domain/fleet/resources.js';
-import type { PolicyDefinition } from '../../../domain/listener-policy/policy.js';
-import { policyId } from '../../../domain/listener-policy/policy.js';
+import { policyId, type PolicyDefinition } from '../../../domain/listener-policy/policy.js';
 import { nameIndexKey } from '../../../domain/resource/meta.js';
 import { faultOfSetName } from '../../../domain/resource/name.js';
 import { ServiceError } from '../../../kernel/errors.js';
@@ -17,13 +15,11 @@ import type { Ids } from '../../../kernel/ids.js';
 import type { Json, JsonObject } from '../../../kernel/json.js';
 import { limits } from '../../../kernel/limits.js';
 import { createTurns } from '../../../kernel/background.js';
-import type { Mistake } from '../schemas/validation.js';
-import { expected, mistakesOf } from '../schemas/validation.js';
+import { expected, mistakesOf, type Mistake } from '../schemas/validation.js';
 import { name as nameField } from '../schemas/fields.js';
 import { settingsBody } from '../resources/settings.js';
 import { tuning } from '../tuning.js';
-import type { Section, Sections } from './sections.js';
-import { policyBody, policyReferences, settingsReferences } from './sections.js';
+import { policyBody, policyReferences, settingsReferences, type Section, type Sections } from './sections.js';
 import type { Texts } from './texts.js';
 import type { Path } from './yaml-text.js';
 

@@ -4,10 +4,8 @@
  * `docs/contract/automation.md#the-fleet-as-a-file`, the document.
  */
 import { z } from 'zod';
-import type { ReferenceField, ReferenceFields } from '../../../domain/fleet-file/naming.js';
-import { noReferences } from '../../../domain/fleet-file/naming.js';
-import type { AnyResource, ResourceType } from '../../../domain/fleet/resources.js';
-import { resources, resourceTypes } from '../../../domain/fleet/resources.js';
+import { noReferences, type ReferenceField, type ReferenceFields } from '../../../domain/fleet-file/naming.js';
+import { resources, resourceTypes, type AnyResource, type ResourceType } from '../../../domain/fleet/resources.js';
 import { policyKey, policyTransports, priorityLabels } from '../../../domain/listener-policy/policy.js';
 import type { DeclaredRoute, InFile } from '../route-declaration.js';
 import { body, list, listenIp, oneOf, port, uuid } from '../schemas/fields.js';

@@ -1,8 +1,7 @@
 /** The program of the thread that reads one long document for `texts.ts` and then ends. */
 import { serialize } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Answer, Question } from './texts.js';
-import { isMapping, readText, sentencesOf } from './texts.js';
+import { isMapping, readText, sentencesOf, type Answer, type Question } from './texts.js';
 
 const parent = parentPort;
 if (parent === null) throw new Error('this program is started as a worker thread, not by itself');

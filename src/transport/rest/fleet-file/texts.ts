@@ -9,15 +9,13 @@ import type { Worker } from 'node:worker_threads';
 import { nameKey } from '../../../domain/resource/meta.js';
 import { createTurns, withDeadline, yieldToEventLoop } from '../../../kernel/background.js';
 import { ServiceError, errorText } from '../../../kernel/errors.js';
-import type { JsonFault } from '../../../kernel/json-text.js';
-import { canonicalKey, jsonFaults } from '../../../kernel/json-text.js';
+import { canonicalKey, jsonFaults, type JsonFault } from '../../../kernel/json-text.js';
 import { limits } from '../../../kernel/limits.js';
 import type { Logger } from '../../../kernel/logger.js';
 import { ThreadLostError, startThread, threadBeside } from '../../../kernel/worker-thread.js';
 import type { Mistake } from '../schemas/validation.js';
 import { tuning } from '../tuning.js';
-import type { Path, ReadText } from './yaml-text.js';
-import { keyTwice, readYaml, sentence, tooDeep } from './yaml-text.js';
+import { keyTwice, readYaml, sentence, tooDeep, type Path, type ReadText } from './yaml-text.js';
 
 /** The known keys of a document. */
 export interface DocumentKeys {

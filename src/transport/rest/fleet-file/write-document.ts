@@ -8,14 +8,12 @@ import type { ChainState } from '../../../domain/chain/chain.js';
 import { withNames } from '../../../domain/fleet-file/naming.js';
 import type { AnyState } from '../../../domain/fleet/resources.js';
 import type { PolicyState } from '../../../domain/listener-policy/policy.js';
-import type { SettingsState } from '../../../domain/settings/settings.js';
-import { defaultSettings, globalFields } from '../../../domain/settings/settings.js';
+import { defaultSettings, globalFields, type SettingsState } from '../../../domain/settings/settings.js';
 import { nameKey } from '../../../domain/resource/meta.js';
 import { compareText } from '../../../kernel/compare-text.js';
 import type { Json, JsonObject } from '../../../kernel/json.js';
 import type { WholeFleet } from '../../../projections/port.js';
-import type { Section, Sections } from './sections.js';
-import { policyReferences, settingsReferences } from './sections.js';
+import { policyReferences, settingsReferences, type Section, type Sections } from './sections.js';
 
 /** The lines of a set's document; none for an empty set. @param set null for resources that no set owns */
 export function* documentLines(

@@ -4,8 +4,19 @@
  * expansion are bounded. Long sections are read in pieces, so the tree of the whole text never exists. Knows nothing of fleets.
  * Implements `docs/contract/automation.md#the-fleet-as-a-file`, the document.
  */
-import type { CST, Document, Node } from 'yaml';
-import { Composer, CST as tokens, isAlias, isMap, isScalar, isSeq, Lexer, Parser } from 'yaml';
+import {
+  Composer,
+  CST as tokens,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  Lexer,
+  Parser,
+  type CST,
+  type Document,
+  type Node,
+} from 'yaml';
 import { limits } from '../../../kernel/limits.js';
 import { canonicalKey } from '../../../kernel/json-text.js';
 import { nameKey } from '../../../domain/resource/meta.js';

@@ -5,8 +5,7 @@
 import { z } from 'zod';
 import type { IntendedLink } from '../../../domain/port-table/intended-links.js';
 import { originTypes } from '../../../domain/snapshot/snapshot.js';
-import { byResource, measurement } from '../../../reports/link-samples.js';
-import type { Measured, NodeSamples } from '../../../reports/link-samples.js';
+import { byResource, measurement, type Measured, type NodeSamples } from '../../../reports/link-samples.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { definitionsOf, nodesOf } from '../../../domain/chain/chain.js';
 import { answers, ok } from '../answers/envelope.js';

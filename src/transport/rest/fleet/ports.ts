@@ -5,8 +5,7 @@
 import { z } from 'zod';
 import { policyTransports, priorityLabels } from '../../../domain/listener-policy/policy.js';
 import { matchKinds, routeSources } from '../../../domain/listeners/intent.js';
-import { listenerKey } from '../../../domain/port-table/port-table.js';
-import type { PortRow } from '../../../domain/port-table/port-table.js';
+import { listenerKey, type PortRow } from '../../../domain/port-table/port-table.js';
 import { missing, stateNow } from '../../../reports/listener-states.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers } from '../answers/envelope.js';

@@ -3,15 +3,12 @@
  * and failures follow from them (`openapi-failures.ts`). Pure. Implements `docs/contract/rest.md#beside-api`.
  */
 import type { z } from 'zod';
-import type { ErrorCode } from '../../../kernel/errors.js';
-import { httpStatusOf } from '../../../kernel/errors.js';
+import { httpStatusOf, type ErrorCode } from '../../../kernel/errors.js';
 import type { DeclaredRoute, RouteSchema } from '../route-declaration.js';
 import { failureSchema } from '../answers/envelope.js';
-import { answerHeaders, everyRequestHeaders } from '../schemas/headers.js';
-import type { AnswerHeader } from '../schemas/headers.js';
+import { answerHeaders, everyRequestHeaders, type AnswerHeader } from '../schemas/headers.js';
 import { failures, failuresOf } from './openapi-failures.js';
-import type { JsonSchema, JsonSchemas } from './openapi-schemas.js';
-import { exampleOf, jsonSchemas } from './openapi-schemas.js';
+import { exampleOf, jsonSchemas, type JsonSchema, type JsonSchemas } from './openapi-schemas.js';
 import { reads, sessionCookie } from '../checks/session-token.js';
 
 export interface Document {

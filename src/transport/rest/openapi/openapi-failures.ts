@@ -3,8 +3,7 @@
  * it. Pure. Implements `docs/contract/rest.md#errors`.
  */
 import { z } from 'zod';
-import type { ErrorCode } from '../../../kernel/errors.js';
-import { httpStatusOf } from '../../../kernel/errors.js';
+import { httpStatusOf, type ErrorCode } from '../../../kernel/errors.js';
 import { reads } from '../checks/session-token.js';
 import type { DeclaredRoute } from '../route-declaration.js';
 

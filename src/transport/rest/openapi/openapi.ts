@@ -10,8 +10,7 @@ import type { Budget } from '../checks/address-budget.js';
 import type { DeclaredRoute } from '../route-declaration.js';
 import type { BuiltConsole } from '../console/console-routes.js';
 import type { RestApp, RestOptions } from '../deps.js';
-import type { Document } from './openapi-document.js';
-import { openApiDocument } from './openapi-document.js';
+import { openApiDocument, type Document } from './openapi-document.js';
 
 /**
  * @param routes every route of the app, these two included; read on the first request

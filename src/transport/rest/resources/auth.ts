@@ -13,8 +13,13 @@ import { body, boolean, text } from '../schemas/fields.js';
 import { etag } from '../schemas/headers.js';
 import { documented } from '../schemas/documented.js';
 import { tuning } from '../tuning.js';
-import type { OriginCheck } from '../checks/session-token.js';
-import { byCookie, clearSessionCookie, sessionCookie, setSessionCookie } from '../checks/session-token.js';
+import {
+  byCookie,
+  clearSessionCookie,
+  sessionCookie,
+  setSessionCookie,
+  type OriginCheck,
+} from '../checks/session-token.js';
 import { cookieView, knownPassword, newPassword, profileFields, tokenFields, tokenView, userSchema } from './users.js';
 
 const credentials = body({

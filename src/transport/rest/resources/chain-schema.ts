@@ -3,10 +3,8 @@
  * `domain/chain/definition.ts` also check bodies here. Implements `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
-import type { ChainFields, Hop, Target } from '../../../domain/chain/chain.js';
-import { outers, payloads, securities } from '../../../domain/chain/chain.js';
-import type { PartialDefinition } from '../../../domain/chain/definition.js';
-import { definitionProblems } from '../../../domain/chain/definition.js';
+import { outers, payloads, securities, type ChainFields, type Hop, type Target } from '../../../domain/chain/chain.js';
+import { definitionProblems, type PartialDefinition } from '../../../domain/chain/definition.js';
 import { limits } from '../../../kernel/limits.js';
 import {
   anyAddress,
@@ -28,8 +26,7 @@ import {
   uuid,
 } from '../schemas/fields.js';
 import type { JsonObject } from '../../../kernel/json.js';
-import type { Shape } from './resource-shape.js';
-import { ownFields } from './resource-shape.js';
+import { ownFields, type Shape } from './resource-shape.js';
 import { documented, sample } from '../schemas/documented.js';
 import { idOf, nodeId, upstreamRealitySchema, upstreamTlsSchema } from '../schemas/shared-schemas.js';
 import { expected } from '../schemas/validation.js';

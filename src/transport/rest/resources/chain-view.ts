@@ -3,17 +3,14 @@
  * Implements `docs/contract/rest.md#l4-chains`, and `listeners` and `hop_status` of `docs/contract/rest.md#nodes`.
  */
 import { z } from 'zod';
-import type { ChainState, Hop } from '../../../domain/chain/chain.js';
-import { chainStatuses, liveDefinition } from '../../../domain/chain/chain.js';
-import type { ChainHealth } from '../../../domain/chain/health.js';
-import { healthStates } from '../../../domain/chain/health.js';
+import { chainStatuses, liveDefinition, type ChainState, type Hop } from '../../../domain/chain/chain.js';
+import { healthStates, type ChainHealth } from '../../../domain/chain/health.js';
 import { chainStatus } from '../../../domain/chain/status.js';
 import { missing } from '../../../reports/listener-states.js';
 import { healthOf, hopState, listenerKeyOf, nameOfNode, statusOf } from '../../../reports/status.js';
 import { chainShape } from './chain-schema.js';
 import type { RestDeps } from '../deps.js';
-import type { ShownListeners } from '../fleet/listener-states.js';
-import { listenersShown, shownListeners } from '../fleet/listener-states.js';
+import { listenersShown, shownListeners, type ShownListeners } from '../fleet/listener-states.js';
 import { nodeStatus } from '../fleet/node-status.js';
 import { resourceSchema } from './resource-shape.js';
 import { documented, sample } from '../schemas/documented.js';

@@ -3,16 +3,22 @@
  * `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
-import { chainStatuses, credentialsOf, definitionsOf, nodesOf, upstreamOf } from '../../../domain/chain/chain.js';
-import type { ChainDefinition, ChainState } from '../../../domain/chain/chain.js';
+import {
+  chainStatuses,
+  credentialsOf,
+  definitionsOf,
+  nodesOf,
+  upstreamOf,
+  type ChainDefinition,
+  type ChainState,
+} from '../../../domain/chain/chain.js';
 import type { DeployPlan } from '../../../domain/compile/plan.js';
 import { healthStates } from '../../../domain/chain/health.js';
 import { chainStatus } from '../../../domain/chain/status.js';
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import type { ListOf, ListQuery } from '../../../projections/port.js';
 import { chainInFile, chainShape, checkDefinition } from './chain-schema.js';
-import { chainSchema, chainView } from './chain-view.js';
-import type { ChainView } from './chain-view.js';
+import { chainSchema, chainView, type ChainView } from './chain-view.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { oneOf, uuid } from '../schemas/fields.js';

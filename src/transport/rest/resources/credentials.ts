@@ -4,8 +4,13 @@
  */
 import { z } from 'zod';
 import type { CredentialChanges, NewCredential } from '../../../commands/handlers-port.js';
-import type { CredentialState } from '../../../domain/credential/credential.js';
-import { keyTypes, credentialKey, fieldsOfKeyType, namesOfSelfSigned } from '../../../domain/credential/credential.js';
+import {
+  keyTypes,
+  credentialKey,
+  fieldsOfKeyType,
+  namesOfSelfSigned,
+  type CredentialState,
+} from '../../../domain/credential/credential.js';
 import { pick } from '../../../domain/resource/lifecycle.js';
 import { unreachable } from '../../../kernel/errors.js';
 import type { JsonObject } from '../../../kernel/json.js';

@@ -1,8 +1,7 @@
 /** The dashboard: figures about the whole fleet. Implements `docs/contract/rest.md#dashboard`. */
 import { z } from 'zod';
 import { healthCauses } from '../../../domain/chain/health.js';
-import { matterKinds, mattersOf, severities } from '../../../domain/matters/matters.js';
-import type { Matter, UnwellLists } from '../../../domain/matters/matters.js';
+import { matterKinds, mattersOf, severities, type Matter, type UnwellLists } from '../../../domain/matters/matters.js';
 import { timestamp } from '../../../kernel/clock.js';
 import { limits } from '../../../kernel/limits.js';
 import { answers, ok } from '../answers/envelope.js';

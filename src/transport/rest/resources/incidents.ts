@@ -1,7 +1,6 @@
 /** Incidents: from when something went wrong until it was well again. Implements `docs/contract/notices.md#status-changes-are-facts`. */
 import { z } from 'zod';
-import { statusTypes } from '../../../domain/status/status.js';
-import type { StatusKey } from '../../../domain/status/status.js';
+import { statusTypes, type StatusKey } from '../../../domain/status/status.js';
 import type { StoredIncident } from '../../../projections/port.js';
 import { answers, ok, walkOrPageOf } from '../answers/envelope.js';
 import type { RestApp, RestDeps } from '../deps.js';

@@ -3,8 +3,7 @@
  * here. Implements `docs/contract/rest.md#l3-networks-extension`.
  */
 import { z } from 'zod';
-import type { PartialNetwork } from '../../../domain/l3-network/definition.js';
-import { definitionProblems } from '../../../domain/l3-network/definition.js';
+import { definitionProblems, type PartialNetwork } from '../../../domain/l3-network/definition.js';
 import type {
   NetworkDefinition,
   RequestedMember,
@@ -35,8 +34,7 @@ import {
   uuid,
 } from '../schemas/fields.js';
 import { resourceRoutes } from './resource-routes.js';
-import type { Shape } from './resource-shape.js';
-import { ownFields, resourceSchema } from './resource-shape.js';
+import { ownFields, resourceSchema, type Shape } from './resource-shape.js';
 import { documented, sample } from '../schemas/documented.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 

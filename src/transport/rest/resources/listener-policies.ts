@@ -3,8 +3,12 @@
  * ports. Implements `docs/contract/rest.md#port-management`.
  */
 import { z } from 'zod';
-import type { PolicyKey, PolicyState } from '../../../domain/listener-policy/policy.js';
-import { policyTransports, priorityLabels } from '../../../domain/listener-policy/policy.js';
+import {
+  policyTransports,
+  priorityLabels,
+  type PolicyKey,
+  type PolicyState,
+} from '../../../domain/listener-policy/policy.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, nothing, ok } from '../answers/envelope.js';

@@ -1,7 +1,6 @@
 /** Commands to a node's agent, sent with the answer to its next heartbeat. Implements `docs/contract/rest.md#nodes`. */
 import { z } from 'zod';
-import type { AgentCommand } from '../../../domain/node/node.js';
-import { agentCommandNames } from '../../../domain/node/node.js';
+import { agentCommandNames, type AgentCommand } from '../../../domain/node/node.js';
 import { timestamp } from '../../../kernel/clock.js';
 import { limits } from '../../../kernel/limits.js';
 import { actorSchema } from './audit.js';

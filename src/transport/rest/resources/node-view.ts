@@ -8,15 +8,13 @@ import type { ResourceMeta } from '../../../domain/resource/meta.js';
 import { effectiveMultiplex } from '../../../domain/settings/settings.js';
 import { timestamp } from '../../../kernel/clock.js';
 import type { PresenceFacts } from '../../../reports/port.js';
-import { applyState, applyStates, newestPush } from '../../../reports/apply-state.js';
-import type { PushFacts } from '../../../reports/apply-state.js';
+import { applyState, applyStates, newestPush, type PushFacts } from '../../../reports/apply-state.js';
 import type { RestDeps } from '../deps.js';
 import { description, host, labels, name } from '../schemas/fields.js';
 import { listenersShown, shownListeners } from '../fleet/listener-states.js';
 import { nodeStatus } from '../fleet/node-status.js';
 import { statusOf } from '../../../reports/status.js';
-import type { Shape } from './resource-shape.js';
-import { resourceSchema } from './resource-shape.js';
+import { resourceSchema, type Shape } from './resource-shape.js';
 import { documented, sample } from '../schemas/documented.js';
 import { applyErrors, time } from '../schemas/shared-schemas.js';
 

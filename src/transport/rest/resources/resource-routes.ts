@@ -14,8 +14,16 @@ import { answers, created, nothing, ok, pageOf } from '../answers/envelope.js';
 import { etag } from '../schemas/headers.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import { listQuery, listing, query } from '../schemas/query.js';
-import type { CheckedBody, Schemas, Shape } from './resource-shape.js';
-import { createBody, definitionReader, fileBody, ownFields, updateBody } from './resource-shape.js';
+import {
+  createBody,
+  definitionReader,
+  fileBody,
+  ownFields,
+  updateBody,
+  type CheckedBody,
+  type Schemas,
+  type Shape,
+} from './resource-shape.js';
 import type { FieldsInFile, RouteConfig } from '../route-declaration.js';
 
 interface Addressable {

@@ -3,8 +3,7 @@
  * from it; a shape that does not match its definition does not compile. Implements `docs/contract/rest.md#envelope`.
  */
 import { z } from 'zod';
-import type { Json, JsonObject } from '../../../kernel/json.js';
-import { jsonEqual } from '../../../kernel/json.js';
+import { jsonEqual, type Json, type JsonObject } from '../../../kernel/json.js';
 import { body } from '../schemas/fields.js';
 import { managedBy, resourceId, timestamps } from '../schemas/shared-schemas.js';
 

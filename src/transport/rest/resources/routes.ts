@@ -1,9 +1,7 @@
 /** Legacy routes: HTTP by host and path prefix. Implements `docs/contract/rest.md#legacy-routes`. */
 import { z } from 'zod';
-import { dialAddress } from '../../../domain/node/node.js';
-import type { NodeState } from '../../../domain/node/node.js';
-import type { RouteDefinition, RouteHop, RouteState } from '../../../domain/route/route.js';
-import { routeProblems } from '../../../domain/route/route.js';
+import { dialAddress, type NodeState } from '../../../domain/node/node.js';
+import { routeProblems, type RouteDefinition, type RouteHop, type RouteState } from '../../../domain/route/route.js';
 import { formatHostPort } from '../../../kernel/host-port.js';
 import { limits } from '../../../kernel/limits.js';
 import type { RestApp, RestDeps } from '../deps.js';
@@ -25,8 +23,7 @@ import { orNotFound, pathId } from '../checks/path-id.js';
 import { nodeStatus } from '../fleet/node-status.js';
 import { statusOf } from '../../../reports/status.js';
 import { resourceRoutes } from './resource-routes.js';
-import type { Shape } from './resource-shape.js';
-import { ownFields, resourceSchema } from './resource-shape.js';
+import { ownFields, resourceSchema, type Shape } from './resource-shape.js';
 import { documented, sample } from '../schemas/documented.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 

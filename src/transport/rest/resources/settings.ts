@@ -1,7 +1,6 @@
 /** Connectivity settings: one value per installation. Implements `docs/contract/rest.md#connectivity-settings`. */
 import { z } from 'zod';
-import { settingsProblems, settingsRanges } from '../../../domain/settings/settings.js';
-import type { SettingsState } from '../../../domain/settings/settings.js';
+import { settingsProblems, settingsRanges, type SettingsState } from '../../../domain/settings/settings.js';
 import { limits } from '../../../kernel/limits.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';

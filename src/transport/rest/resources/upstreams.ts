@@ -1,10 +1,8 @@
 /** L4 upstreams, the targets of chains. Implements `docs/contract/rest.md#l4-upstreams`. */
 import { z } from 'zod';
 import type { Referrer } from '../../../domain/fleet/referrers.js';
-import { upstreamStatuses } from '../../../domain/upstream/health.js';
-import type { UpstreamStatus } from '../../../domain/upstream/health.js';
-import { upstreamKey } from '../../../domain/upstream/upstream.js';
-import type { UpstreamDefinition, UpstreamState } from '../../../domain/upstream/upstream.js';
+import { upstreamStatuses, type UpstreamStatus } from '../../../domain/upstream/health.js';
+import { upstreamKey, type UpstreamDefinition, type UpstreamState } from '../../../domain/upstream/upstream.js';
 import { limits } from '../../../kernel/limits.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { statusOfUpstream } from '../../../reports/status.js';
@@ -20,8 +18,7 @@ import {
   upstreamTls,
 } from '../schemas/fields.js';
 import { resourceRoutes } from './resource-routes.js';
-import type { Shape } from './resource-shape.js';
-import { resourceSchema } from './resource-shape.js';
+import { resourceSchema, type Shape } from './resource-shape.js';
 import { documented, sample } from '../schemas/documented.js';
 import { idOf, referrer, upstreamRealitySchema, upstreamTlsSchema } from '../schemas/shared-schemas.js';
 

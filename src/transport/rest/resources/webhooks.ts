@@ -4,8 +4,14 @@ import type { NewWebhook, WebhookChanges } from '../../../commands/handlers-port
 import { auditedTypes } from '../../../domain/audit/describe.js';
 import { webhookStates } from '../../../domain/webhook/cursors.js';
 import { toldStatuses } from '../../../domain/status/status.js';
-import type { WebhookFormat, WebhookState } from '../../../domain/webhook/webhook.js';
-import { plainMailAddress, webhookDefaults, webhookFormats, webhookTypes } from '../../../domain/webhook/webhook.js';
+import {
+  plainMailAddress,
+  webhookDefaults,
+  webhookFormats,
+  webhookTypes,
+  type WebhookFormat,
+  type WebhookState,
+} from '../../../domain/webhook/webhook.js';
 import { limits } from '../../../kernel/limits.js';
 import { literalIn } from '../../../webhooks/addresses.js';
 import type { Delivery, WebhookProgress } from '../../../webhooks/port.js';

@@ -2,12 +2,10 @@
  * The HTTP(S) server under fastify, with its bounds. It does not listen: the app does. Implements SVC_HTTP_TLS_* of
  * `docs/contract/configuration.md#configuration`.
  */
-import { createServer } from 'node:http';
-import type { RequestListener, Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AnswersUnderWay, RestApp, RestOptions, RestSockets } from '../deps.js';
-import { tuning } from '../tuning.js';
-import type { Timeouts } from '../tuning.js';
+import { tuning, type Timeouts } from '../tuning.js';
 
 /** Longer than load balancers keep idle connections, so that the balancer closes first. */
 const keepAliveMs = 72_000;

@@ -7,8 +7,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Histogram } from 'prom-client';
 import { plainIp } from '../../../kernel/addresses.js';
-import { errorText } from '../../../kernel/errors.js';
-import type { ServiceError } from '../../../kernel/errors.js';
+import { errorText, type ServiceError } from '../../../kernel/errors.js';
 import type { LogFields, Logger } from '../../../kernel/logger.js';
 import { secondsBounds } from '../../../kernel/seconds-bounds.js';
 import type { RequestCounts, RestApp, RestDeps } from '../deps.js';

@@ -4,8 +4,7 @@ import type { BeaconDefinition } from '../../../domain/beacon/beacon.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { distinct, integer, name, text, uuid } from '../schemas/fields.js';
 import { resourceRoutes } from './resource-routes.js';
-import type { Shape } from './resource-shape.js';
-import { resourceSchema } from './resource-shape.js';
+import { resourceSchema, type Shape } from './resource-shape.js';
 import { sample } from '../schemas/documented.js';
 
 const shape: Shape<BeaconDefinition> = {
