@@ -14,7 +14,7 @@ import { fuzzTimeoutMs, inputs, sendAll, startFuzzed, type Fuzzed } from './supp
 
 /** A node may open ten sessions at once, and its sessions share what may be read of it. */
 const sessionsPerNode = 4;
-const sessions = 64;
+const sessions = 40;
 /** Made up by the service for what it did not expect. */
 const faultsOfTheService = [2, 13];
 
@@ -175,7 +175,7 @@ test(
     };
     const agent = agentOf(enrolled);
     const codes = new Map<number, number>();
-    const calls = inputs(fc.record({ way: fc.constantFrom(...ways), alter: alteration }), 160);
+    const calls = inputs(fc.record({ way: fc.constantFrom(...ways), alter: alteration }), 100);
     try {
       await sendAll(calls, 8, async ({ way, alter }) => {
         const bytes = requestOf(way.known ? enrolled : stranger, way.of, alter);

@@ -86,7 +86,7 @@ test(
   'hellos that were cut, altered, extended and sent in pieces',
   async () => {
     const fixture = await startRealityFixture(target.port);
-    await sendAll(inputs(damage, 150), 8, async (one) => {
+    await sendAll(inputs(damage, 90), 8, async (one) => {
       await sayAndLeave(await fixture.dial(), damaged(fixture.hello(), one), one);
     });
     await unharmed(fixture);
@@ -122,7 +122,7 @@ test(
       fc.array(record, { maxLength: 20 }).map((records) => Buffer.concat(records)),
       damage,
     );
-    await sendAll(inputs(answers, 80), 8, async ([bytes, how]) => {
+    await sendAll(inputs(answers, 50), 8, async ([bytes, how]) => {
       const socket = await fixture.dial();
       socket.write(fixture.hello());
       await once(socket, 'data');
@@ -165,7 +165,7 @@ test(
     const fixture = await startRealityFixture((front.address() as AddressInfo).port);
     const [first] = [await fixture.open()];
     expect(first.ok).toBe(true);
-    for (const how of inputs(damage, 60)) {
+    for (const how of inputs(damage, 40)) {
       next = how;
       // Whatever comes of it, it comes in time.
       const opened = await openReality(await fixture.dial(), fixture.access, fixture.listener.clock, 8_000);

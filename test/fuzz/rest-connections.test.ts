@@ -105,7 +105,7 @@ describe.each(['HTTP', 'HTTPS'])('over %s', (scheme) => {
   test(
     'no client of REST ends the process or keeps anything of it',
     async () => {
-      await sendAll(inputs(client, 400), 24, async (input, index) => {
+      await sendAll(inputs(client, 240), 24, async (input, index) => {
         // Every twentieth arrives while the service cannot accept it, and is gone when it can.
         if (index % 20 === 0) {
           fuzzed.service.program().child.kill('SIGSTOP');

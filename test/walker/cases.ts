@@ -27,8 +27,9 @@ export interface Site {
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const unknownPath = 'an unknown path';
 const unknownId = '00000000-0000-4000-8000-000000000000';
-const tooLargeFor = ({ path }: Operation): string =>
-  `{"name":"${marker}"}`.padEnd((path.startsWith('/api/fleet/') ? 20 * 1024 : 256) * 1024 + 1);
+const [tooLarge, tooLargeDocument] = [256, 20 * 1024].map((kib) => `{"name":"${marker}"}`.padEnd(kib * 1024 + 1));
+const tooLargeFor = ({ path }: Operation): string | undefined =>
+  path.startsWith('/api/fleet/') ? tooLargeDocument : tooLarge;
 const refusedIds = (otherId: string): readonly string[] => [
   unknownId,
   otherId,
