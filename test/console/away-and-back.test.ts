@@ -18,7 +18,6 @@ describe.skipIf(browser === undefined)('a page that stays open', () => {
   afterAll(async () => {
     await agent?.stop();
     await site.close();
-    await browser!.close();
   });
   const addNode = (name: string): Promise<{ readonly id: string; readonly control_psk: string }> =>
     site.admin.call('POST', '/api/nodes', { name });

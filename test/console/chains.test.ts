@@ -41,7 +41,6 @@ describe.skipIf(browser === undefined)('chains', () => {
   afterAll(async () => {
     await Promise.all(agents.map((agent) => agent.stop()));
     await site.close();
-    await browser!.close();
     occupier.close();
   });
 

@@ -13,7 +13,6 @@ describe.skipIf(browser === undefined)('the page of the API', () => {
   // A breach of the content security policy fails it.
   afterAll(async () => {
     await site.close();
-    await browser!.close();
   });
 
   test('lists every tag, and an operation with its parameters; somebody who is signed in can try it', async () => {

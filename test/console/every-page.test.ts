@@ -29,7 +29,6 @@ describe.skipIf(browser === undefined)('every page', () => {
   afterAll(async () => {
     await fleet?.close();
     await site.close();
-    await browser!.close();
   });
 
   test(

@@ -30,7 +30,6 @@ describe.skipIf(browser === undefined)('the plots of a node', () => {
   afterAll(async () => {
     await agent.stop();
     await site.close();
-    await browser!.close();
   });
 
   // The colours of what each plot draws last, where lines lie on one another.

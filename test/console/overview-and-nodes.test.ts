@@ -47,7 +47,6 @@ describe.skipIf(browser === undefined)('overview and nodes', () => {
     for (const agent of agents) await agent.stop();
     echo.close();
     await site.close();
-    await browser!.close();
   });
 
   const field = (page: Page, label: string, expected: RegExp): Promise<string> =>

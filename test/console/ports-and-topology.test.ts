@@ -51,7 +51,6 @@ describe.skipIf(browser === undefined)('ports and topology', () => {
   afterAll(async () => {
     await agent.stop();
     await site.close();
-    await browser!.close();
   });
 
   test('intended listeners stand beside what the agent reports; what is missing is found by a filter of the address', async () => {

@@ -14,7 +14,6 @@ describe.skipIf(browser === undefined)('signing in', () => {
   });
   afterAll(async () => {
     await site.close();
-    await browser!.close();
   });
 
   test('a stranger is asked to sign in, whatever the address, and a wrong password gets the service’s sentence', async () => {

@@ -98,7 +98,6 @@ describe.skipIf(browser === undefined)('a fleet that is not well', () => {
     target.close();
     await imitated?.close();
     await site.close();
-    await browser!.close();
   });
 
   test('that is empty shows the way to the first byte, and never that all is well', async () => {

@@ -1,2 +1,11 @@
-/** The browser of the journeys. */
-export { openBrowser } from '../../../bench/console/browser.js';
+/** The browser of the journeys: one for all files of a worker, at whose end it ends. */
+import type { Browser } from 'playwright-core';
+import { openBrowser as launch } from '../../../bench/console/browser.js';
+
+let launched: Promise<Browser | undefined> | undefined;
+
+/** @returns undefined where no browser runs */
+export function openBrowser(): Promise<Browser | undefined> {
+  launched ??= launch();
+  return launched;
+}

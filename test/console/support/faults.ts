@@ -37,9 +37,8 @@ async function lastingFaults(page: Page, look: () => Promise<readonly string[]>)
 
 /** What axe calls serious or worse. */
 async function seriousFaults(page: Page, rules?: readonly string[]): Promise<readonly string[]> {
-  await page.evaluate(axe);
+  if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(axe);
   const options = { resultTypes: ['violations'], ...(rules === undefined ? {} : { runOnly: rules }) };
-  // The script above has put it there.
   const found = await page.evaluate(`axe.run(document, ${JSON.stringify(options)})`);
   const { violations } = found as {
     violations: { id: string; impact: string; nodes: { html: string }[] }[];
