@@ -132,19 +132,24 @@ test('a log that nobody touched is proven; one whose end was cut off is found ou
 });
 
 describe('a changed event', () => {
-  test.each([
-    ['svc-fleet', 2, '192.0.2.1', '203.0.113.66'],
-    ['svc-accounts', 0, '"role":"admin"', '"role":"viewer"'],
-    ['svc-service', 1, '"version":1', '"version":0'],
-  ])('of %s ends the start, and is named by it and by log:verify', async (stream, revision, before, after) => {
+  test('of any stream ends the start, and is named by log:verify', async () => {
     const folder = await copy();
-    await tamper(folder, stream, revision, (text) => text.replace(before, after));
-    const at = new RegExp(
-      `the log chain of ${stream} breaks at revision ${revision}, command [\\w-]{36}: its MAC does not fit its events`,
-    );
-    expect(await refusedStart(folder)).toMatch(at);
+    const changes = [
+      ['svc-fleet', 2, '192.0.2.1', '203.0.113.66'],
+      ['svc-accounts', 0, '"role":"admin"', '"role":"viewer"'],
+      ['svc-service', 1, '"version":1', '"version":0'],
+    ] as const;
+    for (const [stream, revision, before, after] of changes) {
+      await tamper(folder, stream, revision, (text) => text.replace(before, after));
+    }
+    const breaks = (stream: string, revision: number | string): RegExp =>
+      new RegExp(
+        `the log chain of ${stream} breaks at revision ${revision}, command [\\w-]{36}: its MAC does not fit its events`,
+      );
+    expect(await refusedStart(folder)).toMatch(breaks('svc-\\w+', '\\d'));
     const { code, out } = await verify(folder);
-    expect([code, out]).toEqual([4, expect.stringMatching(at)]);
+    expect(code).toBe(4);
+    for (const [stream, revision] of changes) expect(out).toMatch(breaks(stream, revision));
     expect(out).toContain('The log is damaged: see above.');
   });
 
