@@ -105,9 +105,8 @@ export const limits = {
   },
   status: {
     // docs/contract/notices.md#status-changes-are-facts
-    /** How long a change must stand before it is told, and one of a certificate. */
+    /** How long a change must stand before it is told. */
     standsMs: 3 * SECOND,
-    certificateMs: MINUTE,
     /** How long an agent that has closed its session may take to come back before its node is told offline. */
     closedMs: 15 * SECOND,
     perResource: { changes: 6, windowMs: 10 * MINUTE, gapMs: 10 * SECOND },

@@ -159,7 +159,6 @@ export function createObserver(deps: ObserverDeps): StatusSource {
       });
       const stood = (ms: number): number => since + ms;
       if (type === 'node' && now.status === 'offline') return shown(now, graceEnds(id, from));
-      if (type === 'credential') return shown(now, stood(limits.status.certificateMs));
       const graceAt = Math.max(0, ...(now.silent ?? []).map((nodeId) => graceEnds(nodeId, from)));
       if (graceAt > clock.now() && now.otherwise !== undefined) {
         return { ...shown(now.otherwise, stood(limits.status.standsMs)), againAt: graceAt };

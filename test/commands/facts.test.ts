@@ -146,6 +146,7 @@ describe('a fact', () => {
       ...ages,
       ['svc-signins', { maxAgeSeconds: limits.events.signinsMaxAgeSeconds }],
       ['svc-webhooks', { maxAgeSeconds: limits.events.webhooksMaxAgeSeconds }],
+      ['svc-status', { maxAgeSeconds: limits.events.statusMaxAgeSeconds }],
       ['svc-keyring', { maxCount: 1 }],
     ]);
     expect(new Set(retentions.map((one) => one.stream))).toContain(stream);

@@ -251,7 +251,11 @@ describe.skipIf(!ferretDbBuilt())('three instances, upgraded one by one and back
     await b!.stop();
     await b!.start({ unready: true });
     expect((await readiness(b!)).ready).toBe(false);
-    const command = startProgram('../scripts/compiler-lower', env, [String(compilerVersion)]);
+    const command = startProgram('../scripts/gateway-control', env, [
+      'maintenance',
+      'compiler:lower',
+      String(compilerVersion),
+    ]);
     await once(command.child, 'close');
     expect([command.child.exitCode, command.output()]).toEqual([
       0,

@@ -313,7 +313,7 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
     }
     const stored = async (part: string): Promise<readonly unknown[]> =>
       (await mongoClient.db().collection(part).find().toArray()).map(({ _id }) => String(_id)).sort();
-    await expect.poll(() => stored('node_beats__v1')).toEqual([node.id, gone.id].sort());
+    await expect.poll(() => stored('node_beats__v2')).toEqual([node.id, gone.id].sort());
     await expect.poll(() => stored('node_listeners__v2')).toContain(node.id);
     await mongoClient.close();
     await clients[1]!.call('POST', `/api/nodes/${node.id}/config`);

@@ -48,6 +48,7 @@ const extensions: readonly Row[] = [
   ['DELETE', '/api/nodes/ports/policies'],
   ['GET', '/api/credentials/{id}'],
   ['GET', '/api/events'],
+  ['GET', '/api/incidents'],
   ['GET', '/api/webhooks', 'admin only'],
   ['POST', '/api/webhooks', 'admin only'],
   ['GET', '/api/webhooks/{id}', 'admin only'],
