@@ -48,12 +48,12 @@ export function apiTokenHandlers(parts: AccountParts): CommandHandlers['accounts
   return {
     async list(caller, query) {
       const tokens = query.userId === undefined ? [...apiTokens.byId.values()] : tokensOf(apiTokens, query.userId);
-      const { items, total } = pageOf(
+      const { items, ...rest } = pageOf(
         tokens.filter((token) => sees(caller, token)),
         query,
         ({ name }) => name,
       );
-      return { items: await shown(items), total };
+      return { items: await shown(items), ...rest };
     },
     async get(caller, id) {
       const token = visible(caller, id);

@@ -120,8 +120,8 @@ function userHandlers(parts: AccountParts): Users {
 
   return {
     async users(query) {
-      const { items, total } = pageOf(view.accounts.users.values(), query, ({ username }) => username);
-      return { items: items.map((user) => fields.show(user)), total };
+      const { items, ...rest } = pageOf(view.accounts.users.values(), query, ({ username }) => username);
+      return { items: items.map((user) => fields.show(user)), ...rest };
     },
     async user(id) {
       const user = view.accounts.users.get(id);

@@ -1,8 +1,8 @@
 /** A page of the accounts held in memory, sorted on request. Implements `docs/contract/rest.md#envelope`. */
-import type { AccountListQuery } from '../commands/handlers-port.js';
-import { nameKey } from '../domain/resource/meta.js';
+import { nameKey, sortKey } from '../domain/resource/meta.js';
 import { compareText } from '../kernel/compare-text.js';
 import { unreachable } from '../kernel/errors.js';
+import { pieceOf, type ListOf, type ListQuery } from '../kernel/list.js';
 
 interface Listed {
   readonly id: string;
@@ -10,21 +10,22 @@ interface Listed {
   readonly updated_at: string;
 }
 
-export function pageOf<T extends Listed>(
-  all: Iterable<T>,
-  { q, sort, page, pageSize }: AccountListQuery,
-  nameOf: (item: T) => string,
-): { readonly items: readonly T[]; readonly total: number } {
-  const name = (item: T): string => nameKey(nameOf(item));
-  const matching = q === undefined ? [...all] : [...all].filter((item) => name(item).includes(nameKey(q)));
-  const key = keyOf<T>(sort, name);
+export function pageOf<T extends Listed>(all: Iterable<T>, query: ListQuery, nameOf: (item: T) => string): ListOf<T> {
+  const { q, sort } = query;
+  const holds = (item: T): boolean => q === undefined || nameKey(nameOf(item)).includes(nameKey(q));
+  const key = keyOf<T>(sort, (item) => sortKey(nameOf(item)));
   const direction = sort.startsWith('-') ? -1 : 1;
-  matching.sort((a, b) => direction * compareText(key(a), key(b)) || compareText(a.id, b.id));
-  const skip = (page - 1) * pageSize;
-  return { items: matching.slice(skip, skip + pageSize), total: matching.length };
+  const sorted = [...all]
+    .filter(holds)
+    .map((item) => ({ item, key: key(item) }))
+    .sort((a, b) => direction * compareText(a.key, b.key) || compareText(a.item.id, b.item.id));
+  return pieceOf(
+    sorted.map(({ item }) => item),
+    query,
+  );
 }
 
-function keyOf<T extends Listed>(sort: AccountListQuery['sort'], name: (item: T) => string): (item: T) => string {
+function keyOf<T extends Listed>(sort: ListQuery['sort'], name: (item: T) => string): (item: T) => string {
   switch (sort) {
     case 'name':
     case '-name':

@@ -16,6 +16,7 @@ import type { AuditChange } from '../domain/resource/audit-change.js';
 import type { PolicyKey, PolicyState } from '../domain/listener-policy/policy.js';
 import type { AgentCommand, AgentCommandName, NodeState } from '../domain/node/node.js';
 import type { ResourceMeta } from '../domain/resource/meta.js';
+import type { ListOf, ListQuery } from '../kernel/list.js';
 import type { IfMatch } from '../domain/resource/refusal.js';
 import type { PreviewedChange } from '../domain/revert/decide.js';
 import type { WebhookDefinition, WebhookState } from '../domain/webhook/webhook.js';
@@ -142,17 +143,7 @@ export interface CreateUserFields extends UpdateMeFields {
   readonly role: Role;
 }
 
-/** A page of users, whose `name` is the user name, or of API tokens. */
-export interface AccountListQuery {
-  /** 1-based. */
-  readonly page: number;
-  readonly pageSize: number;
-  readonly sort: 'name' | 'created_at' | 'updated_at' | '-name' | '-created_at' | '-updated_at';
-  /** Case-insensitive substring of the name. */
-  readonly q?: string | undefined;
-}
-
-export interface ApiTokenListQuery extends AccountListQuery {
+export interface ApiTokenListQuery extends ListQuery {
   /** Only those of this user. */
   readonly userId?: string | undefined;
 }
@@ -352,16 +343,13 @@ export interface CommandHandlers {
     signOut(ctx: CommandContext, caller: Caller): Answer<void>;
     /** Ends every token of the user. @throws ServiceError `rate_limited` with `retryAfterSeconds` */
     resetPassword(ctx: CommandContext, id: string, ifMatch: IfMatch, password: string): Promise<Done<UserView>>;
-    users(query: AccountListQuery): Promise<{ readonly items: readonly UserView[]; readonly total: number }>;
+    users(query: ListQuery): Promise<ListOf<UserView>>;
     user(id: string): Promise<UserView | undefined>;
     /** @throws ServiceError `rate_limited` with `retryAfterSeconds` */
     createUser(ctx: CommandContext, fields: CreateUserFields): Answer<UserView>;
     /** A caller sees and deletes only own tokens, an admin all; any other is `not_found`. */
     readonly apiTokens: {
-      list(
-        caller: Caller,
-        query: ApiTokenListQuery,
-      ): Promise<{ readonly items: readonly ApiTokenView[]; readonly total: number }>;
+      list(caller: Caller, query: ApiTokenListQuery): Promise<ListOf<ApiTokenView>>;
       get(caller: Caller, id: string): Promise<ApiTokenView | undefined>;
       /** @throws ServiceError `forbidden` for a role above the caller's, `conflict` for a name or one token too many */
       create(

@@ -5,6 +5,7 @@
  */
 import type { FeedContent, FeedItem } from '../feed/port.js';
 import { fromJson } from '../kernel/json.js';
+import { sortKey } from '../domain/resource/meta.js';
 import { compareText } from '../kernel/compare-text.js';
 import { nameOf, type Line } from './line.js';
 import { sentenceOf, severalAre, toneOf, type Tone } from './sentences.js';
@@ -58,8 +59,14 @@ function noticeOf(same: readonly FeedContent[], console: string | null): Notice 
   // One that has changed twice in the window is named once.
   const names = [...new Set(same.flatMap((one) => (one.type === 'status' ? [one.data.resource.name] : [])))];
   const head = severalAre(type, first.data.status, names.length);
-  return { kind: 'names', tone, link, head, names: names.sort(compareText).map((name) => nameOf(name).name) };
+  return { kind: 'names', tone, link, head, names: byNatural(names).map((name) => nameOf(name).name) };
 }
+
+const byNatural = (names: readonly string[]): readonly string[] =>
+  names
+    .map((name) => ({ name, key: sortKey(name) }))
+    .sort((a, b) => compareText(a.key, b.key))
+    .map(({ name }) => name);
 
 /** A ping. @param name of the webhook */
 export const pingNotice = (name: string): Notice => ({

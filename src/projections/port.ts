@@ -13,26 +13,16 @@ import type { Referrer } from '../domain/fleet/referrers.js';
 import type { NodeState } from '../domain/node/node.js';
 import type { IntendedLink } from '../domain/port-table/intended-links.js';
 import type { PortRow } from '../domain/port-table/port-table.js';
+import type { ListOf, ListQuery } from '../kernel/list.js';
 import type { AuditChange } from '../domain/resource/audit-change.js';
 import type { SettingsState } from '../domain/settings/settings.js';
 import type { UpstreamState } from '../domain/upstream/upstream.js';
 import type { EntryAbout } from '../domain/revert/history.js';
 import type { RecordedCommand, TokenMark } from '../kernel/event.js';
 
-export interface ListQuery {
-  /** 1-based. */
-  readonly page: number;
-  readonly pageSize: number;
-  readonly sort: 'name' | 'created_at' | 'updated_at' | '-name' | '-created_at' | '-updated_at';
-  /** Case-insensitive substring of the name. */
-  readonly q?: string | undefined;
-}
-
 /** Times are RFC 3339. */
 export interface StoredIncident {
   readonly id: string;
-  /** Its place in the list, for `behind`. */
-  readonly order: string;
   readonly resource: { readonly type: string; readonly id: string; readonly name: string };
   /** The worst so far, and its reason. */
   readonly status: string;
@@ -42,22 +32,13 @@ export interface StoredIncident {
   readonly ended_at: string | null;
 }
 
-export interface IncidentQuery {
+export interface IncidentQuery extends NewestFirst {
   readonly resourceType?: string | undefined;
   readonly resourceId?: string | undefined;
   readonly isOpen?: boolean | undefined;
   /** Those that lasted at some time between both, RFC 3339, UTC, with milliseconds. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
-  /** Only those behind this place in the list. */
-  readonly behind?: string | undefined;
-  readonly skip: number;
-  readonly limit: number;
-}
-
-export interface ListOf<T> {
-  readonly items: readonly T[];
-  readonly total: number;
 }
 
 export interface Deployment {
@@ -73,9 +54,22 @@ export interface StoredDeployment extends Deployment {
   readonly definition: ChainDefinition;
 }
 
-export interface AuditQuery {
+/** A list that is newest first and has no other order: a page of it, or a step of a walk. */
+export interface NewestFirst {
   readonly page: number;
   readonly pageSize: number;
+  /** In a walk: the place of the item that was shown last. */
+  readonly behind?: string | undefined;
+}
+
+export interface StepOf<T> {
+  readonly items: readonly T[];
+  readonly total: number;
+  /** In a walk: the place of the last item; null at the end. */
+  readonly next?: string | null;
+}
+
+export interface AuditQuery extends NewestFirst {
   readonly resourceType?: string | undefined;
   readonly resourceId?: string | undefined;
   /** Id or user name. */
@@ -148,6 +142,8 @@ export interface ProjectionStatus {
 }
 
 export interface ResourceListQuery<S> extends ListQuery {
+  /** Whether something else than the name holds what `q` searches. @param searched as by `nameKey` */
+  readonly mentions?: ((state: S, searched: string) => boolean) | undefined;
   /** A further filter on the folded state. */
   readonly matches?: ((state: S) => boolean) | undefined;
 }
@@ -247,13 +243,13 @@ export interface Projections {
     ofChain(chainId: string): Promise<readonly StoredDeployment[]>;
   };
   readonly audit: {
-    list(query: AuditQuery): Promise<ListOf<AuditEntry>>;
+    list(query: AuditQuery): Promise<StepOf<AuditEntry>>;
     get(id: string): Promise<AuditEntry | undefined>;
     /** All changes of an entry, each with its resource; undefined when there is no such entry. */
     changes(id: string, page: Pick<AuditQuery, 'page' | 'pageSize'>): Promise<ListOf<ChangeOfResource> | undefined>;
   };
   /** Newest first. */
-  readonly incidents: { list(query: IncidentQuery): Promise<ListOf<StoredIncident>> };
+  readonly incidents: { list(query: IncidentQuery): Promise<StepOf<StoredIncident>> };
   /**
    * The names that resources had, null for one that had none. The read models must have reached the positions.
    * @throws ServiceError `unavailable`

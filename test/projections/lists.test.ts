@@ -8,7 +8,8 @@ import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { createSortedList, allResourceQueries, nodeQueries } from '../../src/projections/fleet/resources.js';
-import type { FleetQueries, ListQuery, Projections } from '../../src/projections/port.js';
+import type { ListQuery } from '../../src/kernel/list.js';
+import type { FleetQueries, Projections } from '../../src/projections/port.js';
 import {
   createChain,
   createNode,

@@ -47,8 +47,17 @@ function refused(place: Place, what: string, text: string): Mutation {
   return { what: `${path}: ${what}`, path, text: withText(place, text), names: [path, ...place.union] };
 }
 
+/** Fields that have a value beside another field only, by their path. */
+const companions: Readonly<Record<string, object>> = {
+  chat_id: { format: 'telegram' },
+  group_secs: { format: 'slack' },
+};
+
 function allowed(place: Place, what: string, text: string): Mutation {
-  return { ...refused(place, what, text), names: undefined };
+  const beside = text === 'null' ? undefined : companions[place.path];
+  const whole = (value: unknown): unknown =>
+    beside === undefined ? place.whole(value) : { ...(place.whole(value) as object), ...beside };
+  return { ...refused({ ...place, whole }, what, text), names: undefined };
 }
 
 /** @param value a valid one, of one alternative where the schema has several */

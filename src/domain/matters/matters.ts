@@ -4,6 +4,7 @@
  * Implements `docs/contract/rest.md#dashboard`, `matters`.
  */
 import { compareText } from '../../kernel/compare-text.js';
+import { byName, sortKey } from '../resource/meta.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { Cause } from '../chain/health.js';
@@ -212,7 +213,7 @@ function inFullOrTogether(groups: readonly Group[]): readonly Matter[] {
   if (groups.length <= causesInFull + 1) return groups.map((group) => matter(group));
   const nameOf = ({ cause }: Group): string => cause?.resource.name ?? '';
   const largestFirst = (a: Group, b: Group): number =>
-    b.chains.length - a.chains.length || compareText(nameOf(a), nameOf(b));
+    b.chains.length - a.chains.length || compareText(sortKey(nameOf(a)), sortKey(nameOf(b)));
   const largest = firstOf(groups, causesInFull, largestFirst);
   const shown = new Set(largest);
   const rest = groups.filter((group) => !shown.has(group));
@@ -238,8 +239,6 @@ function matterOf(kind: MatterKind, cause: Cause | null, all: readonly Concerned
     resources,
   };
 }
-
-const byName = (a: Named, b: Named): number => compareText(a.name, b.name) || compareText(a.id, b.id);
 
 /** The first ones in an order, without sorting all. */
 function firstOf<T>(all: readonly T[], count: number, order: (a: T, b: T) => number): readonly T[] {

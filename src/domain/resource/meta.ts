@@ -2,6 +2,8 @@
  * The fields that every resource has besides its definition, and the key of its name.
  * Implements `docs/contract/rest.md#consistency` and `docs/contract/rest.md#envelope`, the bounds.
  */
+import { compareText } from '../../kernel/compare-text.js';
+
 export interface ResourceMeta {
   readonly id: string;
   /** Grows by one with each event of the resource. */
@@ -43,6 +45,23 @@ export function nameKey(name: string): string {
 
 // oxlint-disable-next-line no-control-regex -- ASCII has control characters
 const ascii = /^[\u0000-\u007f]*$/;
+
+/**
+ * By which names sort naturally when compared as text: runs of digits by their number, leading zeros aside, the rest in
+ * lower case; ties by the name as it is.
+ */
+export function sortKey(name: string): string {
+  const natural = nameKey(name).replace(/[0-9]+/g, (run) => {
+    const digits = run.replace(/^0+(?=.)/, '');
+    // More digits are a larger number; a run stands where digits stand among other characters.
+    return `0${String.fromCharCode(digits.length)}${digits}`;
+  });
+  return `${natural}\u0000${name}`;
+}
+
+/** The order of resources by name, then by id. */
+export const byName = (a: { readonly id: string; readonly name: string }, b: typeof a): number =>
+  compareText(sortKey(a.name), sortKey(b.name)) || compareText(a.id, b.id);
 
 /** The key of a name in the fleet's index of names. */
 export function nameIndexKey(type: string, name: string): string {

@@ -12,7 +12,7 @@ import { firstReferrers, referrersOf } from '../../domain/fleet/referrers.js';
 import { freePorts } from '../../domain/listeners/free-ports.js';
 import { intendedLinks, linksOfNode } from '../../domain/port-table/intended-links.js';
 import { liveListeners, portRows } from '../../domain/port-table/port-table.js';
-import { nameKey } from '../../domain/resource/meta.js';
+import { sortKey } from '../../domain/resource/meta.js';
 import { splitOwner } from '../../domain/references/references.js';
 import { upstreamKey } from '../../domain/upstream/upstream.js';
 import type { Clock } from '../../kernel/clock.js';
@@ -98,7 +98,7 @@ function createLiveListeners(fleet: () => Fleet): (nodeId: string) => ReadonlySe
   };
 }
 
-/** The nodes by name without case, then by id; sorting ten thousand takes some 20 ms, so the last list is kept. */
+/** The nodes in the natural order of their names; sorting ten thousand takes some 20 ms, so the last list is kept. */
 function createNodeNames(fleet: () => Fleet): () => readonly NodeName[] {
   let last: { readonly revision: number; readonly names: readonly NodeName[] } | undefined;
   return () => {
@@ -109,7 +109,7 @@ function createNodeNames(fleet: () => Fleet): () => readonly NodeName[] {
 }
 
 function sortedNames(nodes: Iterable<NodeName>): readonly NodeName[] {
-  return Array.from(nodes, ({ id, name }) => ({ id, name, key: nameKey(name) }))
+  return Array.from(nodes, ({ id, name }) => ({ id, name, key: sortKey(name) }))
     .sort((a, b) => compareText(a.key, b.key) || compareText(a.id, b.id))
     .map(({ id, name }) => ({ id, name }));
 }

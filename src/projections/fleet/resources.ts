@@ -6,8 +6,9 @@
 import type { Fleet } from '../../domain/fleet/fleet.js';
 import { declarationOf, plainTypes, type AnyState, type PlainType } from '../../domain/fleet/resources.js';
 import type { Table } from '../../domain/aggregate/containers.js';
-import type { FleetQueries, ResourceQueries, ListOf, ListQuery, ResourceListQuery } from '../port.js';
-import { nameKey, type ResourceMeta } from '../../domain/resource/meta.js';
+import { pieceOf, type ListOf, type ListQuery } from '../../kernel/list.js';
+import type { FleetQueries, ResourceQueries, ResourceListQuery } from '../port.js';
+import { nameKey, sortKey, type ResourceMeta } from '../../domain/resource/meta.js';
 import { compareText } from '../../kernel/compare-text.js';
 
 function resourceQueries(type: PlainType | 'node', fleet: () => Fleet): ResourceQueries<AnyState> {
@@ -22,8 +23,8 @@ function resourceQueries(type: PlainType | 'node', fleet: () => Fleet): Resource
       return state === undefined ? undefined : shown(state);
     },
     list(query) {
-      const { items, total } = list.page(query);
-      return { items: items.map(shown), total };
+      const { items, ...rest } = list.page(query);
+      return { items: items.map(shown), ...rest };
     },
   };
 }
@@ -46,6 +47,7 @@ type Listed = ResourceMeta & { readonly name: string };
 interface Row<S> {
   readonly state: S;
   readonly nameKey: string;
+  readonly sortKey: string;
 }
 
 /** The states to list, by id. A changed state is another object. */
@@ -83,18 +85,20 @@ export function createSortedList<S extends Listed>(states: () => States<S>, stam
   };
 
   return {
-    page({ page, pageSize, sort, q = '', matches = () => true }) {
-      const [searched, skip] = [nameKey(q), (page - 1) * pageSize];
-      const items: S[] = [];
-      let total = 0;
-      for (const row of inOrder(sort)) {
-        if (!row.nameKey.includes(searched) || !matches(row.state)) continue;
-        if (total >= skip && items.length < pageSize) items.push(row.state);
-        total += 1;
-      }
-      return { items, total };
+    page(query) {
+      return pieceOf(matching(inOrder(query.sort), query), query);
     },
   };
+}
+
+function* matching<S>(
+  rows: readonly Row<S>[],
+  { q, matches = () => true, mentions }: ResourceListQuery<S>,
+): Generator<S> {
+  const searched = q === undefined ? undefined : nameKey(q);
+  const isFound = ({ state, nameKey: name }: Row<S>): boolean =>
+    searched === undefined || name.includes(searched) || mentions?.(state, searched) === true;
+  for (const row of rows) if (isFound(row) && matches(row.state)) yield row.state;
 }
 
 type Compare = (a: Row<Listed>, b: Row<Listed>) => number;
@@ -102,9 +106,15 @@ type Compare = (a: Row<Listed>, b: Row<Listed>) => number;
 function comparisonOf(sort: ListQuery['sort']): Compare {
   const field = sort.replace('-', '') as 'name' | 'created_at' | 'updated_at';
   const sign = sort.startsWith('-') ? -1 : 1;
-  const keyOf = (row: Row<Listed>): string => (field === 'name' ? row.nameKey : row.state[field]);
+  const keyOf = (row: Row<Listed>): string => (field === 'name' ? row.sortKey : row.state[field]);
   return (a, b) => sign * compareText(keyOf(a), keyOf(b)) || compareText(a.state.id, b.state.id);
 }
+
+const rowOf = <S extends Listed>(state: S): Row<S> => ({
+  state,
+  nameKey: nameKey(state.name),
+  sortKey: sortKey(state.name),
+});
 
 /** The rows of all states in order. @param before earlier rows in the same order, some of them out of date */
 function renewed<S extends Listed>(before: readonly Row<S>[], states: States<S>, compare: Compare): readonly Row<S>[] {
@@ -112,7 +122,7 @@ function renewed<S extends Listed>(before: readonly Row<S>[], states: States<S>,
   if (kept.length === states.size) return kept;
   const known = new Set(kept.map(({ state }) => state));
   const others: Row<S>[] = [];
-  for (const state of states.values()) if (!known.has(state)) others.push({ state, nameKey: nameKey(state.name) });
+  for (const state of states.values()) if (!known.has(state)) others.push(rowOf(state));
   others.sort(compare);
   const rows: Row<S>[] = [];
   let next = 0;

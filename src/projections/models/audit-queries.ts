@@ -12,6 +12,7 @@ import type { Collection, GroupRange, StoredDocument } from '../../storage/read-
 import type { EventStore } from '../../storage/event-store.js';
 import { loggedEntry, namesShownBy, withName } from './audit-entry.js';
 import { auditGroups, closedTypes, type AuditFields } from './audit.js';
+import { nextOf } from './walk.js';
 import { namesAt, type NameFields } from './names.js';
 import type { AuditEntry, AuditQuery, NameLookup, Projections } from '../port.js';
 import { tuning } from '../tuning.js';
@@ -149,6 +150,20 @@ async function pageOf(
   }
 }
 
+/** The entries in any of the ranges behind a place, newest first, and how many there are in all. */
+async function stepOf(
+  audit: Audit,
+  ranges: readonly GroupRange[],
+  behind: string,
+  limit: number,
+): ReturnType<typeof pageOf> {
+  const below = behind === 'start' ? undefined : behind;
+  const behindIt = ranges.map((range) => ({ ...range, below }));
+  const { found } = await pageOf(audit, behindIt, { skip: 0, limit });
+  const counts = await Promise.all(ranges.map((range) => audit.count(range)));
+  return { found, total: counts.reduce((sum, count) => sum + count, 0) };
+}
+
 /** RFC 3339 in UTC with milliseconds, so that times compare as text. */
 const canonical = (time: string | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
 
@@ -264,14 +279,18 @@ export function auditQueries(
   return {
     async list(query) {
       const { audit, names } = open();
-      const { page, pageSize: limit } = query;
-      const { found, total } = await pageOf(audit, rangesOfQuery(query), { skip: (page - 1) * limit, limit });
+      const { page, pageSize: limit, behind } = query;
+      const ranges = rangesOfQuery(query);
+      const { found, total } =
+        behind === undefined
+          ? await pageOf(audit, ranges, { skip: (page - 1) * limit, limit })
+          : await stepOf(audit, ranges, behind, limit + 1);
       const items: AuditEntry[] = [];
-      for (const some of inBites(found)) {
+      for (const some of inBites(found.slice(0, limit))) {
         items.push(...(await entriesOf(eventStore, audit, names, some)));
         await yieldToEventLoop();
       }
-      return { items, total };
+      return behind === undefined ? { items, total } : { items, total, next: nextOf(found, limit) };
     },
     async get(id) {
       const { audit, names } = open();

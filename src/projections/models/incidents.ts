@@ -7,6 +7,7 @@ import { isBad } from '../../domain/status/status.js';
 import { timestamp } from '../../kernel/clock.js';
 import { streams } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
+import { nextOf } from './walk.js';
 import type { Collection } from '../../storage/read-store.js';
 import type { Projections, StoredIncident } from '../port.js';
 import type { ReadModel } from '../read-model.js';
@@ -76,7 +77,7 @@ export const incidents: ReadModel<IncidentFields> = {
 /** @param open returns the collection, or throws `unavailable` while the read models cannot be queried */
 export function incidentQueries(open: () => Collection<IncidentFields>): Projections['incidents'] {
   return {
-    async list({ resourceType, resourceId, isOpen = false, from, to, behind, skip, limit }) {
+    async list({ resourceType, resourceId, isOpen = false, from, to, ...piece }) {
       const groups = [
         ...(resourceId === undefined ? [] : [incidentGroups.resource(resourceId)]),
         ...(isOpen ? [incidentGroups.open] : []),
@@ -88,17 +89,26 @@ export function incidentQueries(open: () => Collection<IncidentFields>): Project
         below: to === undefined ? undefined : `${to}~`,
         times: from === undefined ? undefined : { from },
       };
+      const { page, pageSize, behind } = piece;
       const [found, total] = await Promise.all([
-        open().find({ ...range, below: behind ?? range.below, direction: 'desc', skip, limit }),
+        behind === undefined
+          ? open().find({ ...range, direction: 'desc', skip: (page - 1) * pageSize, limit: pageSize })
+          : open().find({
+              ...range,
+              below: behind === 'start' ? range.below : behind,
+              direction: 'desc',
+              limit: pageSize + 1,
+            }),
         open().count(range),
       ]);
-      return { items: found.map(({ id, fields }) => incidentOf(id, fields)), total };
+      const step = behind === undefined ? {} : { next: nextOf(found, pageSize) };
+      return { items: found.slice(0, pageSize).map(({ id, fields }) => incidentOf(id, fields)), total, ...step };
     },
   };
 }
 
 function incidentOf(id: string, fields: IncidentFields): StoredIncident {
-  const { order, resource_type, resource_id, resource_name, status, reason, began_at, until } = fields;
+  const { resource_type, resource_id, resource_name, status, reason, began_at, until } = fields;
   const resource = { type: resource_type, id: resource_id, name: resource_name };
-  return { id, order, resource, status, reason, began_at, ended_at: until === lasting ? null : until };
+  return { id, resource, status, reason, began_at, ended_at: until === lasting ? null : until };
 }

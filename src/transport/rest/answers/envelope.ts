@@ -27,11 +27,10 @@ export function failure(code: ErrorCode, sentence: string): Failure {
   return { success: false, data: null, error: `${code}: ${sentence}` };
 }
 
-type Suffix = 'Answer' | 'Page' | 'Walk';
+type Suffix = 'Answer' | 'Page';
 const named: { readonly [suffix in Suffix]: WeakMap<z.ZodType, z.ZodType> } = {
   Answer: new WeakMap(),
   Page: new WeakMap(),
-  Walk: new WeakMap(),
 };
 
 /** Names a schema after the named schema inside it, so that all routes share one component. */
@@ -83,25 +82,6 @@ export const nothing = z.object({}).meta({ description: 'It is gone', examples: 
 interface Page<T> {
   readonly items: readonly T[];
   readonly total: number;
-  readonly page: number;
-  readonly page_size: number;
-}
-
-/** The schema of a paged list. */
-export function pageOf<T>(item: z.ZodType<T>): z.ZodType<Page<T>> {
-  return namedAfter(item, 'Page', 'One page', () =>
-    z.object({
-      items: documented(z.array(item), 'The items of this page'),
-      total: documented(z.int(), 'How many there are on all pages', 1),
-      page: documented(z.int(), 'Number of this page', 1),
-      page_size: documented(z.int(), 'How many items a page has at most', limits.rest.pageSizeDefault),
-    }),
-  );
-}
-
-interface Walk<T> {
-  readonly items: readonly T[];
-  readonly total: number;
   /** Of a numbered page. */
   readonly page?: number;
   /** Of a step of a walk. */
@@ -109,14 +89,14 @@ interface Walk<T> {
   readonly page_size: number;
 }
 
-/** The schema of a list that has numbered pages and can be walked. */
-export function walkOrPageOf<T>(item: z.ZodType<T>): z.ZodType<Walk<T>> {
-  return namedAfter(item, 'Walk', 'One page, or a step of a walk', () =>
+/** The schema of a list that has numbered pages, and may be walked. */
+export function pageOf<T>(item: z.ZodType<T>): z.ZodType<Page<T>> {
+  return namedAfter(item, 'Page', 'One page, or a step of a walk', () =>
     z.object({
       items: documented(z.array(item), 'The items of this page'),
       total: documented(z.int(), 'How many there are on all pages', 1),
       page: documented(z.int().exactOptional(), 'Number of this page, without `after`', 1),
-      next: documented(z.string().nullable().exactOptional(), 'What `after` goes on with; null at the end', null),
+      next: documented(z.string().nullable().exactOptional(), 'What `after` continues with; null at the end', null),
       page_size: documented(z.int(), 'How many items a page has at most', limits.rest.pageSizeDefault),
     }),
   );

@@ -9,7 +9,7 @@ import { withNames } from '../../../domain/fleet-file/naming.js';
 import type { AnyState } from '../../../domain/fleet/resources.js';
 import type { PolicyState } from '../../../domain/listener-policy/policy.js';
 import { defaultSettings, globalFields, type SettingsState } from '../../../domain/settings/settings.js';
-import { nameKey } from '../../../domain/resource/meta.js';
+import { sortKey } from '../../../domain/resource/meta.js';
 import { compareText } from '../../../kernel/compare-text.js';
 import type { Json, JsonObject } from '../../../kernel/json.js';
 import type { WholeFleet } from '../../../projections/port.js';
@@ -29,7 +29,7 @@ export function* documentLines(
     const ofSet = owned(states(section.type));
     if (ofSet.length === 0) continue;
     yield `${section.name}:\n`;
-    const keyed = ofSet.map((state) => ({ key: nameKey(state.name), state }));
+    const keyed = ofSet.map((state) => ({ key: sortKey(state.name), state }));
     keyed.sort((a, b) => compareText(a.key, b.key));
     for (const { state } of keyed) yield `  ${scalar(state.name)}: ${flow(fieldsOf(section, state, nameOf))}\n`;
   }

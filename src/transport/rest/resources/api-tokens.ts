@@ -10,7 +10,7 @@ import { answers, created, ok, pageOf } from '../answers/envelope.js';
 import { documented, sample } from '../schemas/documented.js';
 import { body, canonical, integer, list, name, oneOf, uuid } from '../schemas/fields.js';
 import { etag } from '../schemas/headers.js';
-import { listQuery, listing, query } from '../schemas/query.js';
+import { listAnswer, listQuery, listing, query } from '../schemas/query.js';
 import { idOf, role, time, timestamps } from '../schemas/shared-schemas.js';
 
 const { days, ranges } = limits.accounts.apiTokens;
@@ -92,9 +92,9 @@ export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
       response: answers(pageOf(apiTokenSchema)),
     },
     handler: async (request) => {
-      const paged = listQuery(request.query);
-      const { items, total } = await apiTokens.list(callerOf(request), { ...paged, userId: request.query.user_id });
-      return ok({ items: items.map(shown), total, page: paged.page, page_size: paged.pageSize });
+      const query = { ...listQuery(request.query), userId: request.query.user_id };
+      const { items, ...rest } = await apiTokens.list(callerOf(request), query);
+      return ok(listAnswer(request.query, { items: items.map(shown), ...rest }));
     },
   });
 

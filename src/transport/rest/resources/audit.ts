@@ -13,13 +13,14 @@ import { callerOf } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok, pageOf } from '../answers/envelope.js';
 import { canonical } from '../schemas/fields.js';
-import { instant, pageOfQuery, paging, query, queryText } from '../schemas/query.js';
+import { after, instant, newestAnswer, newestFirst, pageOfQuery, paging, query, queryText } from '../schemas/query.js';
 import { documented, sample } from '../schemas/documented.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
 import { expected } from '../schemas/validation.js';
 
 const listQuerystring = query({
   ...paging,
+  after,
   resource_type: z
     .enum(auditedTypes, { error: expected(`one of ${auditedTypes.join(', ')}`) })
     .optional()
@@ -157,11 +158,9 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
       response: answers(pageOf(entrySchema)),
     },
     handler: async (request) => {
-      const { page, pageSize } = pageOfQuery(request.query);
       const { resource_type, resource_id, actor, action, from, to } = request.query;
-      const { items, total } = await deps.projections.audit.list({
-        page,
-        pageSize,
+      const list = await deps.projections.audit.list({
+        ...newestFirst(request.query),
         resourceType: resource_type,
         resourceId: resource_id,
         actor,
@@ -170,7 +169,7 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
         to,
         ...auditReader(request),
       });
-      return ok({ items, total, page, page_size: pageSize });
+      return ok(newestAnswer(request.query, list));
     },
   });
   app.route({

@@ -16,7 +16,7 @@ import type { DeployPlan } from '../../../domain/compile/plan.js';
 import { healthStates } from '../../../domain/chain/health.js';
 import { chainStatus } from '../../../domain/chain/status.js';
 import { yieldToEventLoop } from '../../../kernel/background.js';
-import type { ListOf, ListQuery } from '../../../projections/port.js';
+import type { ListOf, ListQuery } from '../../../kernel/list.js';
 import { chainInFile, chainShape, checkDefinition } from './chain-schema.js';
 import { chainSchema, chainView, type ChainView } from './chain-view.js';
 import type { RestApp, RestDeps } from '../deps.js';
@@ -91,8 +91,8 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
       if (health !== undefined && (deps.counts.chainHealth(chain.id) ?? 'unknown') !== health) continue;
       matching.add(chain);
     }
-    const { items, total } = queries.list({ ...paged, matches: (chain) => matching.has(chain) });
-    return { items: items.map(view), total };
+    const { items, ...rest } = queries.list({ ...paged, matches: (chain) => matching.has(chain) });
+    return { items: items.map(view), ...rest };
   }
 
   resourceRoutes(app, {
@@ -119,8 +119,8 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     async list(paged, checked) {
       const wanted = checked as Filters;
       if (Object.keys(filters).some((name) => checked[name] !== undefined)) return filtered(paged, wanted);
-      const { items, total } = queries.list(paged);
-      return { items: items.map(view), total };
+      const { items, ...rest } = queries.list(paged);
+      return { items: items.map(view), ...rest };
     },
     async get(id) {
       const chain = queries.get(id);

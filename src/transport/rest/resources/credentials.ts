@@ -324,8 +324,8 @@ export function credentialRoutes(app: RestApp, deps: RestDeps): void {
       const matches = ({ key_type: type, certificate }: CredentialState): boolean =>
         (key_type === undefined || type === key_type) &&
         (expires_before === undefined || (certificate !== null && endsBefore(certificate, expires_before)));
-      const { items, total } = queries.list({ ...paged, matches });
-      return { items: items.map(view), total };
+      const { items, ...rest } = queries.list({ ...paged, matches });
+      return { items: items.map(view), ...rest };
     },
     get(id) {
       const credential = queries.get(id);

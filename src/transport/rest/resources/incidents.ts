@@ -2,14 +2,13 @@
 import { z } from 'zod';
 import { statusTypes, type StatusKey } from '../../../domain/status/status.js';
 import type { StoredIncident } from '../../../projections/port.js';
-import { answers, ok, walkOrPageOf } from '../answers/envelope.js';
+import { answers, ok, pageOf } from '../answers/envelope.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { documented, sample } from '../schemas/documented.js';
-import { instant, pageOfQuery, paging, query, queryText } from '../schemas/query.js';
+import { after, instant, newestAnswer, newestFirst, paging, query, queryText } from '../schemas/query.js';
 import { readHeaders } from '../schemas/headers.js';
 import { idOf, statusResource, timeOf } from '../schemas/shared-schemas.js';
 import { expected } from '../schemas/validation.js';
-import { after, nextAfter, noPageBesideAfter, placeAfter } from '../schemas/walk.js';
 
 const querystring = query({
   ...paging,
@@ -25,7 +24,7 @@ const querystring = query({
     .meta({ description: 'Only incidents that last' }),
   from: instant.optional().meta({ description: 'Only incidents that lasted at this time or later' }),
   to: instant.optional().meta({ description: 'Only incidents that began at this time or earlier' }),
-}).superRefine(noPageBesideAfter);
+});
 
 const nullableText = z.string().nullable();
 const incidentSchema = z
@@ -64,32 +63,20 @@ export function incidentRoutes(app: RestApp, deps: RestDeps): void {
       tags: ['incidents'],
       querystring,
       headers: readHeaders,
-      response: answers(walkOrPageOf(incidentSchema)),
+      response: answers(pageOf(incidentSchema)),
     },
     handler: async (request) => {
-      const { after: from, page: _page, page_size: _size, ...filters } = request.query;
-      const { page, pageSize } = pageOfQuery(request.query);
-      const behind = from === undefined ? undefined : placeAfter(from, filters, 1)?.[0];
-      const { items, total } = await deps.projections.incidents.list({
-        resourceType: filters.resource_type,
-        resourceId: filters.resource_id,
-        isOpen: filters.open === 'true',
-        from: filters.from,
-        to: filters.to,
-        behind,
-        skip: from === undefined ? (page - 1) * pageSize : 0,
-        // One more tells whether something follows.
-        limit: from === undefined ? pageSize : pageSize + 1,
+      const { resource_type, resource_id, open, from, to } = request.query;
+      const { items, ...rest } = await deps.projections.incidents.list({
+        ...newestFirst(request.query),
+        resourceType: resource_type,
+        resourceId: resource_id,
+        isOpen: open === 'true',
+        from,
+        to,
       });
-      const views = items.slice(0, pageSize).map((incident) => incidentView(incident, deps));
-      if (from === undefined) return ok({ items: views, total, page, page_size: pageSize });
-      const last = items.length > pageSize ? items[pageSize - 1] : undefined;
-      return ok({
-        items: views,
-        total,
-        next: last === undefined ? null : nextAfter([last.order], filters),
-        page_size: pageSize,
-      });
+      const views = items.map((incident) => incidentView(incident, deps));
+      return ok(newestAnswer(request.query, { items: views, ...rest }));
     },
   });
 }

@@ -3,6 +3,7 @@
  * `docs/contract/rest.md#nodes` and `docs/contract/rest.md#l4-upstreams`.
  */
 import { z } from 'zod';
+import { sortKey } from '../../../domain/resource/meta.js';
 import { compareText } from '../../../kernel/compare-text.js';
 import type { MetricsFacts } from '../../../reports/port.js';
 import { answers, ok } from '../answers/envelope.js';
@@ -158,7 +159,7 @@ export function upstreamHealthRoutes(app: RestApp, deps: RestDeps): void {
           latency_p99_ms: seen?.latency_p99_ms ?? null,
         };
       });
-      return ok({ items: items.toSorted((a, b) => compareText(a.node_name, b.node_name)) });
+      return ok({ items: items.toSorted((a, b) => compareText(sortKey(a.node_name), sortKey(b.node_name))) });
     },
   });
 }

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import type { CommandOutcome } from '../../../commands/port.js';
 import type { NodeState } from '../../../domain/node/node.js';
-import type { ListOf, ListQuery } from '../../../projections/port.js';
+import { pieceOf, type ListOf, type ListQuery } from '../../../kernel/list.js';
 import { compareText } from '../../../kernel/compare-text.js';
 import { limits } from '../../../kernel/limits.js';
 import { stateNow } from '../../../reports/listener-states.js';
@@ -38,7 +38,7 @@ const filters = {
     .preprocess((value) => (typeof value === 'string' ? [value] : value), list(label, 1, limits.rest.labels))
     .optional()
     .meta({ description: 'Only nodes with all of these labels, each `key:value` or `key`', examples: [['region:eu']] }),
-  sort: sorting('last_seen_at', '-last_seen_at').optional().meta({
+  sort: sorting('last_seen_at', '-last_seen_at', 'status', '-status').optional().meta({
     description: 'Order of the items, then by id; `-` reverses it. Nodes that were never seen always come last',
     default: 'name',
   }),
@@ -172,20 +172,22 @@ function listNodes(
   paged: ListQuery,
   { status, apply, listeners, label = [], sort }: Filters,
 ): ListOf<NodeView> {
-  const conditions = [...label.map(labelFilter), statusFilter(deps, status)];
+  const conditions = [
+    ...label.map(labelFilter),
+    ...(status === undefined ? [] : [hasStatus(deps, status)]),
+    ...(apply === undefined ? [] : [isInState(deps, apply)]),
+    ...(listeners === undefined ? [] : [lacksListener(deps)]),
+  ];
   const matches = (node: NodeState): boolean => conditions.every((holds) => holds(node));
-  const bySeen = sort === 'last_seen_at' || sort === '-last_seen_at';
-  if (apply === undefined && listeners === undefined && !bySeen) {
-    const { items, total } = deps.fleet.nodes.list({ ...paged, matches });
-    return { items: items.map((node) => nodeView(deps, node)), total };
-  }
-  let { items } = deps.fleet.nodes.list({ ...paged, ...everyItem, ...(bySeen ? { sort: 'name' } : {}), matches });
-  if (apply !== undefined) items = inState(deps, items, apply);
-  if (listeners === 'missing') items = missingListeners(deps, items);
-  if (bySeen) items = sortedBySeen(deps, items, sort === '-last_seen_at' ? -1 : 1);
-  const first = (paged.page - 1) * paged.pageSize;
-  const shown = items.slice(first, first + paged.pageSize);
-  return { items: shown.map((node) => nodeView(deps, node)), total: items.length };
+  const query = { ...paged, matches, mentions: mentionsOf(deps) };
+  const shown = ({ items, ...rest }: ListOf<NodeState>): ListOf<NodeView> => ({
+    items: items.map((node) => nodeView(deps, node)),
+    ...rest,
+  });
+  const ranked = ranks(deps, sort);
+  if (ranked === undefined) return shown(deps.fleet.nodes.list(query));
+  const { items } = deps.fleet.nodes.list({ ...query, ...everyItem, sort: 'name' });
+  return shown(pieceOf(sortedBy(items, ranked), paged));
 }
 
 /** Waits until no session of a revoked node is left on any instance. */
@@ -204,33 +206,64 @@ function labelFilter(label: string): NodeFilter {
 
 const everyItem = { page: 1, pageSize: Number.MAX_SAFE_INTEGER } as const;
 
-/** The nodes whose newest generation is in a state. */
-function inState(deps: RestDeps, nodes: readonly NodeState[], state: ApplyState['state']): readonly NodeState[] {
-  return nodes.filter(({ id }) => {
+/** Whether the newest generation of a node is in a state. */
+function isInState(deps: RestDeps, state: ApplyState['state']): NodeFilter {
+  return ({ id }) => {
     const push = pushFacts(deps, id, deps.reports.presence(id));
     return applyState(deps.fleet.generation(id) ?? null, deps.agentFacts.of(id), push).state === state;
-  });
+  };
 }
 
-/** The nodes that lack a listener. */
-function missingListeners({ fleet, reports, agentFacts }: RestDeps, nodes: readonly NodeState[]): readonly NodeState[] {
-  return nodes.filter(({ id }) => {
+function lacksListener({ fleet, reports, agentFacts }: RestDeps): NodeFilter {
+  return ({ id }) => {
     const [states, facts] = [reports.listenerStates(id), agentFacts.of(id)];
     return [...fleet.liveListeners(id)].some((key) => (stateNow(states, facts, key) ?? 'running') !== 'running');
-  });
+  };
 }
 
-/** Sorted by when they were last seen; those that were never seen come last. */
-function sortedBySeen({ reports }: RestDeps, nodes: readonly NodeState[], sign: 1 | -1): readonly NodeState[] {
-  const seen = new Map(nodes.map(({ id }) => [id, reports.vitals(id).last_seen_at ?? '']));
-  return nodes.toSorted((a, b) => {
-    const [left, right] = [seen.get(a.id) ?? '', seen.get(b.id) ?? ''];
-    const never = Number(left === '') - Number(right === '');
-    return never || sign * compareText(left, right) || compareText(a.id, b.id);
-  });
+const hasStatus =
+  (deps: RestDeps, status: NodeStatus): NodeFilter =>
+  ({ id }) =>
+    statusOf(deps, id) === status;
+
+/** What `q` finds of a node beside its name: addresses, the agent's version, labels. */
+function mentionsOf({ agentFacts }: RestDeps): (node: NodeState, searched: string) => boolean {
+  return ({ id, address, labels }, searched) => {
+    const { session, detected_addresses, agent_version } = agentFacts.of(id);
+    const reported = [session?.public_ipv4, session?.public_ipv6, ...detected_addresses, agent_version];
+    const texts = [address, ...reported, ...Object.entries(labels).flat()];
+    return texts.some((text) => text?.toLowerCase().includes(searched) === true);
+  };
 }
 
-function statusFilter(deps: RestDeps, status: NodeStatus | undefined): NodeFilter {
-  if (status === undefined) return () => true;
-  return ({ id }) => statusOf(deps, id) === status;
+/** Orders that are not by a field: the rank of each node, and whether it comes last either way. */
+interface Ranks {
+  readonly sign: 1 | -1;
+  rank(node: NodeState): string;
+  isLast(node: NodeState): boolean;
+}
+
+function ranks(deps: RestDeps, sort: Filters['sort']): Ranks | undefined {
+  const sign = sort?.startsWith('-') === true ? -1 : 1;
+  switch (sort) {
+    case 'last_seen_at':
+    case '-last_seen_at': {
+      const seen = ({ id }: NodeState): string => deps.reports.vitals(id).last_seen_at ?? '';
+      return { sign, rank: seen, isLast: (node) => seen(node) === '' };
+    }
+    case 'status':
+    case '-status': {
+      const order: readonly NodeStatus[] = ['offline', 'pending', 'online'];
+      return { sign, rank: ({ id }) => String(order.indexOf(statusOf(deps, id))), isLast: () => false };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** @param nodes in the order that holds among those of one rank */
+function sortedBy(nodes: readonly NodeState[], { sign, rank, isLast }: Ranks): readonly NodeState[] {
+  const ranked = nodes.map((node, place) => ({ node, place, rank: rank(node), last: Number(isLast(node)) }));
+  ranked.sort((a, b) => a.last - b.last || sign * compareText(a.rank, b.rank) || a.place - b.place);
+  return ranked.map(({ node }) => node);
 }

@@ -6,14 +6,14 @@ import type { z } from 'zod';
 import type { CommandContext, CommandOutcome } from '../../../commands/port.js';
 import type { IfMatch } from '../../../domain/resource/refusal.js';
 import type { PartialUpdate } from '../../../domain/resource/lifecycle.js';
-import type { ListOf, ListQuery } from '../../../projections/port.js';
+import type { ListOf, ListQuery } from '../../../kernel/list.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp } from '../deps.js';
 import type { Access } from '../request-state.js';
 import { answers, created, nothing, ok, pageOf } from '../answers/envelope.js';
 import { etag } from '../schemas/headers.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
-import { listQuery, listing, query } from '../schemas/query.js';
+import { listAnswer, listQuery, listing, query } from '../schemas/query.js';
 import {
   createBody,
   definitionReader,
@@ -170,9 +170,9 @@ function routesOfAll<D, State, View extends Addressable, Created>(
       response: answers(pageOf(routes.schema)),
     },
     handler: async (request) => {
-      const paged = listQuery(request.query as Parameters<typeof listQuery>[0]);
-      const { items, total } = await routes.list(paged, request.query as CheckedFilters);
-      return ok({ items: items.map(shown), total, page: paged.page, page_size: paged.pageSize });
+      const checked = request.query as Parameters<typeof listQuery>[0];
+      const { items, ...rest } = await routes.list(listQuery(checked), request.query as CheckedFilters);
+      return ok(listAnswer(checked, { items: items.map(shown), ...rest }));
     },
   });
 

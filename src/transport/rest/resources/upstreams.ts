@@ -132,8 +132,8 @@ export function upstreamRoutes(app: RestApp, deps: RestDeps): void {
       const { health } = checked as Filters;
       if (health !== undefined) await deps.counts.now();
       const matches = ({ id }: UpstreamState): boolean => deps.counts.upstreamStatus(id) === health;
-      const { items, total } = queries.list(health === undefined ? paged : { ...paged, matches });
-      return { items: items.map(view), total };
+      const { items, ...rest } = queries.list(health === undefined ? paged : { ...paged, matches });
+      return { items: items.map(view), ...rest };
     },
     async get(id) {
       const upstream = queries.get(id);

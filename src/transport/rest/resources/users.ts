@@ -15,7 +15,7 @@ import { body, canonical, name, oneOf, text } from '../schemas/fields.js';
 import { aboutRole, idOf, role, timestamps } from '../schemas/shared-schemas.js';
 import { etag } from '../schemas/headers.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
-import { listQuery, listing, query, sorting } from '../schemas/query.js';
+import { listAnswer, listQuery, listing, query, sorting } from '../schemas/query.js';
 
 const { usernameChars, passwordChars } = limits.accounts;
 
@@ -141,9 +141,7 @@ export function userRoutes(app: RestApp, deps: RestDeps): void {
       response: answers(pageOf(userSchema)),
     },
     handler: async (request) => {
-      const paged = listQuery(request.query);
-      const { items, total } = await accounts.users(paged);
-      return ok({ items, total, page: paged.page, page_size: paged.pageSize });
+      return ok(listAnswer(request.query, await accounts.users(listQuery(request.query))));
     },
   });
 

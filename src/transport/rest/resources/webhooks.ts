@@ -104,7 +104,7 @@ const defaultsOf = (format: WebhookFormat): Omit<NewWebhook, 'name' | 'url'> =>
 
 const forPeople = {
   format: documented(oneOf(webhookFormats).optional(), about.format, 'slack'),
-  chat_id: documented(text(1, 64).nullable().optional(), about.chat_id, '-1001234567890'),
+  chat_id: documented(text(1, limits.rest.stringChars).nullable().optional(), about.chat_id, '-1001234567890'),
   group_secs: documented(integer(0, limits.webhooks.groupSecs.max).optional(), about.group_secs, 15),
   console_links: documented(boolean().optional(), about.console_links, true),
 };
@@ -304,8 +304,8 @@ export function webhookRoutes(app: RestApp, deps: RestDeps): void {
     createdSchema,
     updatedSchema,
     async list(paged) {
-      const { items, total } = queries.list(paged);
-      return { items: await views(items), total };
+      const { items, ...rest } = queries.list(paged);
+      return { items: await views(items), ...rest };
     },
     async get(id) {
       const webhook = queries.get(id);

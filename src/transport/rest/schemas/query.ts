@@ -1,9 +1,13 @@
 /** The schemas of query strings: strict, nothing is clamped. Implements `docs/contract/rest.md#envelope`. */
 import { z } from 'zod';
 import { timestamp } from '../../../kernel/clock.js';
+import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
-import { canonical, text } from './fields.js';
+import type { ListOf, ListQuery } from '../../../kernel/list.js';
+import type { NewestFirst, StepOf } from '../../../projections/port.js';
+import { canonical, formedText, text } from './fields.js';
 import { expected } from './validation.js';
+import { nextAfter, placeAfter, refusePageBeside, type WalkBound, type WalkPlace } from './walk.js';
 
 /** A decimal integer in a range. */
 export function queryInteger(min: number, max: number, description: string) {
@@ -54,10 +58,19 @@ export function sorting<const T extends readonly string[]>(...more: T) {
   });
 }
 
+/** Begins a walk, or goes on with one. */
+export const after = formedText('a place in the list')
+  .optional()
+  .meta({
+    description: 'Walks the list by creation: `start`, then the `next` of the answer before',
+    examples: ['start'],
+  });
+
 export const paging = { page, page_size: pageSize };
 
 export const listing = {
   ...paging,
+  after,
   sort: sorting()
     .optional()
     .meta({ description: 'Order of the items, with `-` backwards; then by id', default: 'name' }),
@@ -75,7 +88,55 @@ export function pageOfQuery(checked: { readonly page?: number | undefined; reado
   return { page: checked.page ?? 1, pageSize: checked.page_size ?? limits.rest.pageSizeDefault };
 }
 
-/** The query of the read models. */
-export function listQuery(checked: z.output<z.ZodObject<typeof listing>>) {
-  return { ...pageOfQuery(checked), sort: checked.sort ?? ('name' as const), q: checked.q };
+type CheckedList = z.output<z.ZodObject<typeof listing>>;
+
+/**
+ * The query of the read models.
+ * @throws ServiceError `invalid_request` for a walk that has pages, another order than by creation, or other filters
+ */
+export function listQuery(checked: CheckedList): ListQuery {
+  const { after: from, sort, q } = checked;
+  const paged = pageOfQuery(checked);
+  if (from === undefined) return { ...paged, sort: sort ?? 'name', q };
+  refusePageBeside(checked);
+  if (sort !== undefined && sort !== 'created_at' && sort !== '-created_at') {
+    throw new ServiceError('invalid_request', 'sort: expected created_at or -created_at beside after');
+  }
+  const [createdAt, id] = placeAfter(from, boundOf(checked), 2) ?? [];
+  const behind = createdAt === undefined || id === undefined ? 'start' : ([createdAt, id] as const);
+  return { ...paged, sort: sort ?? 'created_at', q, behind };
+}
+
+/** What a walk is bound to. */
+const boundOf = ({ after: _after, page: _page, page_size: _size, ...bound }: CheckedNewest): WalkBound => bound;
+
+/** A list as it is answered, a page or a step of a walk. */
+export const listAnswer = <T>(checked: CheckedList, { next, ...list }: ListOf<T>) => answerOf(checked, list, next);
+
+/** @param next undefined outside of a walk */
+function answerOf<T>(
+  checked: Parameters<typeof boundOf>[0],
+  { items, total }: Pick<ListOf<T>, 'items' | 'total'>,
+  next: WalkPlace | null | undefined,
+) {
+  const { page: number, pageSize: page_size } = pageOfQuery(checked);
+  if (next === undefined) return { items, total, page: number, page_size };
+  return { items, total, next: next === null ? null : nextAfter(next, boundOf(checked)), page_size };
+}
+
+type CheckedNewest = z.output<z.ZodObject<typeof paging & { after: typeof after }>>;
+
+/** The piece of a list that is always newest first. @throws ServiceError `invalid_request` as `listQuery` */
+export function newestFirst(checked: CheckedNewest): NewestFirst {
+  const { after: from } = checked;
+  const paged = pageOfQuery(checked);
+  if (from === undefined) return paged;
+  refusePageBeside(checked);
+  return { ...paged, behind: placeAfter(from, boundOf(checked), 1)?.[0] ?? 'start' };
+}
+
+/** Such a list as it is answered. */
+export function newestAnswer<T>(checked: CheckedNewest, { next, ...list }: StepOf<T>) {
+  const place = typeof next === 'string' ? ([next] as const) : next;
+  return answerOf(checked, list, place);
 }

@@ -3,22 +3,11 @@
  * bound to the query's filters. Implements `docs/contract/rest.md#envelope`, `after`.
  */
 import { createHash } from 'node:crypto';
-import type { z } from 'zod';
 import { ServiceError } from '../../../kernel/errors.js';
-import { queryText } from './query.js';
 
-export const after = queryText.optional().meta({
-  description: 'Walks the list, newest or oldest first: `start`, then the `next` of the answer before',
-  examples: ['start'],
-});
-
-/** A walk has no numbered pages. */
-export function noPageBesideAfter(
-  { after: from, page }: { readonly after?: string | undefined; readonly page?: number | undefined },
-  ctx: z.core.$RefinementCtx,
-): void {
-  if (from === undefined || page === undefined) return;
-  ctx.addIssue({ code: 'custom', path: ['page'], message: 'expected none beside after' });
+/** A walk has no numbered pages. @throws ServiceError `invalid_request` */
+export function refusePageBeside({ page }: { readonly page?: number | undefined }): void {
+  if (page !== undefined) throw new ServiceError('invalid_request', 'page: expected none beside after');
 }
 
 /** A place in a list: the values by which it is ordered, of the last item that was shown. */
