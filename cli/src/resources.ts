@@ -217,6 +217,7 @@ const types: readonly ResourceType[] = [
   },
 ];
 
+export const incidentFilters = filtersIn('/api/incidents', 'resource_type', 'resource_id', 'open', 'from', 'to');
 export const auditFilters = filtersIn('/api/audit', 'actor', 'action', 'resource_type', 'resource_id', 'from', 'to');
 
 /** All types, for help and completion. */
@@ -239,13 +240,30 @@ const pageSize = 200;
 /** A repeated filter becomes a list. */
 export type Query = Readonly<Record<string, string | readonly string[]>>;
 
-/** All pages of a list. @param query the API's own filters @throws Failure */
+/**
+ * All of a list, walked: what exists throughout comes exactly once, whatever changes meanwhile. An order that cannot be
+ * walked comes in numbered pages.
+ * @param query the API's own filters, and `sort`
+ * @throws Failure
+ */
 export async function* pagesOf(
   api: Api,
   { path, ofListener }: Pick<ResourceType, 'path' | 'ofListener'>,
   query: Query = {},
 ): AsyncGenerator<readonly Row[]> {
   if (ofListener === true) return yield* pagesOfPolicies(api, query);
+  const { sort = 'created_at' } = query;
+  if (sort !== 'created_at' && sort !== '-created_at') return yield* numberedPagesOf(api, path, query);
+  for (let after: string | null = 'start'; after !== null;) {
+    const asked = { page_size: pageSize, ...query, after } as never;
+    const { items, next = null } = await dataOf(api.GET(path as typeof anyList, { params: { query: asked } }));
+    yield items as unknown as readonly Row[];
+    after = next;
+  }
+}
+
+/** All of a list that cannot be walked, or does not change. @throws Failure */
+export async function* numberedPagesOf(api: Api, path: string, query: Query = {}): AsyncGenerator<readonly Row[]> {
   for (let page = 1, seen = 0; ; page += 1) {
     const asked = { page_size: pageSize, ...query, page } as never;
     const { items, total } = await dataOf(api.GET(path as typeof anyList, { params: { query: asked } }));
@@ -253,6 +271,18 @@ export async function* pagesOf(
     seen += items.length;
     if (items.length === 0 || seen >= total) return;
   }
+}
+
+const natural = new Intl.Collator('en', { numeric: true });
+
+/** All of a list by name, on one page. @throws Failure */
+export async function* byName(
+  pages: AsyncIterable<readonly Row[]>,
+  { nameField }: Pick<ResourceType, 'nameField'>,
+): AsyncGenerator<readonly Row[]> {
+  const rows: Row[] = [];
+  for await (const page of pages) rows.push(...page);
+  yield rows.sort((a, b) => natural.compare(String(a[nameField]), String(b[nameField])));
 }
 
 /** The first rows of a list. @throws Failure */

@@ -22,11 +22,13 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The page that was asked for. */
-function pageOf(path: string, items: readonly object[]): Given {
+/** The piece of a walk that was asked for. */
+function pieceOf(path: string, items: readonly object[]): Given {
   const query = new URL(path, service.url).searchParams;
-  const [page, size] = [Number(query.get('page')), Number(query.get('page_size'))];
-  return { data: { items: items.slice((page - 1) * size, page * size), total: items.length, page, page_size: size } };
+  const [after, size] = [query.get('after'), Number(query.get('page_size'))];
+  const from = after === 'start' ? 0 : Number(after);
+  const next = from + size < items.length ? String(from + size) : null;
+  return { data: { items: items.slice(from, from + size), total: items.length, page_size: size, next } };
 }
 
 const idOf = (n: number): string => `0a921c95-6082-453d-ba98-${String(n).padStart(12, '0')}`;
@@ -44,7 +46,7 @@ describe('audit', () => {
     changes: paths,
   });
   beforeEach(() => {
-    answer = ({ path }) => pageOf(path, [entry(1), entry(2)]);
+    answer = ({ path }) => pieceOf(path, [entry(1), entry(2)]);
   });
 
   test.skipIf(!terminals).each([80, 100, 140, 240])(
@@ -64,14 +66,14 @@ describe('audit', () => {
 
   test.skipIf(!terminals)('leaves out what changed before it cuts what was done', async () => {
     const short = { ...entry(1), actor: { name: 'ada' }, resource: { name: 'edge' } };
-    answer = ({ path }) => pageOf(path, [short]);
+    answer = ({ path }) => pieceOf(path, [short]);
     const lines = linesOf((await script.onTerminal(['audit'], [], [80, 24])).out);
     expect(lines[1]).toMatch(new RegExp(`ada +l4_chain\\.update +edge +${idOf(1)}`));
   });
 
   test('names a field once that an apply changed of many resources', async () => {
     answer = ({ path }) =>
-      pageOf(path, [{ ...entry(1), changes: [...paths, ...paths].map(() => ({ path: 'target' })) }]);
+      pieceOf(path, [{ ...entry(1), changes: [...paths, ...paths].map(() => ({ path: 'target' })) }]);
     expect((await script.run(['audit'])).out.trimEnd()).toMatch(/ target$/);
     expect((await script.run(['audit'])).out).not.toContain('target target');
   });
@@ -120,7 +122,7 @@ describe.skipIf(!terminals)('top', () => {
   const isFrame = (text: string) => (lines: readonly string[]) => lines[0]!.includes(text);
   beforeEach(() => {
     answer = ({ path }) =>
-      path.startsWith('/api/nodes?') ? pageOf(path, nodes) : { status: 503, error: 'unavailable: no feed here' };
+      path.startsWith('/api/nodes?') ? pieceOf(path, nodes) : { status: 503, error: 'unavailable: no feed here' };
   });
 
   test('shows the worst of a thousand first, sorts by name, and scrolls to the end, within the terminal', async () => {
@@ -235,7 +237,7 @@ describe('a plan', () => {
           status,
           apply: { state, errors: state === 'rejected' ? [{ path: 'rules[0]', message: 'port taken' }] : [] },
         }));
-      return pageOf(path, found);
+      return pieceOf(path, found);
     };
   });
 

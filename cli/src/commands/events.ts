@@ -1,10 +1,10 @@
-/** events, audit: what happens, and what was done. */
+/** events, audit, incidents: what happens, what was done, and what went wrong. */
 import { Option, type Command } from 'commander';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { Failure, exitCodes } from '../exit.js';
 import { line, printList, say, shown, type Column, type Format, type Row } from '../output.js';
 import { filterOption, filtersOf, formatOption, wholeNumber } from '../options.js';
-import { auditFilters, pagesOf } from '../resources.js';
+import { auditFilters, incidentFilters, pagesOf } from '../resources.js';
 import { refusalOf, type Api } from '../service.js';
 import { openSession, type GlobalOptions } from '../session.js';
 
@@ -46,6 +46,16 @@ export function eventCommands(program: Command): void {
     .option('--limit <n>', 'at most this many entries', wholeNumber('--limit'), 50)
     .addHelpText('after', '\nExample:\n  svcctl audit --filter resource_type=node --limit 10')
     .action(async (_options, command: Command) => audit(command.optsWithGlobals<AuditOptions>()));
+
+  program
+    .command('incidents')
+    .summary('show what went wrong, from when until when, newest first')
+    .description(`Filters: ${incidentFilters.join(', ')}.`)
+    .addOption(formatOption())
+    .addOption(filterOption('open=true or resource_type=l4_chain'))
+    .option('--limit <n>', 'at most this many incidents', wholeNumber('--limit'), 50)
+    .addHelpText('after', '\nExample:\n  svcctl incidents --filter open=true')
+    .action(async (_options, command: Command) => incidents(command.optsWithGlobals<AuditOptions>()));
 }
 
 async function events(options: EventsOptions): Promise<void> {
@@ -172,9 +182,32 @@ async function audit({ filter, limit, output, ...options }: AuditOptions): Promi
   await printList(pages, { format: output, columns: auditColumns, nameOf: ({ id }) => String(id) });
 }
 
+const incidentColumns: readonly Column[] = [
+  { title: 'BEGAN', of: ({ began_at }) => began_at, brief: ({ began_at }) => ageOf(String(began_at)) },
+  { title: 'LASTED', of: ({ duration_secs }) => spanOf(Number(duration_secs)) },
+  {
+    title: 'ENDED',
+    of: ({ ended_at }) => ended_at ?? 'lasts',
+    brief: ({ ended_at }) => (ended_at === null ? 'lasts' : 'over'),
+  },
+  { title: 'RESOURCE', of: ({ resource }) => nameOf(resource) },
+  { title: 'STATUS', of: ({ status }) => status },
+  { title: 'REASON', spare: true, of: ({ reason }) => reason ?? '' },
+  { title: 'INCIDENT', wide: true, of: ({ id }) => id },
+];
+
+async function incidents({ filter, limit, output, ...options }: AuditOptions): Promise<void> {
+  const query = filtersOf(filter);
+  const { api } = await openSession(options);
+  const pages = first(limit, pagesOf(api, { path: '/api/incidents' }, query));
+  await printList(pages, { format: output, columns: incidentColumns, nameOf: ({ id }) => String(id) });
+}
+
 /** `5m`: how long ago. */
-function ageOf(at: string): string {
-  const seconds = Math.max(0, (Date.now() - Date.parse(at)) / 1_000);
+const ageOf = (at: string): string => spanOf((Date.now() - Date.parse(at)) / 1_000);
+
+function spanOf(lasting: number): string {
+  const seconds = Math.max(0, lasting);
   const [size, unit] = (
     [
       [86_400, 'd'],

@@ -5,7 +5,7 @@ import { createTwoFilesPatch } from 'diff';
 import { confirm } from '../ask.js';
 import { Failure, exitCodes, usage } from '../exit.js';
 import { line, paint, printValue, shown, tellSecrets, unreachable, write, yamlOf, type Colour } from '../output.js';
-import { findOne, pagesOf, typeOf } from '../resources.js';
+import { findOne, numberedPagesOf, typeOf } from '../resources.js';
 import { dataOf, refusalOf, type Api, type Schemas } from '../service.js';
 import { agentEndpoint, environmentOf } from '../agent-environment.js';
 import { openSession, type GlobalOptions } from '../session.js';
@@ -226,8 +226,8 @@ async function showEntry(api: Api, entry: Schemas['AuditEntry'], dryRun: boolean
   const { id, changes, changes_total: total } = entry;
   if (total === changes.length) return showChanges(changes, dryRun);
   if (!dryRun) {
-    const type = { path: `/api/audit/${id}/changes` };
-    for await (const page of pagesOf(api, type)) await showChanges(page as unknown as Shown, false);
+    const pages = numberedPagesOf(api, `/api/audit/${id}/changes`);
+    for await (const page of pages) await showChanges(page as unknown as Shown, false);
     return;
   }
   await showChanges(changes, true);

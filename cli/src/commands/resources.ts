@@ -23,6 +23,7 @@ import {
 } from '../output.js';
 import { collect, filterOption, filtersOf, formatOption, pair } from '../options.js';
 import {
+  byName,
   changeOne,
   createOne,
   deleteOne,
@@ -104,7 +105,9 @@ async function get(type: ResourceType, name: string | undefined, options: GetOpt
   }
   const query = filtersOf(filter);
   if (sort !== undefined) query['sort'] = sort;
-  return printList(pagesOf(api, type, query), { format: output, columns: type.columns, nameOf });
+  const pages = pagesOf(api, type, query);
+  const shown = sort === undefined && type.ofListener !== true ? byName(pages, type) : pages;
+  return printList(shown, { format: output, columns: type.columns, nameOf });
 }
 
 /** Signs in as the person where an API token has no access. */
