@@ -8,17 +8,21 @@ import { shutdownMs } from '../kernel/closers.js';
 import { logCryptoLibrary } from '../kernel/crypto/crypto.js';
 import { errorText } from '../kernel/errors.js';
 import { formatHostPort } from '../kernel/host-port.js';
+import { logOutput } from '../kernel/log-output.js';
 import { startAgent, agentVersion } from './agent.js';
 import { AgentConfigError, readAgentConfig, type AgentConfig } from './config.js';
 import { startMetricsServer } from './metrics-server.js';
 
 async function run(config: AgentConfig): Promise<number> {
-  const logger = pino({
-    level: config.logLevel,
-    base: { node: config.nodeId },
-    timestamp: stdTimeFunctions.isoTime,
-    formatters: { level: (level) => ({ level }) },
-  });
+  const logger = pino(
+    {
+      level: config.logLevel,
+      base: { node: config.nodeId },
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (level) => ({ level }) },
+    },
+    logOutput(process.env),
+  );
   logger.info(
     { version: agentVersion, service: formatHostPort(config.endpoint), psk_fingerprint: config.keys.fingerprint },
     'agent starting',

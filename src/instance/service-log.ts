@@ -4,6 +4,7 @@
  * looks like a secret. Each part decides what it logs. `docs/reference/log.md` describes the lines.
  */
 import { pino, type DestinationStream } from 'pino';
+import { logOutput } from '../kernel/log-output.js';
 import type { LogFields, Logger } from '../kernel/logger.js';
 
 export interface ServiceLog extends Logger {
@@ -46,7 +47,7 @@ export function createServiceLog(level: string, destination?: DestinationStream)
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }), log: plain },
   };
-  return destination === undefined ? pino(options) : pino(options, destination);
+  return pino(options, destination ?? logOutput(process.env));
 }
 
 /** The fields in a form that may be written, even if a caller that is not type-checked passes something else. */

@@ -1,10 +1,12 @@
 /** `npm run agent` as a process: exit codes, logs and signals. */
 import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { compiledRoot } from '../../scripts/stack/process.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
-import { startControlServer, type ControlServer } from '../support/agent-control-server.js';
+import { issuePsk, startControlServer, type ControlServer } from '../support/agent-control-server.js';
 import { snapshot } from '../support/snapshots.js';
 import { eventually } from '../support/eventually.js';
 
@@ -16,6 +18,8 @@ afterEach(async () => {
   child = service = undefined;
 });
 
+const program = join(compiledRoot, 'src/agent/main.js');
+
 interface Running {
   readonly output: () => string;
   readonly exit: Promise<number | null>;
@@ -23,7 +27,7 @@ interface Running {
 
 function run(environment: Record<string, string>, ...args: string[]): Running {
   let output = '';
-  const started = spawn(process.execPath, [join(compiledRoot, 'src/agent/main.js'), ...args], {
+  const started = spawn(process.execPath, [program, ...args], {
     env: { PATH: process.env.PATH ?? '', ...environment },
   });
   child = started;
@@ -49,6 +53,43 @@ describe('the agent process', () => {
     expect(await running.exit).toBe(2);
     expect(running.output()).toContain('SVC_CONTROL_PSK');
     expect(running.output()).not.toContain('secret');
+  });
+
+  it.each([
+    [
+      'in the journal',
+      (dev: bigint, ino: bigint) => `${dev}:${ino}`,
+      /^<6>\{"level":"info".*\n(<\d>.*\n)*<4>\{"level":"warn"/,
+    ],
+    [
+      'in any other file',
+      (dev: bigint, ino: bigint) => `${dev}:${ino + 1n}`,
+      /^\{"level":"info".*\n(\{.*\n)*\{"level":"warn"/,
+    ],
+  ])('writes lines with a priority %s or without', async (_where, named, expected) => {
+    const folder = await mkdtemp(join(tmpdir(), 'agent-log-'));
+    const file = await open(join(folder, 'log'), 'w+');
+    try {
+      const { dev, ino } = await file.stat({ bigint: true });
+      child = spawn(process.execPath, [program], {
+        stdio: ['ignore', file.fd, 'inherit'],
+        env: {
+          PATH: process.env.PATH ?? '',
+          JOURNAL_STREAM: named(dev, ino),
+          SVC_AGENT_ID: 'node-1',
+          SVC_CONTROL_ENDPOINT: 'http://127.0.0.1:1',
+          SVC_CONTROL_PSK: issuePsk().controlPsk,
+        },
+      });
+      const written = async (): Promise<string> => {
+        const { buffer, bytesRead } = await file.read(Buffer.alloc(16_384), 0, 16_384, 0);
+        return buffer.toString('utf8', 0, bytesRead);
+      };
+      await eventually(written).toMatch(expected);
+    } finally {
+      await file.close();
+      await rm(folder, { recursive: true });
+    }
   });
 
   it('survives the loss of the service, and at SIGTERM sends SessionClose NORMAL and exits with code 0', async () => {
