@@ -27,6 +27,7 @@ test('the probes and the metrics need no token; an unready instance answers 503 
     expect([url, (await rest.call('HEAD', url, nobody)).statusCode]).toEqual([url, url === '/readyz' ? 503 : 200]);
   const wrong = await rest.call('POST', '/healthz', nobody);
   expect([wrong.statusCode, wrong.headers['allow']]).toEqual([405, 'GET, HEAD']);
+  expect((await rest.call('POST', '/', nobody)).json()).toMatchObject({ error: 'not_found: no such path' });
 });
 
 test('the metrics accept only their own token when one is set', async () => {

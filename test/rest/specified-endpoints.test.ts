@@ -211,6 +211,17 @@ describe('the endpoints of the specification', () => {
     }
   });
 
+  test('take a word of a path for itself, not for the id of a resource', async () => {
+    for (const path of ['/api/nodes/links', '/api/nodes/ports']) {
+      const answer = await rest.call('DELETE', path);
+      expect([path, answer.statusCode, answer.headers.allow]).toEqual([
+        path,
+        405,
+        expect.not.stringContaining('DELETE'),
+      ]);
+    }
+  });
+
   test('take for a policy the fields of the table, all of them required', () => {
     const rows = [...section.matchAll(/^\| ([a-z]+[A-Z]?[A-Za-z]+) \| (string|integer|list of strings) \|/gm)];
     const schema = (maker.document.components?.schemas ?? {})['NewListenerPolicy'];
