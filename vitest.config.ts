@@ -11,6 +11,7 @@ const alone = [
   'test/start/uncaught.test.ts',
   'test/storage/eventstoredb/reads.test.ts',
   'test/storage/flushes.test.ts',
+  'test/storage/ownership.test.ts',
   'test/storage/slow-flush.test.ts',
 ];
 

@@ -1,11 +1,24 @@
 /** Who opens the files of an embedded store says so, and whoever had them open knows after its next commit. */
+import type * as fileSystem from 'node:fs';
+import { readdirSync, rmSync, type PathLike } from 'node:fs';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { announce, wasAnnounced, createOwnership } from '../../src/storage/embedded/ownership.js';
 import { openEnvironment, type Environment } from '../../src/storage/embedded/environment.js';
 import { temporaryFolder } from './contract/temporary-folder.js';
+
+/** Whether a folder can be listed: a file system that fails at the right moment cannot be had. */
+const listing = vi.hoisted(() => ({ fails: false }));
+vi.mock('node:fs', async (original) => {
+  const fs = await original<typeof fileSystem>();
+  const readdirOrNot = (place: PathLike): string[] => {
+    if (listing.fails) throw new Error('ENOENT: the folder cannot be listed');
+    return fs.readdirSync(place);
+  };
+  return { ...fs, readdirSync: readdirOrNot };
+});
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let path: string;
@@ -14,10 +27,13 @@ beforeEach(async () => {
   path = join(folder.path, 'log');
   await mkdir(path);
 });
-afterEach(() => folder.remove());
+afterEach(async () => {
+  listing.fails = false;
+  await folder.remove();
+});
 
-const announcements = async (): Promise<readonly string[]> =>
-  (await readdir(path)).filter((name) => name.startsWith('opened-by-'));
+const isAnnouncement = (name: string): boolean => name.startsWith('opened-by-');
+const announcements = async (): Promise<readonly string[]> => (await readdir(path)).filter(isAnnouncement);
 
 describe('an announcement', () => {
   it('stands until another one is made, and leaves one file', async () => {
@@ -68,8 +84,9 @@ describe.each([
 
   it('whose announcement cannot be looked for is unknown, and is no reason to give the files up', async () => {
     const committing = environment.commit(change('a'));
-    // Tried again: the commit may open a file in the folder while it is being removed.
-    await rm(path, { recursive: true, maxRetries: 20, retryDelay: 5 });
+    // At once, so that the commit cannot end before.
+    for (const name of readdirSync(path).filter(isAnnouncement)) rmSync(join(path, name));
+    listing.fails = true;
     expect(await committing).toMatchObject({ kind: 'unknown', cause: expect.stringContaining('ENOENT') as string });
     expect(told).toEqual([]);
   });
