@@ -330,7 +330,7 @@ describe('an apply that one command cannot hold', () => {
     expect(cut.commands[0].changes).toHaveLength(20);
     const made = await nodes();
     expect(made.length).toBeLessThan(20);
-    expect(cut.control_psks.map(({ node }: JsonData) => node).sort()).toEqual(made);
+    expect(cut.control_psks.map(({ node }: JsonData) => node).sort()).toEqual(made.toSorted());
     const shown = await rest.data('GET', `/api/fleet/applies/${cut.apply_id}`);
     expect(shown.incomplete).toMatchObject({ commands_left: 1 });
     await apply(document);
