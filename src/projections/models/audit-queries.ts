@@ -109,32 +109,56 @@ function rangesOfQuery({ includeAccounts, ownTokensOf, ...query }: AuditQuery): 
   return [...ofAll, { groups: [auditGroups.reader(ownTokensOf), ...filters(asNamed)], times }];
 }
 
+interface Part {
+  readonly skip: number;
+  readonly limit: number;
+}
+
+interface Found {
+  readonly found: readonly EntryDocument[];
+  readonly total: number;
+}
+
+/** A page of the entries in the ranges, newest first, and their total. */
+async function pageOf(audit: Audit, ranges: readonly GroupRange[], part: Part): Promise<Found> {
+  const found = await entriesIn(audit, ranges, part);
+  // A page that is not full is the last one, unless it lies beyond the end.
+  const isLast = found.length < part.limit && (found.length > 0 || part.skip === 0);
+  return { found, total: isLast ? part.skip + found.length : await countIn(audit, ranges) };
+}
+
+/** The entries in any of the ranges behind a place, newest first, and how many there are in all. */
+async function stepOf(audit: Audit, ranges: readonly GroupRange[], behind: string, limit: number): Promise<Found> {
+  const below = behind === 'start' ? undefined : behind;
+  const behindIt = ranges.map((range) => ({ ...range, below }));
+  const [found, total] = await Promise.all([entriesIn(audit, behindIt, { skip: 0, limit }), countIn(audit, ranges)]);
+  return { found, total };
+}
+
+async function countIn(audit: Audit, ranges: readonly GroupRange[]): Promise<number> {
+  const counts = await Promise.all(ranges.map((range) => audit.count(range)));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
 /**
- * A page of the entries in the ranges, newest first, and their total. The place where a page begins in each of two ranges is
- * found by a binary search, so that a late page costs no more than the first.
+ * A part of the entries in at most two ranges, newest first. The place where it begins in each of them is found by a binary
+ * search, so that a late page costs no more than the first.
  */
-async function pageOf(
+async function entriesIn(
   audit: Audit,
   [first, second]: readonly GroupRange[],
-  { skip, limit }: { readonly skip: number; readonly limit: number },
-): Promise<{ readonly found: readonly EntryDocument[]; readonly total: number }> {
-  if (first === undefined) return { found: [], total: 0 };
+  { skip, limit }: Part,
+): Promise<readonly EntryDocument[]> {
+  if (first === undefined) return [];
   const find = (range: GroupRange, from: number, count: number): Promise<readonly EntryDocument[]> =>
     audit.find({ ...range, direction: 'desc', skip: from, limit: count });
-  let found: readonly EntryDocument[];
-  if (second === undefined) found = await find(first, skip, limit);
-  else {
-    const before = skip === 0 ? 0 : await countBefore(second, first);
-    const both = await Promise.all([find(first, skip - before, limit), find(second, before, limit)]);
-    found = both
-      .flat()
-      .sort((a, b) => (a.fields.order < b.fields.order ? 1 : -1))
-      .slice(0, limit);
-  }
-  // A page that is not full is the last one, unless it lies beyond the end.
-  if (found.length < limit && (found.length > 0 || skip === 0)) return { found, total: skip + found.length };
-  const counts = await Promise.all([first, second].map((range) => (range === undefined ? 0 : audit.count(range))));
-  return { found, total: counts.reduce((sum, count) => sum + count, 0) };
+  if (second === undefined) return find(first, skip, limit);
+  const before = skip === 0 ? 0 : await countBefore(second, first);
+  const both = await Promise.all([find(first, skip - before, limit), find(second, before, limit)]);
+  return both
+    .flat()
+    .sort((a, b) => (a.fields.order < b.fields.order ? 1 : -1))
+    .slice(0, limit);
 
   /** How many entries of a range are among the first `skip` of it and another. */
   async function countBefore(range: GroupRange, other: GroupRange): Promise<number> {
@@ -148,20 +172,6 @@ async function pageOf(
     }
     return low;
   }
-}
-
-/** The entries in any of the ranges behind a place, newest first, and how many there are in all. */
-async function stepOf(
-  audit: Audit,
-  ranges: readonly GroupRange[],
-  behind: string,
-  limit: number,
-): ReturnType<typeof pageOf> {
-  const below = behind === 'start' ? undefined : behind;
-  const behindIt = ranges.map((range) => ({ ...range, below }));
-  const { found } = await pageOf(audit, behindIt, { skip: 0, limit });
-  const counts = await Promise.all(ranges.map((range) => audit.count(range)));
-  return { found, total: counts.reduce((sum, count) => sum + count, 0) };
 }
 
 /** RFC 3339 in UTC with milliseconds, so that times compare as text. */
