@@ -1,7 +1,7 @@
 /**
- * The program: reads the environment, starts the app, stops it on SIGTERM and SIGINT. A start that fails ends with one
- * sentence on standard error and exit code 1, and so does a service whose stores are no longer the ones that it
- * opened.
+ * The program: reads the environment, starts the app, has it read its certificate again on SIGHUP, and stops it on
+ * SIGTERM and SIGINT. A start that fails ends with one sentence on standard error and exit code 1, and so does a service
+ * whose stores are no longer the ones that it opened.
  */
 import { startApp } from './app/app.js';
 import { readConfig } from './app/config/config.js';
@@ -50,13 +50,16 @@ async function main(): Promise<void> {
   logWarnings(logger);
   logCryptoLibrary(logger);
   const uncaught = handleUncaught(logger, () => process.exit(1));
-  const app = await startApp(config, logger, fail, uncaught);
+  const starting = startApp(config, logger, fail, uncaught);
+  // Whatever the settings and however far the start is: SIGHUP without a listener would end the process.
+  process.on('SIGHUP', () => void starting.then(({ reload }) => reload()).catch(() => undefined));
+  const { close } = await starting;
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) return;
     stopping = true;
     logger.info({ signal }, 'stopping: agents are drained, accepted requests are finished');
-    app.close().then(
+    close().then(
       () => process.exit(0),
       (error: unknown) => fail(`The service did not stop cleanly: ${errorText(error)}`),
     );

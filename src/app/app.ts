@@ -6,7 +6,7 @@ import { createAgents } from './agents.js';
 import { createCore } from './core.js';
 import { createRest, createRestDeps } from './rest.js';
 import type { Config } from './config/config.js';
-import { readTls, type TlsFiles } from './config/tls-files.js';
+import { systemClock } from '../kernel/clock.js';
 import { createClosers, type Closers } from '../kernel/closers.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
 import { formatHostPort, type HostPort } from '../kernel/host-port.js';
@@ -14,14 +14,16 @@ import type { Logger } from '../kernel/logger.js';
 import type { Known } from '../reports/reports.js';
 import type { Measured } from './metrics.js';
 import { StartError } from './installation/installation.js';
+import { watchTls } from './served-tls.js';
 import { fullDisk } from '../storage/open-stores.js';
 import { isDiskFull } from '../storage/store-access.js';
 import { startWebhooks } from './webhooks.js';
+import type { ServedTls } from '../transport/rest/deps.js';
 import { answerWhileStarting } from '../transport/rest/server/while-starting.js';
 import { sleep } from '../kernel/background.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 
-interface Running extends RunningApp {
+interface Running extends Omit<RunningApp, 'reload'> {
   /** What nodes told last: the store that had it may be empty when the service starts again. */
   known(): Known;
 }
@@ -31,6 +33,8 @@ export interface RunningApp {
   readonly url: string;
   /** The address that agents connect to: `host:port`. */
   readonly agents: string;
+  /** Reads the certificate of REST again. Does nothing without one. Never rejects. */
+  reload(): Promise<void>;
   /** Drains agents, finishes accepted requests, closes the stores. */
   close(): Promise<void>;
 }
@@ -48,7 +52,7 @@ export async function startApp(
   mustEnd: (sentence: string) => void,
   ofProcess: Measured = { metrics: () => [] },
 ): Promise<RunningApp> {
-  const tls = readTls(config.http.tls);
+  const tls = config.http.tls && (await watchTls(config.http.tls, { logger, clock: systemClock }));
   let closing = false;
   const begin = (from: Config, known?: Known): Promise<Running> =>
     startOnce({ config: from, known, tls, logger, mustEnd, ofProcess, onEmptied: () => void restart() });
@@ -64,19 +68,27 @@ export async function startApp(
   }
 
   let running = begin(config);
-  const { url, agents } = await running;
-  return {
-    url,
-    agents,
-    async close() {
-      closing = true;
-      await (await running).close();
-    },
-  };
+  try {
+    const { url, agents } = await running;
+    return {
+      url,
+      agents,
+      reload: async () => tls?.reload(),
+      async close() {
+        closing = true;
+        // Not awaited: a folder that does not answer must not hold up the rest.
+        void tls?.close();
+        await (await running).close();
+      },
+    };
+  } catch (error) {
+    void tls?.close();
+    throw error;
+  }
 }
 
 /** The config with the ports that the system chose the first time. */
-function onPortsOf({ url, agents }: RunningApp, config: Config): Config {
+function onPortsOf({ url, agents }: Running, config: Config): Config {
   const { http, agents: transport } = config;
   return {
     ...config,
@@ -116,7 +128,7 @@ interface StartOptions {
   readonly config: Config;
   /** See `Running`. */
   readonly known: Known | undefined;
-  readonly tls: TlsFiles | undefined;
+  readonly tls: ServedTls | undefined;
   readonly logger: Logger;
   mustEnd(sentence: string): void;
   /** See `CoreOptions`. */

@@ -17,7 +17,6 @@ import {
 import { createRevertHandlers } from '../commands/revert.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { Config } from './config/config.js';
-import type { TlsFiles } from './config/tls-files.js';
 import type { Closers } from '../kernel/closers.js';
 import { createMetrics, type MetricSource } from '../instance/metrics.js';
 import { watchProjectionLag } from '../instance/projection-lag.js';
@@ -32,7 +31,7 @@ import { startStatusWriter } from '../status/writer.js';
 import { formatEndpoint } from '../channel/reality/endpoint.js';
 import { buildRest } from '../transport/rest/build.js';
 import { createDeployPlaces, createStreamPlaces } from '../transport/rest/checks/waiting-places.js';
-import type { AnswersUnderWay, Readiness, RestApp, RestDeps } from '../transport/rest/deps.js';
+import type { AnswersUnderWay, Readiness, RestApp, RestDeps, ServedTls } from '../transport/rest/deps.js';
 import { createAnswersUnderWay } from '../transport/rest/server/answers-under-way.js';
 import { createRequestCounts } from '../transport/rest/server/request-records.js';
 import { createRestSockets } from '../transport/rest/server/sockets.js';
@@ -43,7 +42,7 @@ import type { WebhookParts } from './webhooks.js';
 
 export interface RestOptions {
   readonly config: Config;
-  readonly tls: TlsFiles | undefined;
+  readonly tls: ServedTls | undefined;
   /** Metrics of the process around the service. */
   readonly ofProcess: Measured;
 }

@@ -10,7 +10,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { createAnswersUnderWay } from '../../src/transport/rest/server/answers-under-way.js';
 import { createHttpServer } from '../../src/transport/rest/server/http-server.js';
 import { createRestSockets } from '../../src/transport/rest/server/sockets.js';
-import { createCertificate } from '../support/certificate.js';
+import { createCertificate, served } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
 
 type Answers = Parameters<typeof createAnswersUnderWay>[0];
@@ -35,7 +35,7 @@ const certificate = createCertificate();
 async function serve(scheme: Scheme, listener: RequestListener, bounds: Answers['bounds'] = {}) {
   const sockets = createRestSockets({ trustedProxies: [], refusals });
   const answers = createAnswersUnderWay({ refusals, bounds });
-  const tls = scheme === 'HTTPS' ? certificate : undefined;
+  const tls = scheme === 'HTTPS' ? served(certificate) : undefined;
   const server = createHttpServer(listener, { tls, sockets, answers });
   server.listen(0, '127.0.0.1');
   servers.push(server);
@@ -44,7 +44,7 @@ async function serve(scheme: Scheme, listener: RequestListener, bounds: Answers[
   /** A client that reads nothing until `readAll`. */
   const dial = async (): Promise<Socket> => {
     const socket =
-      tls === undefined ? connect(port, '127.0.0.1') : connectTls({ port, host: '127.0.0.1', ca: tls.cert });
+      tls === undefined ? connect(port, '127.0.0.1') : connectTls({ port, host: '127.0.0.1', ca: certificate.cert });
     opened.push(socket);
     socket.on('error', () => undefined);
     await once(socket, tls === undefined ? 'connect' : 'secureConnect');

@@ -12,7 +12,8 @@ import { createHttpServer } from '../../src/transport/rest/server/http-server.js
 import { createAnswersUnderWay } from '../../src/transport/rest/server/answers-under-way.js';
 import { createRestSockets } from '../../src/transport/rest/server/sockets.js';
 import { tuning } from '../../src/transport/rest/tuning.js';
-import { createCertificate } from '../support/certificate.js';
+import type { ServedTls } from '../../src/transport/rest/deps.js';
+import { createCertificate, served } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
 
 const timeouts = { headersMs: 200, requestMs: 500, checkEveryMs: 20 };
@@ -42,7 +43,7 @@ async function answerBody(request: IncomingMessage, response: ServerResponse): P
 }
 
 interface Limits {
-  readonly tls?: { readonly cert: string; readonly key: string };
+  readonly tls?: ServedTls;
   readonly inAll?: number;
   readonly perAddress?: number;
   readonly trustedProxies?: readonly string[];
@@ -140,7 +141,7 @@ describe('a request that arrives too slowly is answered 408 and cut at about its
 
   test('over TLS a handshake that does not end, and headers after it', async () => {
     const tls = createCertificate();
-    const { server, port } = await serve({ tls });
+    const { server, port } = await serve({ tls: served(tls) });
     const silent = await dial(port);
     await eventually(() => silent.closed()).toBe(true);
     const noise = await dial(port);
@@ -230,7 +231,7 @@ describe('open connections are bounded', () => {
   });
 
   test('over TLS, where a request that is under way keeps its connection', async () => {
-    const { port, sockets } = await serve({ inAll: 2, tls: createCertificate(), patient: true });
+    const { port, sockets } = await serve({ inAll: 2, tls: served(createCertificate()), patient: true });
     const busy = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
     opened.push(busy);
     busy.on('error', () => undefined);

@@ -3,8 +3,8 @@
  * files that cannot serve it.
  */
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { request } from 'node:https';
+import { mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { Agent, request, type RequestOptions } from 'node:https';
 import { connect as connectPlain } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,11 @@ import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually, freePorts, startProgram, type RunningProgram } from '../../scripts/stack/process.js';
 import { readTls } from '../../src/app/config/tls-files.js';
-import { createCertificate } from '../support/certificate.js';
+import { watchTls } from '../../src/app/served-tls.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import { createCertificate, type Certificate } from '../support/certificate.js';
+import { eventually as soon } from '../support/eventually.js';
+import { recordingLogger, type LogLine } from '../storage/eventstoredb/fixture.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'rest-tls-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -27,6 +31,12 @@ const own = createCertificate('own');
 const other = createCertificate('other');
 const certFile = file('own.pem', own.cert);
 const keyFile = file('own.key', own.key);
+const write = ({ cert, key }: Certificate): void => {
+  file('served.pem', cert);
+  file('served.key', key);
+};
+write(own);
+const servedFiles = { certFile: join(folder, 'served.pem'), keyFile: join(folder, 'served.key') };
 
 describe('REST over TLS', () => {
   const password = 'a password for tests only';
@@ -41,8 +51,8 @@ describe('REST over TLS', () => {
       SVC_REALITY_LISTEN_ADDR: `127.0.0.1:${control}`,
       SVC_DATA_DIR: join(folder, 'data'),
       SVC_ADMIN_PASSWORD: password,
-      SVC_HTTP_TLS_CERT_FILE: certFile,
-      SVC_HTTP_TLS_KEY_FILE: keyFile,
+      SVC_HTTP_TLS_CERT_FILE: servedFiles.certFile,
+      SVC_HTTP_TLS_KEY_FILE: servedFiles.keyFile,
     });
     await eventually('the service is ready', async () =>
       (await answered('GET', '/readyz')).status === 200 ? true : undefined,
@@ -56,13 +66,28 @@ describe('REST over TLS', () => {
     readonly json: ReturnType<typeof JSON.parse>;
   }
 
-  function answered(method: string, path: string, body?: object, token?: string): Promise<Answered> {
+  function answered(
+    method: string,
+    path: string,
+    body?: object,
+    token?: string,
+    options: RequestOptions = {},
+  ): Promise<Answered> {
     const headers = {
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     };
     return new Promise((resolve, reject) => {
-      const outgoing = request({ host: '127.0.0.1', port, path, method, headers, ca: own.cert, timeout: 5_000 });
+      const outgoing = request({
+        host: '127.0.0.1',
+        port,
+        path,
+        method,
+        headers,
+        ca: own.cert,
+        timeout: 5_000,
+        ...options,
+      });
       outgoing.on('error', reject);
       outgoing.on('response', (incoming) => {
         let text = '';
@@ -115,6 +140,74 @@ describe('REST over TLS', () => {
     expect(text).not.toContain('HTTP/1.1 200');
     expect((await answered('GET', '/healthz')).status).toBe(200);
   });
+
+  test('SIGHUP has it serve the files that are there now, if they fit; open connections stay', async () => {
+    const keepAlive = new Agent({ keepAlive: true, maxSockets: 1 });
+    const onOldConnection = () => answered('GET', '/healthz', undefined, undefined, { agent: keepAlive });
+    expect((await onOldConnection()).status).toBe(200);
+    const [before] = Object.values(keepAlive.freeSockets).flat();
+    const hangUp = async (certificate: Certificate, told: RegExp): Promise<string> => {
+      write(certificate);
+      const from = service.output().length;
+      service.child.kill('SIGHUP');
+      await eventually(`the log says ${told}`, async () =>
+        told.test(service.output().slice(from)) ? true : undefined,
+      );
+      const socket = await handshake({ rejectUnauthorized: false });
+      const name = String(socket.getPeerCertificate().subject.CN);
+      socket.destroy();
+      return name;
+    };
+    const stays = (why: string): RegExp => new RegExp(`"level":"error".*${why}.*REST keeps its certificate`);
+    expect(await hangUp({ ...other, key: own.key }, stays('expected the private key of the first'))).toBe('own');
+    expect(await hangUp({ ...other, cert: 'hunter2' }, stays('expected certificates in PEM'))).toBe('own');
+    expect(await hangUp(createCertificate('ended', [2020, 2021]), stays('has ended at 2021-01-01T'))).toBe('own');
+    expect(await hangUp(createCertificate('early', [2119, 2120]), stays('not valid before 2119-01'))).toBe('own');
+    expect(await hangUp(own, /the certificate of REST has not changed/)).toBe('own');
+    expect(await hangUp(other, /"not_after":"2120-01-01T.*REST serves a new certificate/)).toBe('other');
+    expect((await onOldConnection()).status).toBe(200);
+    expect(Object.values(keepAlive.freeSockets).flat()).toEqual([before]);
+    keepAlive.destroy();
+    await expect(handshake({ ca: other.cert, minVersion: 'TLSv1', maxVersion: 'TLSv1.1' })).rejects.toThrow();
+    expect(await hangUp(own, /REST serves a new certificate/)).toBe('own');
+    expect(service.output()).not.toContain('hunter2');
+  });
+});
+
+test('a change of the files is found by their content, is told once, and is taken when it fits', async () => {
+  const lines: LogLine[] = [];
+  write(own);
+  const times = statSync(servedFiles.certFile);
+  const watched = await watchTls(servedFiles, { logger: recordingLogger(lines), clock: systemClock, everyMs: 5 });
+  const told: string[] = [];
+  watched.onChange(({ cert }) => told.push(cert));
+  try {
+    file('served.pem', other.cert);
+    await soon(() => JSON.stringify(lines)).toContain('expected the private key of the first certificate');
+    file('served.key', other.key);
+    utimesSync(servedFiles.certFile, times.atime, times.mtime);
+    await soon(() => watched.current().key).toBe(other.key);
+    expect(told).toEqual([other.cert]);
+    expect(lines.filter(({ message }) => message.includes('REST keeps its certificate'))).toHaveLength(1);
+  } finally {
+    await watched.close();
+  }
+});
+
+test('without a certificate SIGHUP does nothing, also during a start', async () => {
+  const [http = 0, control = 0] = await freePorts(2);
+  const plain = startProgram('main', {
+    SVC_HTTP_LISTEN_ADDR: `127.0.0.1:${http}`,
+    SVC_REALITY_LISTEN_ADDR: `127.0.0.1:${control}`,
+    SVC_DATA_DIR: join(folder, 'plain'),
+  });
+  const status = async (path: string) => (await fetch(`http://127.0.0.1:${http}${path}`)).status;
+  await eventually('it answers', async () => ((await status('/healthz')) === 200 ? true : undefined));
+  plain.child.kill('SIGHUP');
+  await eventually('it is ready', async () => ((await status('/readyz')) === 200 ? true : undefined));
+  plain.child.kill('SIGHUP');
+  expect(await status('/readyz')).toBe(200);
+  expect(await plain.stop()).toBe(0);
 });
 
 describe('TLS files that cannot be used are refused at the start by the name of their setting', () => {
@@ -146,14 +239,14 @@ describe('TLS files that cannot be used are refused at the start by the name of 
       otherKey,
       `SVC_HTTP_TLS_KEY_FILE: ${otherKey}: expected the private key of the first certificate in SVC_HTTP_TLS_CERT_FILE`,
     ],
-  ])('%s', (_name, cert, key, sentence) => {
+  ])('%s', async (_name, cert, key, sentence) => {
     const read = (): unknown => readTls({ certFile: cert, keyFile: key });
-    expect(read).toThrow(sentence);
-    expect(read).not.toThrow(/hunter2/);
+    await expect(read()).rejects.toThrow(sentence);
+    await expect(read()).rejects.not.toThrow(/hunter2/);
   });
 
-  test('a chain is taken', () => {
-    expect(readTls({ certFile: chain, keyFile })).toEqual({ cert: own.cert + other.cert, key: own.key });
+  test('a chain is taken', async () => {
+    expect(await readTls({ certFile: chain, keyFile })).toMatchObject({ cert: own.cert + other.cert, key: own.key });
   });
 
   test('the process ends with that sentence, and one file without the other is not enough', async () => {

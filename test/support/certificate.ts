@@ -1,11 +1,18 @@
 /** A self-signed certificate for 127.0.0.1, made when it is needed, so that no private key lies in the repository. */
 import { generateKeyPairSync, sign } from 'node:crypto';
+import type { ServedTls } from '../../src/transport/rest/deps.js';
 
 export interface Certificate {
   /** PEM. */
   readonly cert: string;
   readonly key: string;
 }
+
+/** As REST takes a certificate that is never replaced. */
+export const served = ({ cert, key }: Certificate): ServedTls => ({
+  current: () => ({ cert, key }),
+  onChange: () => () => undefined,
+});
 
 const der = (tag: number, ...parts: readonly Uint8Array[]): Buffer => {
   const body = Buffer.concat(parts);
@@ -26,7 +33,8 @@ const extension = (id: string, value: Uint8Array): Buffer => sequence(oid(id), d
 
 const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'));
 
-export function createCertificate(subject = 'test'): Certificate {
+/** @param years in which it becomes valid and ends */
+export function createCertificate(subject = 'test', years: readonly [number, number] = [2020, 2120]): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const extensions = sequence(
     extension('551d13', sequence(der(0x01, Buffer.from([0xff])))),
@@ -37,7 +45,7 @@ export function createCertificate(subject = 'test'): Certificate {
     integer(1),
     ecdsaWithSha256,
     name(subject),
-    sequence(time(2020), time(2120)),
+    sequence(...years.map(time)),
     name(subject),
     publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, extensions),

@@ -1,24 +1,27 @@
 /** The TLS files of REST that the environment names. Implements `docs/contract/configuration.md#configuration`. */
 import { X509Certificate, createPrivateKey } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { Config } from './config.js';
 import { ConfigError } from './variables.js';
 
-/** PEM texts. */
+/** PEM texts, and when the certificate ends. */
 export interface TlsFiles {
   readonly cert: string;
   readonly key: string;
+  /** Milliseconds since the epoch. */
+  readonly validFrom: number;
+  readonly validTo: number;
 }
 
 /**
- * The TLS files of REST. They must match each other: otherwise the port would open and every handshake fail.
+ * The TLS files of REST. They must match each other: otherwise every handshake would fail. Whether the certificate is
+ * valid now is for the caller to judge.
  * @throws ConfigError naming the variable and the file, never its content
  */
-export function readTls(tls: Config['http']['tls']): TlsFiles | undefined {
-  if (tls === undefined) return undefined;
-  const cert = readTlsFile('SVC_HTTP_TLS_CERT_FILE', tls.certFile);
-  const key = readTlsFile('SVC_HTTP_TLS_KEY_FILE', tls.keyFile);
+export async function readTls(tls: NonNullable<Config['http']['tls']>): Promise<TlsFiles> {
+  const cert = await readTlsFile('SVC_HTTP_TLS_CERT_FILE', tls.certFile);
+  const key = await readTlsFile('SVC_HTTP_TLS_KEY_FILE', tls.keyFile);
   const certificate = usable('SVC_HTTP_TLS_CERT_FILE', tls.certFile, 'certificates in PEM, with the leaf first', () => {
     createSecureContext({ cert });
     return new X509Certificate(cert);
@@ -29,12 +32,14 @@ export function readTls(tls: Config['http']['tls']): TlsFiles | undefined {
     const expected = `expected the private key of the first certificate in SVC_HTTP_TLS_CERT_FILE`;
     throw new ConfigError([`SVC_HTTP_TLS_KEY_FILE: ${tls.keyFile}: ${expected}`]);
   }
-  return { cert, key };
+  usable('SVC_HTTP_TLS_KEY_FILE', tls.keyFile, what, () => createSecureContext({ cert, key }));
+  const { validFrom, validTo } = certificate;
+  return { cert, key, validFrom: Date.parse(validFrom), validTo: Date.parse(validTo) };
 }
 
-function readTlsFile(name: string, file: string): string {
+async function readTlsFile(name: string, file: string): Promise<string> {
   try {
-    return readFileSync(file, 'utf8');
+    return await readFile(file, 'utf8');
   } catch (error) {
     throw new ConfigError([
       `${name}: ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,

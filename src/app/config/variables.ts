@@ -49,7 +49,7 @@ const schema = z.object({
   SVC_HTTP_TLS_CERT_FILE: path
     .optional()
     .describe(
-      'PEM file that REST serves over TLS: its own certificate first, then the chain. Read once, at the start.',
+      'PEM file that REST serves over TLS: its own certificate first, then the chain. Read again on SIGHUP, and within a minute of a change.',
     ),
   SVC_HTTP_TLS_KEY_FILE: path
     .optional()

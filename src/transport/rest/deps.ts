@@ -116,6 +116,13 @@ export interface RestDeps {
   metrics(): Promise<string>;
 }
 
+/** The certificate that REST serves, which may be replaced while it runs. PEM texts. */
+export interface ServedTls {
+  current(): { readonly cert: string; readonly key: string };
+  /** @returns a function that removes the listener */
+  onChange(listener: (pair: { readonly cert: string; readonly key: string }) => void): () => void;
+}
+
 export interface RestOptions {
   /** Shown in the OpenAPI document. */
   readonly version: string;
@@ -129,8 +136,8 @@ export interface RestOptions {
   readonly controlEndpoint: (host: string) => string;
   /** When set, `/metrics` requires it as bearer token. */
   readonly metricsToken?: string | undefined;
-  /** PEM texts. When set, REST is served over TLS. */
-  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  /** When set, REST is served over TLS. */
+  readonly tls?: ServedTls | undefined;
   /** Replace the numbers of `tuning.ts`. */
   readonly timeouts?: Timeouts;
 }

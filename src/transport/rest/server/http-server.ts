@@ -3,8 +3,8 @@
  * `docs/contract/configuration.md#configuration`.
  */
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import type { AnswersUnderWay, RestApp, RestOptions, RestSockets } from '../deps.js';
+import { createServer as createTlsServer, type ServerOptions } from 'node:https';
+import type { AnswersUnderWay, RestApp, RestOptions, RestSockets, ServedTls } from '../deps.js';
 import { tuning, type Timeouts } from '../tuning.js';
 
 /** Longer than load balancers keep idle connections, so that the balancer closes first. */
@@ -30,9 +30,18 @@ export function createHttpServer(handler: RequestListener, options: HttpServerOp
   const server =
     tls === undefined
       ? createServer(times, listener)
-      : createTlsServer({ ...tls, ...times, minVersion: 'TLSv1.2', handshakeTimeout: timeouts.headersMs }, listener);
+      : overTls(tls, { ...times, handshakeTimeout: timeouts.headersMs }, listener);
   sockets.guard(server);
   answers.guard(server);
+  return server;
+}
+
+/** New connections get a new certificate; those that are open stay. */
+function overTls(tls: ServedTls, options: ServerOptions, listener: RequestListener): Server {
+  const minVersion = 'TLSv1.2';
+  const server = createTlsServer({ ...options, ...tls.current(), minVersion }, listener);
+  const stop = tls.onChange(({ cert, key }) => server.setSecureContext({ cert, key, minVersion }));
+  server.once('close', stop);
   return server;
 }
 
