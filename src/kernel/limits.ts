@@ -38,6 +38,11 @@ export const limits = {
     failedListeners: 20,
     /** Resources named with one dashboard entry, and users shown with an upstream. */
     matterResources: 20,
+    // docs/contract/agent-protocol.md#configuration
+    /** Sentences about agents that cannot run what is asked of them, in one answer. */
+    warnings: 20,
+    /** An agent's version in sentences. */
+    agentVersionChars: 64,
     usersShown: 20,
     // docs/contract/rest.md#audit
     /** Changes shown with an audit entry. */
@@ -273,6 +278,8 @@ export const limits = {
     metricsUpstreams: 16_384,
     detectedAddresses: 64,
     features: 32,
+    /** A longer feature is not kept. */
+    featureChars: 64,
     stringBytes: 1024,
   },
   /** Limits of the reference agent (`src/agent/control/session-loop.ts`). */

@@ -56,7 +56,7 @@ export interface AgentFactsDeps {
 }
 
 /** Raise the version when the fold's state or meaning changes: older checkpoints are then ignored. */
-const kind = { name: 'svc-agents', foldVersion: 1 } as const;
+const kind = { name: 'svc-agents', foldVersion: 2 } as const;
 const linesPerSlice = 500;
 
 /** The first line of a checkpoint. Each other line is an existing node with its facts; null: it has none yet. */

@@ -87,6 +87,7 @@ const openedBy = (node_id: string, agent_version = '1.2.3'): AgentEvent => ({
     detected_addresses: ['10.0.0.1'],
     multiplex: true,
     multiplex_port: 9000,
+    features: ['confirm', 'tcp_raw'],
   },
 });
 const applied = (id: string, generation: number): AgentEvent => ({

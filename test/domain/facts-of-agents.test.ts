@@ -30,6 +30,7 @@ const session = (at: number, fields: Partial<Data<'AgentSessionOpened'>> = {}): 
       detected_addresses: ['10.0.0.1'],
       multiplex: true,
       multiplex_port: 4433,
+      features: ['confirm', 'tcp_raw'],
       ...fields,
     },
   },
@@ -70,6 +71,7 @@ describe('a session', () => {
       detected_addresses: ['10.0.0.1'],
       reported_multiplex: true,
       reported_multiplex_port: 4433,
+      features: ['confirm', 'tcp_raw'],
       session: {
         id: 'session of 1',
         instance_id: 'instance',
@@ -83,6 +85,12 @@ describe('a session', () => {
 
   it('without a port for many sessions on one connection has none, which the wire writes as 0', () => {
     expect(foldOf([session(1, { multiplex_port: 0 })]).reported_multiplex_port).toBeNull();
+  });
+
+  it('that an earlier release recorded says nothing of what its agent can run', () => {
+    const { event } = session(1);
+    const { features: _, ...data } = event.data as Data<'AgentSessionOpened'>;
+    expect(foldOf([{ at: minute(1), event: { type: 'AgentSessionOpened', data } }]).features).toEqual([]);
   });
 
   it.each([

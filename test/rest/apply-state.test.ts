@@ -15,6 +15,7 @@ const facts = (applied: number | null, rejected: number | null, appliedSince = f
   detected_addresses: [],
   reported_multiplex: null,
   reported_multiplex_port: null,
+  features: [],
   applied: applied === null ? null : { generation: applied, checksum: '', at, duration_ms: 1 },
   rejected:
     rejected === null

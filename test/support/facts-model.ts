@@ -71,6 +71,7 @@ export function factsOf(log: readonly Planned[], nodeId: string): NodeAgentFacts
     detected_addresses: opened?.data.detected_addresses ?? [],
     reported_multiplex: opened?.data.multiplex ?? null,
     reported_multiplex_port: opened?.data.multiplex_port ?? null,
+    features: opened?.data.features ?? [],
     ...(opened === undefined ? {} : { session: sessionOf(opened) }),
     applied:
       applied === undefined

@@ -34,6 +34,8 @@ export type AgentEvent =
         readonly detected_addresses: readonly string[];
         readonly multiplex: boolean;
         readonly multiplex_port: number;
+        /** Sorted, each once; absent in the facts of releases that did not record them. */
+        readonly features?: readonly string[];
       };
     }
   | {
@@ -105,6 +107,7 @@ export function standingFacts(node_id: string, facts: NodeAgentFacts, again_at: 
       detected_addresses: facts.detected_addresses,
       multiplex: facts.reported_multiplex ?? false,
       multiplex_port: facts.reported_multiplex_port ?? 0,
+      features: facts.features,
     };
     const data = { ...every, session_id, instance_id, public_ipv4, public_ipv6, ...agent };
     add(at, { type: 'AgentSessionOpened', data });

@@ -17,6 +17,8 @@ export interface NodeAgentFacts {
   readonly detected_addresses: readonly string[];
   readonly reported_multiplex: boolean | null;
   readonly reported_multiplex_port: number | null;
+  /** What the agent says that it can run and do, sorted. */
+  readonly features: readonly string[];
   /** The session that reported the fields above; absent before the first. */
   readonly session?: {
     readonly id: string;
@@ -55,6 +57,7 @@ export const neverConnected: NodeAgentFacts = {
   detected_addresses: [],
   reported_multiplex: null,
   reported_multiplex_port: null,
+  features: [],
   applied: null,
   rejected: null,
   duplicate_until: null,
@@ -104,7 +107,7 @@ function isOfSupersededSession(
 function evolve(facts: NodeAgentFacts, event: AgentEvent, at: string): NodeAgentFacts {
   switch (event.type) {
     case 'AgentSessionOpened': {
-      const { agent_version, detected_addresses, multiplex, multiplex_port } = event.data;
+      const { agent_version, detected_addresses, multiplex, multiplex_port, features = [] } = event.data;
       const { session_id: id, instance_id, public_ipv4, public_ipv6 } = event.data;
       if (facts.session !== undefined && at < facts.session.at) return facts;
       return {
@@ -115,6 +118,7 @@ function evolve(facts: NodeAgentFacts, event: AgentEvent, at: string): NodeAgent
         reported_multiplex: multiplex,
         // 0 means none on the wire.
         reported_multiplex_port: multiplex_port === 0 ? null : multiplex_port,
+        features,
         session: { id, instance_id, public_ipv4, public_ipv6, at },
       };
     }

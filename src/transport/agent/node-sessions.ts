@@ -219,6 +219,7 @@ function openedFact(session: LiveSession, hello: AgentHello, instanceId: string)
       detected_addresses: hello.detectedAddresses.flatMap((address) => canonicalIp(address) ?? []),
       multiplex: hello.multiplex,
       multiplex_port: hello.multiplexPort,
+      features: [...new Set(hello.features)].filter(({ length }) => length <= limits.agent.featureChars).sort(),
     },
   };
 }

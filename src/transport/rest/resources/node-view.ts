@@ -87,9 +87,12 @@ const derived = {
     })
     .meta({ id: 'NodeApply', description: 'How far the node is with its newest generation' }),
   listeners: shownListeners,
-  // This release has neither rollouts nor features of agents.
+  // This release has no rollouts.
   held_by: documented(z.string().nullable(), 'The rollout that holds the node back; always null in this release', null),
-  features: documented(z.array(z.string()), 'Features of the agent; always empty in this release', []),
+  features: documented(z.array(z.string()), 'What the agent says that it can run and do; empty if it does not say', [
+    'tcp_raw',
+    'tcp_tls',
+  ]),
 };
 
 export const nodeSchema = resourceSchema(
@@ -146,7 +149,7 @@ export function nodeView(deps: RestDeps, node: NodeState): NodeView {
     apply: { ...apply, errors: [...apply.errors] },
     listeners: listenersShown(deps, [{ nodeId: node.id, keys: deps.fleet.liveListeners(node.id) }]),
     held_by: null,
-    features: [],
+    features: [...agent.features],
     managed_by: node.managed_by ?? null,
     created_at: node.created_at,
     updated_at: node.updated_at,

@@ -156,7 +156,7 @@ export interface AgentHello {
   readonly multiplexPort: number;
   /** Addresses of the node's interfaces. */
   readonly detectedAddresses: readonly string[];
-  /** What the agent can do beyond this version of the protocol, by name. */
+  /** What the agent can run and do, by name. */
   readonly features: readonly string[];
   /** 16 random bytes, made when the agent's process starts: counters begin at 0 with it. */
   readonly processId: Buffer;
