@@ -93,6 +93,11 @@ export function say(text: string): void {
   stderr.write(`${text}\n`);
 }
 
+/** Warnings of the service, on stderr. @param warnings none from an earlier release */
+export function sayWarnings(warnings: readonly string[] = []): void {
+  for (const warning of warnings) say(`svcctl: warning: ${shown(warning)}`);
+}
+
 /** YAML that reads back the same: texts with control characters are quoted and escaped. */
 export function yamlOf(value: unknown): string {
   const document = new Document(value, { version: '1.2' });

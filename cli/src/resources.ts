@@ -339,18 +339,20 @@ export async function createOne(
   return (await dataOf(api.POST(path as typeof anyList, { params: { header }, body }))) as unknown as Row;
 }
 
-/** @throws Failure, a 412 when it was changed since it was read */
+/** @returns the changed resource @throws Failure, a 412 when it was changed since it was read */
 export async function changeOne(
   api: Api,
   { path, ofListener }: ResourceType,
   found: Found,
   changes: Row,
-): Promise<void> {
+): Promise<Row> {
   if (ofListener === true) {
     const { name: _, ...fields } = found.fields;
-    return savePolicy(api, { ...fields, ...changes });
+    await savePolicy(api, { ...fields, ...changes });
+    return { ...found.fields, ...changes };
   }
-  await dataOf(api.PUT(`${path}/{id}` as typeof anyOne, { params: paramsOf(found), body: changes as never }));
+  const sent = api.PUT(`${path}/{id}` as typeof anyOne, { params: paramsOf(found), body: changes as never });
+  return (await dataOf(sent)) as unknown as Row;
 }
 
 /** @throws Failure, a 412 when it was changed since it was read */

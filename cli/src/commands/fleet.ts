@@ -10,7 +10,7 @@ import { fileNameOf } from '../fleet/kept-files.js';
 import { preparePsks, type Applied } from '../fleet/psks.js';
 import { fillSecrets } from '../fleet/secrets.js';
 import { counted, showDrift, showPlan, summary, type Plan } from '../fleet/show.js';
-import { line, printValue, say, shown, write } from '../output.js';
+import { line, printValue, say, sayWarnings, shown, write } from '../output.js';
 import { waitForNodes } from '../fleet/wait.js';
 import { collect, wholeNumber } from '../options.js';
 import { dataOf, isBusy, patiently, type Api } from '../service.js';
@@ -92,6 +92,7 @@ const withFileOptions = (command: Command): Command =>
         .default('text'),
     );
 
+/** Plans the documents. What they warn of is on stderr, in every format. */
 async function planned(api: Api, options: FileOptions): Promise<readonly Planned[]> {
   const documents = readDocuments(options.file, fillSecrets(options.env, !options.secrets));
   const plans: Planned[] = [];
@@ -101,6 +102,7 @@ async function planned(api: Api, options: FileOptions): Promise<readonly Planned
     const made = await patiently(() => dataOf(api.POST('/api/fleet/plan', { params, body })), isBusy).catch(
       withPlaces(document),
     );
+    sayWarnings(made.warnings);
     plans.push({ document, plan: made });
   }
   return plans;

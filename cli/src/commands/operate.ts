@@ -4,7 +4,18 @@ import type { Command } from 'commander';
 import { createTwoFilesPatch } from 'diff';
 import { confirm } from '../ask.js';
 import { Failure, exitCodes, usage } from '../exit.js';
-import { line, paint, printValue, shown, tellSecrets, unreachable, write, yamlOf, type Colour } from '../output.js';
+import {
+  line,
+  paint,
+  printValue,
+  sayWarnings,
+  shown,
+  tellSecrets,
+  unreachable,
+  write,
+  yamlOf,
+  type Colour,
+} from '../output.js';
 import { findOne, numberedPagesOf, typeOf } from '../resources.js';
 import { dataOf, refusalOf, type Api, type Schemas } from '../service.js';
 import { agentEndpoint, environmentOf } from '../agent-environment.js';
@@ -131,7 +142,7 @@ async function issuePsk(api: Api, node: string, yes: boolean | undefined): Promi
 async function deploy(name: string, options: GlobalOptions & { readonly wait?: true }): Promise<void> {
   const { api } = await openSession(options);
   const { id, etag } = await findOne(api, chains, name);
-  const { deployment } = await dataOf(
+  const { deployment, warnings } = await dataOf(
     api.POST('/api/l4-chains/{id}/deploy', {
       params: {
         path: { id },
@@ -140,6 +151,7 @@ async function deploy(name: string, options: GlobalOptions & { readonly wait?: t
       },
     }),
   );
+  sayWarnings(warnings);
   const names = new Map<string, string>();
   const { nodes: all } = await dataOf(api.GET('/api/nodes/ports'));
   for (const { id: nodeId, name: called } of all) names.set(nodeId, called);

@@ -15,6 +15,7 @@ import {
   printList,
   printValue,
   say,
+  sayWarnings,
   shown,
   tellSecrets,
   yamlOf,
@@ -138,8 +139,14 @@ async function create(type: ResourceType, name: string | undefined, options: Cre
   const row = await withRights(session, type, options, (api) => createOne(api, type, name, fields));
   const secrets = onceFields.flatMap((field) => (typeof row[field] === 'string' ? [`${field}: ${row[field]}`] : []));
   holdSecrets(secrets);
+  warn(row);
   await line(`created ${labelOf(type, row[type.nameField], row['id'])}`);
   if (secrets.length > 0) await tellSecrets(secrets);
+}
+
+/** Says what the answer of a save warns of. */
+function warn({ warnings }: Row): void {
+  if (Array.isArray(warnings)) sayWarnings(warnings.map(String));
 }
 
 function fileText(path: string): string {
@@ -198,7 +205,7 @@ async function edit(type: ResourceType, name: string, options: GlobalOptions): P
     );
     const sent = Object.fromEntries(changes);
     if (changes.length > 0)
-      await withRights(session, type, options, (allowed) => changeOne(allowed, type, found, sent));
+      warn(await withRights(session, type, options, (allowed) => changeOne(allowed, type, found, sent)));
     return Object.keys(sent);
   };
   const changed = await editUntilTaken(file, send).catch(keep);

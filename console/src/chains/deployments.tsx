@@ -141,8 +141,8 @@ function GoBack({ chain, newest, ...deployment }: Row): ReactNode {
   if (!mayDeploy || definition === undefined || !chain.enabled) return null;
   const confirm = async (): Promise<void> => {
     try {
-      const { requestId } = await goBack(chain, definition);
-      sayDone(text.wentBack(chain.name), { resourceId: chain.id, requestId });
+      const { data, requestId } = await goBack(chain, definition);
+      sayDone(text.wentBack(chain.name), { resourceId: chain.id, requestId }, data.warnings);
     } finally {
       await queryClient.invalidateQueries({ queryKey: ['l4_chain'] });
     }

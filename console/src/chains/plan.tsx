@@ -12,6 +12,7 @@ import { NamedLink } from '../shared/ui/named-link.js';
 import { Problem } from '../shared/ui/problem.js';
 import { Section } from '../shared/ui/section.js';
 import { Sign } from '../shared/ui/state.js';
+import { Warnings } from '../shared/ui/warnings.js';
 import { deployChain, deploymentsQuery, planQuery, type Chain } from './chains.js';
 import { text } from './chains.text.js';
 import { DefinitionChanges } from './definition-changes.js';
@@ -26,8 +27,8 @@ export function Plan({ chain }: { readonly chain: Chain }): ReactNode {
   const deploy = (): Promise<void> =>
     attempt(async () => {
       try {
-        const { requestId } = await deployChain(chain.id, plan?.etag ?? null);
-        sayDone(text.deployed(chain.name), { resourceId: chain.id, requestId });
+        const { data, requestId } = await deployChain(chain.id, plan?.etag ?? null);
+        sayDone(text.deployed(chain.name), { resourceId: chain.id, requestId }, data.warnings);
       } finally {
         // Refused for what somebody else has changed: the reader sees it.
         await queryClient.invalidateQueries({ queryKey: ['l4_chain'] });
@@ -57,6 +58,7 @@ export function Plan({ chain }: { readonly chain: Chain }): ReactNode {
             </List>
           </Alert>
         )}
+        {plan !== undefined && <Warnings sentences={plan.warnings} />}
         <Text size="sm">{chain.deployed_at === null ? text.planFirst : text.planNext}</Text>
         {plan !== undefined && <PlannedNodes nodes={plan.nodes} />}
         {chain.deployed_at !== null && deployments?.items[0] !== undefined && (

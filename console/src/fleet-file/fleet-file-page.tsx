@@ -57,7 +57,8 @@ function File({ onApplied }: { readonly onApplied: (applied: Applied) => void })
   const apply = ({ plan: { etag }, idempotencyKey }: NonNullable<typeof plan>): Promise<void> =>
     applying.attempt(async () => {
       const { data, requestId } = await applyFile(request, etag, idempotencyKey);
-      sayDone(text.applied, data.commands.length === 1 ? { resourceId: data.apply_id, requestId } : undefined);
+      const undone = data.commands.length === 1 ? { resourceId: data.apply_id, requestId } : undefined;
+      sayDone(text.applied, undone, data.warnings);
       onApplied(data);
     });
   const writes = plan !== undefined && plan.plan.commands > 0 && plan.plan.obstacles.length === 0;

@@ -9,6 +9,7 @@ import { formatCount } from '../shared/ui/format.js';
 import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
 import { State, type Mood } from '../shared/ui/state.js';
+import { Warnings } from '../shared/ui/warnings.js';
 import type { Plan, Step } from './fleet-file.js';
 import { text } from './fleet-file.text.js';
 
@@ -19,7 +20,7 @@ interface PlanViewProps {
 }
 
 export function PlanView({ plan, children }: PlanViewProps): ReactNode {
-  const { steps, nodes, obstacles, commands } = plan;
+  const { steps, nodes, obstacles, warnings, commands } = plan;
   return (
     <Section title={text.planTitle}>
       {obstacles.length > 0 && (
@@ -32,6 +33,7 @@ export function PlanView({ plan, children }: PlanViewProps): ReactNode {
           </List>
         </div>
       )}
+      <Warnings sentences={warnings} />
       {steps.length === 0 ? (
         <State mood="good">{text.nothing}</State>
       ) : (

@@ -13,6 +13,7 @@ import {
   type RuntimeConfigSnapshot,
 } from '../../../src/gen/svc/control/v1/config.js';
 import type { HeartbeatResponse } from '../../../src/gen/svc/control/v1/heartbeat.js';
+import { features } from '../../../src/domain/snapshot/features.js';
 import { limits } from '../../../src/kernel/limits.js';
 import type { AgentEvents, Behaviour, Beating } from './agent.js';
 import { heartbeatPayload, type Heard } from './payloads.js';
@@ -146,7 +147,7 @@ const hello = {
   multiplex: false,
   multiplexPort: 0,
   detectedAddresses: [],
-  features: [],
+  features: [...features],
   processId: Buffer.alloc(0),
 };
 

@@ -1,5 +1,6 @@
 /** The words of what all pages share. */
 export const text = {
+  warnings: 'Agents cannot run all of it:',
   tryAgain: 'Try again',
   request: 'request',
   loading: 'Loading',
