@@ -1,5 +1,6 @@
 /** Plans a document on the fleet. Pure. Implements `docs/contract/automation.md#the-fleet-as-a-file`, plan. */
 import { createHash } from 'node:crypto';
+import { addNeeds } from '../domain/compile/needs.js';
 import { carriedBytes } from '../domain/fleet-file/base.js';
 import { carryOut, changedNodes, type Step } from '../domain/fleet-file/carry-out.js';
 import { compareWithFleet, type Comparison } from '../domain/fleet-file/compare.js';
@@ -11,6 +12,7 @@ import type { Fleet } from '../domain/fleet/fleet.js';
 import { draftAfter } from '../domain/fleet/hypothetical.js';
 import type { AuditChange } from '../domain/resource/audit-change.js';
 import type { ResourceMeta } from '../domain/resource/meta.js';
+import type { Feature } from '../domain/snapshot/features.js';
 import { canonicalJson } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
 import { forEach } from '../kernel/pieces.js';
@@ -32,6 +34,7 @@ export const mistaken = (mistakes: readonly DocumentMistake[]): FilePlan => ({
   steps: [],
   nodes: [],
   obstacles: [],
+  needs: new Map(),
   commands: 0,
   etag: '',
 });
@@ -60,6 +63,10 @@ export function* planDocument(
   const roomBytes = limits.events.commandBytes - marksBytes - scopeBytes;
   const split = yield* partsOf(fleet, outcome.steps, roomBytes);
   const nodes = yield* changedNodes(fleet, outcome);
+  const needs = new Map<string, Set<Feature>>();
+  yield* forEach(outcome.steps, stepsPerPiece, ({ events }) => {
+    for (const event of events) addNeeds(needs, outcome.after, event);
+  });
   // The same document without a step writes nothing.
   const onlyMovesBase = split.parts.length === 0 && document.set !== null && base?.document_sha256 !== digest;
   const parts = onlyMovesBase ? [[]] : split.parts;
@@ -84,7 +91,7 @@ export function* planDocument(
     etag.update(canonicalJson(id === undefined ? [] : [id, versionOf(fleet, type, id)]));
   });
   const mistakes = [...comparison.mistakes, ...outcome.mistakes];
-  const plan = { mistakes, steps, nodes, obstacles, commands: parts.length, etag: etag.digest('base64url') };
+  const plan = { mistakes, steps, nodes, obstacles, needs, commands: parts.length, etag: etag.digest('base64url') };
   return { document, scope, versions, parts, plan };
 }
 

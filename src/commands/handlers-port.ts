@@ -21,6 +21,7 @@ import type { IfMatch } from '../domain/resource/refusal.js';
 import type { PreviewedChange } from '../domain/revert/decide.js';
 import type { WebhookDefinition, WebhookState } from '../domain/webhook/webhook.js';
 import type { SettingsState } from '../domain/settings/settings.js';
+import type { Needs } from '../domain/snapshot/features.js';
 import type { RecordedCommand, TokenMark } from '../kernel/event.js';
 import type { CommandContext, CommandOutcome } from './port.js';
 
@@ -235,6 +236,8 @@ export interface FilePlan {
   readonly nodes: readonly ChangedNode[];
   /** Why an apply would be refused. */
   readonly obstacles: readonly string[];
+  /** What its steps ask of agents. */
+  readonly needs: Needs;
   /** How many commands an apply would write. */
   readonly commands: number;
   readonly etag: string;

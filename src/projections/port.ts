@@ -16,9 +16,10 @@ import type { PortRow } from '../domain/port-table/port-table.js';
 import type { ListOf, ListQuery } from '../kernel/list.js';
 import type { AuditChange } from '../domain/resource/audit-change.js';
 import type { SettingsState } from '../domain/settings/settings.js';
+import type { Feature, Needs } from '../domain/snapshot/features.js';
 import type { UpstreamState } from '../domain/upstream/upstream.js';
 import type { EntryAbout } from '../domain/revert/history.js';
-import type { RecordedCommand, TokenMark } from '../kernel/event.js';
+import type { RecordedCommand, RecordedEvent, TokenMark } from '../kernel/event.js';
 
 /** Times are RFC 3339. */
 export interface StoredIncident {
@@ -226,6 +227,12 @@ export interface FleetQueries {
   /** The number of each resource, at least as new as the call. Counted in slices. */
   resourceCounts(): Promise<ResourceCounts>;
   plan(chainId: string): DeployPlan | undefined;
+  /** What a resource needs of agents, see `needsOf`. */
+  needs(type: string, id: string, definition: 'current' | 'deployed'): Needs;
+  /** What committed events ask of agents. Collected in slices. */
+  needsOfEvents(events: Iterable<RecordedEvent>): Promise<Needs>;
+  /** What the newest snapshot of a node needs of its agent. */
+  needsOfNode(nodeId: string): ReadonlySet<Feature>;
   /** The sets of the fleet file, by name. Found in slices. */
   sets(): Promise<readonly FleetSet[]>;
   /** The drift of a set since its last apply; undefined for an unknown set. Found in slices. */

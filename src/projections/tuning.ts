@@ -8,6 +8,8 @@ export const tuning = {
   replayWorthCheckpoint: 2_000,
   /** How long the counts of an unchanged fleet are cached. */
   countsReuseMs: 1_000,
+  /** Events whose needs are collected in one turn of the event loop. */
+  eventsPerSlice: 500,
   /** Nodes whose live listeners are cached. */
   rememberedNodes: 65_536,
   /** Events whose documents are written together. */

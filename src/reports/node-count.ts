@@ -2,6 +2,7 @@
  * What one node or chain adds to the counts of the fleet, and what is wrong with it: compares the configuration with reports.
  * `counts.ts` keeps the results. Implements `docs/contract/rest.md#dashboard`.
  */
+import { agentWords, lacking } from '../domain/agents/features.js';
 import { tellsOfApplied } from '../domain/agents/node-agent-facts.js';
 import { liveDefinition, upstreamOf, type ChainState } from '../domain/chain/chain.js';
 import { healthOfFaults, mainCause, type ChainHealth } from '../domain/chain/health.js';
@@ -23,6 +24,8 @@ export interface NodeCount {
   readonly converged: boolean;
   /** Why it rejected its newest generation, if it did. */
   readonly rejected: string | undefined;
+  /** What its agent cannot run of its newest generation, if anything. */
+  readonly unable: string | undefined;
   readonly intended: number;
   readonly running: number;
   /** Includes listeners of nodes that are not online, which are not in `notRunning`. */
@@ -39,10 +42,12 @@ export function countNode(deps: StatusDeps, nodeId: string): NodeCount {
   const [status, agent, generation] = [statusOf(deps, nodeId), agentFacts.of(nodeId), fleet.generation(nodeId)];
   const apply = generation === undefined ? undefined : applyState(generation, agent, undefined);
   const isRejected = apply?.state === 'rejected';
+  const lacks = agent.features.length === 0 ? [] : lacking(agent, fleet.needsOfNode(nodeId));
   return {
     status,
     converged: generation !== undefined && !isRejected && agent.applied?.generation === generation,
     rejected: isRejected ? rejectReason(apply.errors) : undefined,
+    unable: lacks.length === 0 ? undefined : `its agent, ${agentWords(agent)}, cannot run ${lacks.join(', ')}`,
     ...countListeners(deps, nodeId, status),
     traffic: trafficOf(deps, nodeId),
   };

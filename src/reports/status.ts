@@ -2,6 +2,7 @@
  * The status of nodes and the health of chains and upstreams. Joins the committed fleet with reports for the rules of
  * `domain/chain/health.ts` and `domain/upstream/health.ts`; has no state. Implements `docs/contract/domain.md#health-of-a-chain`.
  */
+import { warnings } from '../domain/agents/features.js';
 import { tellsOfApplied } from '../domain/agents/node-agent-facts.js';
 import {
   liveDefinition,
@@ -21,6 +22,7 @@ import {
 } from '../domain/chain/health.js';
 import { listenerOf } from '../domain/chain/transports.js';
 import { listenerKey } from '../domain/port-table/port-table.js';
+import type { Needs } from '../domain/snapshot/features.js';
 import { seenUpstream, upstreamStatus, type UpstreamStatus } from '../domain/upstream/health.js';
 import { formatHostPort } from '../kernel/host-port.js';
 import type { FleetQueries } from '../projections/port.js';
@@ -55,7 +57,14 @@ export const nameOfNode = ({ fleet }: Pick<StatusDeps, 'fleet'>, id: string): st
 
 export function healthOf(deps: StatusDeps, chain: ChainState): ChainHealth {
   const live = liveDefinition(chain);
-  return live === null ? healthWithoutDeploy(chain) : healthOfFaults(faultsOf(deps, chain, live));
+  if (live === null) return healthWithoutDeploy(chain);
+  const { state, reasons } = healthOfFaults(faultsOf(deps, chain, live));
+  return { state, reasons: [...reasons, ...warningsOf(deps, deps.fleet.needs('l4_chain', chain.id, 'deployed'))] };
+}
+
+/** Sentences about the agents that cannot run what is needed of them. */
+export function warningsOf(deps: Pick<StatusDeps, 'fleet' | 'agentFacts'>, needs: Needs): readonly string[] {
+  return warnings(needs, (id) => nameOfNode(deps, id), deps.agentFacts.of);
 }
 
 /** What is wrong with a deployed and enabled chain, see `chainFaults`. */

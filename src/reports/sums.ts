@@ -66,6 +66,7 @@ function sumNodes(
     else if (count.status === 'online' && count.rejected !== undefined) {
       unwell.rejectingNodes.push({ ...node, reason: count.rejected });
     }
+    if (count.unable !== undefined) unwell.unableNodes.push({ ...node, reason: count.unable });
     for (const name of ['intended', 'running', 'missing'] as const) listeners[name] += count[name];
     listeners.unexpected += count.unexpected.length;
     for (const [listener, state] of count.notRunning) {

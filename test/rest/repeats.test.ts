@@ -20,7 +20,13 @@ afterEach(() => vi.restoreAllMocks());
 const oneTime = ['control_psk', 'secret', 'token'];
 
 /** Without what goes on by itself. */
-const still = ({ lag: _lag, cursor: _cursor, last_delivery: _last, ...data }: JsonData): JsonData => data;
+const still = ({
+  lag: _lag,
+  cursor: _cursor,
+  last_delivery: _last,
+  warnings: _warnings,
+  ...data
+}: JsonData): JsonData => data;
 const withKey = (key: string, body?: unknown) => ({
   headers: { 'idempotency-key': key },
   ...(body === undefined ? {} : { body }),

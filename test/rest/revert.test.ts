@@ -310,7 +310,7 @@ describe('Delete', () => {
       hops: [{ node_id: a.id, listen_port: 1501 }],
       backend: 'back.example:80',
     });
-    for (const [url, before] of [
+    for (const [url, { warnings: _, ...before }] of [
       [`/api/l3-networks/${network.id}`, network],
       [`/api/l4-upstreams/${upstream.id}`, upstream],
       [`/api/routes/${route.id}`, route],

@@ -43,12 +43,13 @@ describe('a create', () => {
       enabled: true,
       hops: (body['hops'] as object[]).map((hop) => ({ listen_addr: '0.0.0.0', ...hop })),
       backend: '[2001:db8::1]:80',
+      warnings: [],
       managed_by: null,
       created_at: expect.any(String),
       updated_at: data.created_at,
       version: 1,
     });
-    expect(await rest.data('GET', `/api/routes/${data.id}`)).toEqual(data);
+    expect({ ...(await rest.data('GET', `/api/routes/${data.id}`)), warnings: [] }).toEqual(data);
   });
 
   test.each<[string, object, string]>([
@@ -114,7 +115,7 @@ describe('an update', () => {
       version: 2,
       updated_at: changed.updated_at,
     });
-    expect(await rest.data('GET', url)).toEqual(changed);
+    expect({ ...(await rest.data('GET', url)), warnings: [] }).toEqual(changed);
   });
 
   test('is refused for a collision, which names the other route', async () => {

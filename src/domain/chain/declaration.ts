@@ -33,6 +33,7 @@ import {
 } from './chain.js';
 import { claimsOfChain } from './claims.js';
 import { chainRules, deployChain, rollBackChain } from './decide.js';
+import { featuresOn } from './features.js';
 import { objectionOfChain } from './references.js';
 import { chainRulesOn, rulesBound } from './rules.js';
 import { listenerOf, transportOf } from './transports.js';
@@ -62,6 +63,10 @@ const indexed: Indexed<ChainState> = {
 const compiled: Compiled<ChainState> = {
   rulesOn: chainRulesOn,
   bound: rulesBound,
+  features(fleet, chain, nodeId) {
+    const live = liveDefinition(chain);
+    return live === null ? [] : featuresOn(fleet, live, nodeId);
+  },
   intendedOn: intendedByChain,
   liveOn: (chain, nodeId) =>
     (liveDefinition(chain)?.hops ?? []).filter((hop) => hop.node_id === nodeId).map(listenerOf),

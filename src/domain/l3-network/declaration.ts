@@ -196,6 +196,7 @@ const indexed: Indexed<NetworkState> = {
 const compiled: Compiled<NetworkState> = {
   rulesOn: networkRulesOn,
   bound: networkBound,
+  features: (_fleet, { enabled }) => (enabled ? ['l3'] : []),
   intendedOn: intendedByNetwork,
   liveOn: (network, nodeId) => listenersOf(claimsOfNetwork(network), nodeId),
   nodesUsing(network, type, id) {

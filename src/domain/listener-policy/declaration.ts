@@ -99,6 +99,7 @@ const compiled: Compiled<PolicyState> = {
     return { policies: [{ transport, listen_addr, listen_port, priority_order }] };
   },
   bound: (_fleet, policy) => ruleBytes + textBound(policy.listen_addr) + listBound(policy.priority_order),
+  features: () => [],
   // The port table adds policies to the listeners of other resources.
   intendedOn: () => [],
   liveOn: () => [],

@@ -26,6 +26,7 @@ const severityOf = {
   webhook_stopped: 'degraded',
   certificate_ending: 'soon',
   chain_modified: 'soon',
+  agent_cannot_run: 'soon',
   unexpected_listener: 'soon',
 } as const satisfies { readonly [kind: string]: Severity };
 
@@ -94,6 +95,8 @@ export interface Unwell {
   readonly endingCertificates: readonly Reasoned[];
   readonly modifiedChains: readonly Reasoned[];
   readonly stoppedWebhooks: readonly Reasoned[];
+  /** Nodes whose agent cannot run all that is deployed on them. */
+  readonly unableNodes: readonly Reasoned[];
 }
 
 export type UnwellLists = { -readonly [K in keyof Unwell]: Unwell[K][number][] };
@@ -109,6 +112,7 @@ export const nothingUnwell = (): UnwellLists => ({
   endingCertificates: [],
   modifiedChains: [],
   stoppedWebhooks: [],
+  unableNodes: [],
 });
 
 /**
@@ -149,6 +153,7 @@ export function mattersOf(unwell: Unwell, now: number): readonly Matter[] {
   add('webhook_stopped', 'webhook', unwell.stoppedWebhooks);
   add('certificate_ending', 'credential', unwell.endingCertificates);
   add('chain_modified', 'l4_chain', unwell.modifiedChains);
+  add('agent_cannot_run', 'node', unwell.unableNodes);
   add('unexpected_listener', 'node', byNode(unwell.unexpectedListeners, unexpectedReason));
   return matters.sort(worstFirst);
 }

@@ -35,6 +35,10 @@ export function sentenceOf({ kind, cause, count, first, reason, others }: Senten
       return `${one ? `Node "${first}" has` : `${count} nodes have`} rejected the newest configuration`;
     case 'listener_missing':
       return one ? `Node "${first}": ${reason}` : `${count} nodes do not run all that is deployed on them`;
+    case 'agent_cannot_run':
+      return one
+        ? `Node "${first}": ${reason}`
+        : `${count} nodes have agents that cannot run all that is deployed on them`;
     case 'unexpected_listener':
       return one ? `Node "${first}": ${reason}` : `${count} nodes run listeners that are not deployed`;
     case 'upstream_unhealthy':

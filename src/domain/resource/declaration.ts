@@ -7,6 +7,7 @@ import type { Actor, RecordedEvent } from '../../kernel/event.js';
 import type { Claim } from '../listeners/claims.js';
 import type { IntendedListener, ListenerKey } from '../listeners/intent.js';
 import type { Owner } from '../references/references.js';
+import type { Feature } from '../snapshot/features.js';
 import type { NodeRules } from '../snapshot/snapshot.js';
 import type { EventAudit } from './audit-change.js';
 import type { FleetView } from './fleet-view.js';
@@ -82,6 +83,8 @@ export interface Compiled<S> {
   rulesOn(fleet: FleetView, state: S, nodeId: string): NodeRules;
   /** An upper bound of the encoded size of those rules in bytes, from lengths alone. */
   bound(fleet: FleetView, state: S, nodeId: string): number;
+  /** What a node's agent must be able to run for those rules; may repeat itself. */
+  features(fleet: FleetView, state: S, nodeId: string): readonly Feature[];
   /** The listeners that the current definition intends on a node. */
   intendedOn(fleet: FleetView, state: S, nodeId: string): readonly IntendedListener[];
   /** The listeners that a node runs for it after applying its newest snapshot. */

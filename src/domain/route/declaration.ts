@@ -118,6 +118,7 @@ export const route = defineResource<RouteDefinition>()('route', {
   compiled: {
     rulesOn: routeRulesOn,
     bound: routeBound,
+    features: (_fleet, { enabled }) => (enabled ? ['http'] : []),
     intendedOn: intendedByRoute,
     liveOn: (state, nodeId) => listenersOf(claimsOfRoute(state), nodeId),
     nodesUsing: () => [],

@@ -5,6 +5,7 @@
  */
 import { chainKey, type ChainState } from '../../domain/chain/chain.js';
 import { activeRevert } from '../../domain/aggregate/reverts.js';
+import { addNeeds, needsOf, needsOfNode } from '../../domain/compile/needs.js';
 import { driftOf, hasSet, setsOf } from '../../domain/fleet-file/drift.js';
 import { baseOf } from '../../domain/fleet-set/declaration.js';
 import { countResources, type ResourceCounts } from '../../domain/fleet/counts.js';
@@ -13,14 +14,15 @@ import { freePorts } from '../../domain/listeners/free-ports.js';
 import { intendedLinks, linksOfNode } from '../../domain/port-table/intended-links.js';
 import { liveListeners, portRows } from '../../domain/port-table/port-table.js';
 import { sortKey } from '../../domain/resource/meta.js';
+import type { Feature } from '../../domain/snapshot/features.js';
 import { splitOwner } from '../../domain/references/references.js';
 import { upstreamKey } from '../../domain/upstream/upstream.js';
 import type { Clock } from '../../kernel/clock.js';
 import { compareText } from '../../kernel/compare-text.js';
 import { createLru } from '../../kernel/lru.js';
-import { withPauses } from '../../kernel/pieces.js';
+import { forEach, withPauses } from '../../kernel/pieces.js';
 import { createShared } from '../../kernel/shared.js';
-import { resourceTypes, type AnyState } from '../../domain/fleet/resources.js';
+import { fleetEvent, resourceTypes, type AnyState } from '../../domain/fleet/resources.js';
 import { nodeSnapshots } from '../node-snapshots.js';
 import type { FleetQueries, NodeName, WholeFleet } from '../port.js';
 import { tuning } from '../tuning.js';
@@ -53,6 +55,13 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     linksOfNode: (nodeId) => linksOfNode(fleet(), nodeId),
     resourceCounts: createResourceCounts(fleet, clock),
     ...nodeSnapshots(fleet),
+    needs: (type, id, definition) => needsOf(fleet(), type, id, definition),
+    async needsOfEvents(events) {
+      const needs = new Map<string, Set<Feature>>();
+      await withPauses(forEach(events, tuning.eventsPerSlice, (event) => addNeeds(needs, fleet(), fleetEvent(event))));
+      return needs;
+    },
+    needsOfNode: (nodeId) => needsOfNode(fleet(), nodeId),
     sets: () => withPauses(setsOf(fleet())),
     drift: async (set) => (hasSet(fleet(), set) ? withPauses(driftOf(fleet(), set)) : undefined),
     base: (set) => baseOf(fleet().singletons.fleet.value, set),

@@ -7,10 +7,12 @@ import { yieldToEventLoop } from '../../../kernel/background.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
 import { limits } from '../../../kernel/limits.js';
 import type { AuditEntry, Deployment } from '../../../projections/port.js';
+import { warningsOf } from '../../../reports/status.js';
 import type { RestDeps } from '../deps.js';
 import { documented, sample } from '../schemas/documented.js';
 import { actorSchema, entrySchema } from '../resources/audit.js';
 import { deploymentSchema, viewsOf, type DeploymentView } from '../resources/deployments.js';
+import { warningsSchema } from '../resources/warnings.js';
 import { writtenEntry } from '../resources/written-entry.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
 import { stepSchema } from './plan-schema.js';
@@ -22,6 +24,7 @@ export interface AppliedView {
   readonly steps_total: number;
   readonly commands: readonly AuditEntry[];
   readonly deployments: readonly DeploymentView[];
+  readonly warnings: readonly string[];
   readonly control_psks: readonly { readonly node: string; readonly control_psk: string | null }[];
   readonly incomplete: { readonly error: string; readonly commands_left: number } | null;
 }
@@ -35,6 +38,7 @@ const applied = {
   steps_total: documented(z.int(), 'Number of steps on all pages', 1),
   commands: documented(z.array(entrySchema), 'The audit entries; one, unless the apply was split'),
   deployments: documented(z.array(deploymentSchema), 'Deployments of these steps'),
+  warnings: warningsSchema,
   control_psks: documented(
     z.array(
       z
@@ -117,6 +121,7 @@ export async function appliedView(
     steps_total: total,
     commands: entries,
     deployments: viewsOf(deps, deployments),
+    warnings: warningsOf(deps, await deps.fleet.needsOfEvents(commands.flatMap(({ events }) => events))),
     control_psks: controlPsks.map(({ node, controlPsk }) => ({ node, control_psk: controlPsk })),
     incomplete: incomplete && { error: incomplete.error, commands_left: incomplete.commandsLeft },
   };

@@ -1,7 +1,7 @@
 /** The routes that plan and apply a document. Implements `docs/contract/automation.md#the-fleet-as-a-file`. */
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import type { FilePlan, FileRequest } from '../../../commands/handlers-port.js';
+import type { FileRequest } from '../../../commands/handlers-port.js';
 import type { FileFlags, FleetDocument } from '../../../domain/fleet-file/document.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
@@ -9,11 +9,12 @@ import { createSemaphore } from '../../../kernel/semaphore.js';
 import { answers } from '../answers/envelope.js';
 import { objectInPieces, sendPieces } from '../answers/streamed-json.js';
 import { callerOf, commandContext } from '../checks/consistency.js';
+import { warningsOf } from '../../../reports/status.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { applyHeaders } from '../schemas/headers.js';
 import { tuning } from '../tuning.js';
 import { appliedSchema, appliedView } from './apply-view.js';
-import { applyBody, applyQuery, flagQuery, flagsOf, planBody, planSchema, tags } from './plan-schema.js';
+import { applyBody, applyQuery, flagQuery, flagsOf, planBody, planSchema, tags, type PlanView } from './plan-schema.js';
 import { readDocument, type ReadDocument } from './read-document.js';
 import type { Sections } from './sections.js';
 import { createTexts } from './texts.js';
@@ -118,10 +119,10 @@ function requestOf({ document }: ReadDocument, text: string, flags: FileFlags): 
 }
 
 /** @throws ServiceError `invalid_request` with the mistakes that show only against the fleet */
-async function planned(deps: RestDeps, read: ReadDocument, request: FileRequest): Promise<Omit<FilePlan, 'mistakes'>> {
-  const { mistakes, ...plan } = await deps.commands.fleetFile.plan(request);
+async function planned(deps: RestDeps, read: ReadDocument, request: FileRequest): Promise<PlanView> {
+  const { mistakes, needs, ...plan } = await deps.commands.fleetFile.plan(request);
   if (mistakes.length > 0) throw await read.refusal(mistakes);
-  return plan;
+  return { ...plan, warnings: warningsOf(deps, needs) };
 }
 
 const secretFields = ['private_key', 'private_key_pem'] as const;

@@ -5,6 +5,7 @@ import type { FileFlags } from '../../../domain/fleet-file/document.js';
 import { limits } from '../../../kernel/limits.js';
 import { documented, sample } from '../schemas/documented.js';
 import { auditChange } from '../resources/audit.js';
+import { warningsSchema } from '../resources/warnings.js';
 import { body, boolean, distinct, integer, oneOf, text } from '../schemas/fields.js';
 import { query, queryInteger, queryText } from '../schemas/query.js';
 import { nodeId } from '../schemas/shared-schemas.js';
@@ -82,7 +83,10 @@ export const stepSchema = z
   })
   .meta({ id: 'FleetPlanStep', description: 'One step of a plan' });
 
-export const planSchema: z.ZodType<Omit<FilePlan, 'mistakes'>> = z
+/** A plan in an answer. */
+export type PlanView = Omit<FilePlan, 'mistakes' | 'needs'> & { readonly warnings: readonly string[] };
+
+export const planSchema: z.ZodType<PlanView> = z
   .object({
     steps: documented(z.array(stepSchema), 'In the order of execution'),
     nodes: documented(
@@ -100,6 +104,7 @@ export const planSchema: z.ZodType<Omit<FilePlan, 'mistakes'>> = z
       'The nodes whose rules change',
     ),
     obstacles: documented(z.array(z.string()), 'Why an apply would be refused; empty if it would not', []),
+    warnings: warningsSchema,
     commands: documented(z.int(), 'Number of commands of an apply', 1),
     etag: documented(z.string(), 'As `If-Match`, makes an apply do exactly this or fail', 'Vmg3…'),
   })

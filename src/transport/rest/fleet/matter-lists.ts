@@ -35,6 +35,8 @@ export function listOf({ kind, causedBy }: Matter, now: string): string | null {
       return list('/api/l4-upstreams', { health: 'unhealthy' });
     case 'webhook_stopped':
       return list('/api/webhooks', {});
+    case 'agent_cannot_run':
+      return null;
     default:
       return unreachable(kind);
   }

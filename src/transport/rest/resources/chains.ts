@@ -16,6 +16,7 @@ import type { DeployPlan } from '../../../domain/compile/plan.js';
 import { healthStates } from '../../../domain/chain/health.js';
 import { chainStatus } from '../../../domain/chain/status.js';
 import { yieldToEventLoop } from '../../../kernel/background.js';
+import { warningsOf } from '../../../reports/status.js';
 import type { ListOf, ListQuery } from '../../../kernel/list.js';
 import { chainInFile, chainShape, checkDefinition } from './chain-schema.js';
 import { chainSchema, chainView, type ChainView } from './chain-view.js';
@@ -25,11 +26,12 @@ import { oneOf, uuid } from '../schemas/fields.js';
 import { etag } from '../schemas/headers.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import { resourceRoutes } from './resource-routes.js';
+import { warning, warningsSchema } from './warnings.js';
 import { documented, sample } from '../schemas/documented.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
 
-const planSchema: z.ZodType<DeployPlan> = z
+const planSchema: z.ZodType<DeployPlan & { readonly warnings: readonly string[] }> = z
   .object({
     nodes: documented(
       z.array(
@@ -45,6 +47,7 @@ const planSchema: z.ZodType<DeployPlan> = z
       'Nodes that change',
     ),
     collisions: documented(z.array(z.string()), 'Why a deploy would be refused; one sentence for each collision', []),
+    warnings: warningsSchema,
   })
   .meta({ id: 'L4ChainPlan', description: 'What a deploy would change' });
 
@@ -113,7 +116,7 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     },
     shape: chainShape,
     check: checkDefinition,
-    schema: chainSchema,
+    ...warning(deps, 'l4_chain', 'L4Chain', chainSchema),
     inFile: { fieldsOf: chainInFile },
     filters,
     async list(paged, checked) {
@@ -151,7 +154,7 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
       const { version } = orNotFound(deps.fleet.chain(id), 'L4 chain');
       const plan = orNotFound(deps.fleet.plan(id), 'L4 chain');
       void reply.header('etag', etag(version));
-      return ok(plan);
+      return ok({ ...plan, warnings: warningsOf(deps, deps.fleet.needs('l4_chain', id, 'current')) });
     },
   });
 }

@@ -21,6 +21,8 @@ import { orNotFound, pathId } from '../checks/path-id.js';
 import { listenersShown, shownListeners, type ShownListeners } from '../fleet/listener-states.js';
 import { pushFacts } from './node-view.js';
 import { query, queryBoolean, queryInteger } from '../schemas/query.js';
+import { warningsOf } from '../../../reports/status.js';
+import { warningsSchema } from './warnings.js';
 import { documented, sample } from '../schemas/documented.js';
 import { applyErrors, idOf, nodeId, timeOf } from '../schemas/shared-schemas.js';
 
@@ -63,6 +65,7 @@ export const deploymentSchema: z.ZodType<DeploymentView> = z
 const deployedSchema = z
   .object({
     chain: documented(chainSchema as unknown as z.ZodType<ChainView>, 'The chain'),
+    warnings: warningsSchema,
     deployment: documented(deploymentSchema, 'The deployment'),
   })
   .meta({ id: 'DeployedL4Chain', description: 'The chain and its deployment' });
@@ -133,7 +136,12 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
           await waitApplied(deps, deployment, ms, AbortSignal.any([stopping.signal, disconnected.signal]));
         }
         const [view] = viewsOf(deps, [deployment]);
-        return ok({ chain: chainView(deps, chain), deployment: orNotFound(view, 'deployment') });
+        const warnings = warningsOf(deps, deps.fleet.needs('l4_chain', id, 'deployed'));
+        return ok({
+          chain: chainView(deps, chain),
+          warnings: [...warnings],
+          deployment: orNotFound(view, 'deployment'),
+        });
       } finally {
         leave?.();
       }

@@ -37,6 +37,7 @@ import { resourceRoutes } from './resource-routes.js';
 import { ownFields, resourceSchema, type Shape } from './resource-shape.js';
 import { documented, sample } from '../schemas/documented.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
+import { warning } from './warnings.js';
 
 const what = 'L3 network';
 const { members, networkIdMax, contextIdMax, mtu, interfaceNameChars } = limits.fleet.l3;
@@ -210,6 +211,11 @@ const memberNodes = z
   })
   .meta({ id: 'L3NetworkNodes', description: 'The nodes of a network' });
 
+const networkSchema = resourceSchema('L3Network', 'A network of tunnels that carry IP packets', shape, {
+  id: idOf('Id, a UUID', sample.network),
+  network_id: documented(z.int().min(1).max(networkIdMax), 'Assigned once; names the interfaces', 1),
+});
+
 export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
   const queries = deps.fleet.resources.l3_network;
   resourceRoutes(app, {
@@ -228,10 +234,7 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
     shape,
     check: checkDefinition,
     inFile: { fieldsOf: networkInFile },
-    schema: resourceSchema('L3Network', 'A network of tunnels that carry IP packets', shape, {
-      id: idOf('Id, a UUID', sample.network),
-      network_id: documented(z.int().min(1).max(networkIdMax), 'Assigned once; names the interfaces', 1),
-    }),
+    ...warning(deps, 'l3_network', 'L3Network', networkSchema),
     ...queries,
     ...deps.commands.resources.l3_network,
     // Answered as it is stored.

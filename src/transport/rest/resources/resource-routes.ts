@@ -36,6 +36,11 @@ interface Addressable {
 const shown = <V extends Addressable>(view: V): V =>
   view.managed_by === undefined ? { ...view, managed_by: null } : view;
 
+/** A resource in the answer of a command. */
+function saved<V extends Addressable>({ warnings }: Pick<ResourceRoutes<never, never, V, never>, 'warnings'>, view: V) {
+  return warnings === undefined ? shown(view) : { ...shown(view), warnings: warnings(view.id) };
+}
+
 /** Filters of a list that have passed their schemas. */
 export type CheckedFilters = { readonly [name: string]: unknown };
 
@@ -77,6 +82,8 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
   readonly createdSchema?: z.ZodType;
   /** The schema of an update's answer, when it differs from `schema`. */
   readonly updatedSchema?: z.ZodType;
+  /** What the answers of a create and of an update warn of, in `warnings` of their schemas. */
+  readonly warnings?: (id: string) => readonly string[];
   /** Further filters of the list. */
   readonly filters?: Schemas;
 
@@ -203,7 +210,7 @@ function routesOfAll<D, State, View extends Addressable, Created>(
       return reply
         .code(201)
         .header('location', `${path}/${view.id}`)
-        .send(ok(shown(view)));
+        .send(ok(saved(routes, view)));
     },
   });
 }
@@ -256,7 +263,7 @@ function routesOfOne<D, State, View extends Addressable, Created>(
       const changes = request.body as PartialUpdate<D>;
       const outcome = await routes.update(commandContext(request), id, request.headers['if-match'], changes);
       setCommandHeaders(reply, outcome);
-      return ok(shown(outcome.kind === 'done' ? await routes.view(outcome.result) : await stored(id)));
+      return ok(saved(routes, outcome.kind === 'done' ? await routes.view(outcome.result) : await stored(id)));
     },
   });
 

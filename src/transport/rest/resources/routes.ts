@@ -26,6 +26,7 @@ import { resourceRoutes } from './resource-routes.js';
 import { ownFields, resourceSchema, type Shape } from './resource-shape.js';
 import { documented, sample } from '../schemas/documented.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
+import { warning } from './warnings.js';
 
 /** The characters of a path (RFC 3986), with complete escape sequences. */
 const path = /^\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*$/;
@@ -142,7 +143,12 @@ export function legacyRouteRoutes(app: RestApp, deps: RestDeps): void {
         ),
       }),
     },
-    schema: resourceSchema('Route', 'A legacy HTTP route', shape, { id: idOf('Id, a UUID', sample.route) }),
+    ...warning(
+      deps,
+      'route',
+      'Route',
+      resourceSchema('Route', 'A legacy HTTP route', shape, { id: idOf('Id, a UUID', sample.route) }),
+    ),
     ...queries,
     ...deps.commands.resources.route,
 

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { settingsProblems, settingsRanges, type SettingsState } from '../../../domain/settings/settings.js';
 import { limits } from '../../../kernel/limits.js';
+import { warningsOf } from '../../../reports/status.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
@@ -9,6 +10,7 @@ import { body, boolean, integer, list, object, port, uuid } from '../schemas/fie
 import { etag } from '../schemas/headers.js';
 import { documented } from '../schemas/documented.js';
 import { nodeId, version } from '../schemas/shared-schemas.js';
+import { warningsSchema } from './warnings.js';
 
 /** Descriptions of fields that requests and answers share. */
 const about = {
@@ -80,6 +82,10 @@ const settings = z
   })
   .meta({ id: 'ConnectivitySettings', description: 'How agents and nodes connect' });
 
+const saved = settings
+  .extend({ warnings: warningsSchema })
+  .meta({ id: 'SavedConnectivitySettings', description: 'The settings as they were saved, with warnings' });
+
 const tags = ['settings'] as const;
 
 export function settingsRoutes(app: RestApp, deps: RestDeps): void {
@@ -112,7 +118,7 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
         'A field that is left out stays. An entry of `nodes` sets the override of that node, one with `multiplex: null` removes it; the overrides of other nodes stay.',
       tags,
       body: settingsBody,
-      response: answers(settings),
+      response: answers(saved),
     },
     handler: async (request, reply) => {
       const outcome = await deps.commands.settings.update(
@@ -121,7 +127,10 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
         request.body,
       );
       setCommandHeaders(reply, outcome);
-      return ok(view(outcome.kind === 'done' ? outcome.result : deps.fleet.settings()));
+      const isDone = outcome.kind === 'done';
+      const events = isDone ? outcome.events : (outcome.command?.events ?? []);
+      const warnings = warningsOf(deps, await deps.fleet.needsOfEvents(events));
+      return ok({ ...view(isDone ? outcome.result : deps.fleet.settings()), warnings: [...warnings] });
     },
   });
 }
