@@ -14,7 +14,7 @@ const status = (
 ): FeedContent => ({ type: 'status', data: { resource: { type, id, name }, since: at, ...fields } });
 const entry = (
   action: string,
-  resource: { readonly type: string; readonly name: string | null },
+  resource: { readonly type: string; readonly id?: null; readonly name: string | null },
   paths: string[] = [],
 ) =>
   ({
@@ -70,6 +70,8 @@ const examples: readonly FeedContent[] = [
   entry('l4_chain.create', { type: 'l4_chain', name: 'front' }),
   entry('l4_chain.update', { type: 'l4_chain', name: 'front' }, ['hops', 'target']),
   entry('l4_chain.deploy', { type: 'l4_chain', name: 'front' }),
+  entry('node.label', { type: 'node', id: null, name: '3 nodes' }, ['labels.region', 'labels.rack']),
+  entry('node.command', { type: 'node', id: null, name: '3 nodes' }),
   entry('node.revert', { type: 'node', name: 'edge-1' }),
   entry('fleet.apply', { type: 'fleet', name: 'edge-eu' }),
   entry('session.sign_in', { type: 'session', name: 'anna' }),

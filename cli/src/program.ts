@@ -1,6 +1,7 @@
 /** All commands of `svcctl`, as one value. */
 import { resolve } from 'node:path';
 import { Command } from 'commander';
+import { bulkCommands } from './commands/bulk.js';
 import { completionCommands } from './commands/completion.js';
 import { eventCommands } from './commands/events.js';
 import { fleetCommands } from './commands/fleet.js';
@@ -29,6 +30,7 @@ export function createProgram(): Command {
   resourceCommands(program);
   fleetCommands(program);
   operateCommands(program);
+  bulkCommands(program);
   eventCommands(program);
   statusCommand(program);
   topCommand(program);

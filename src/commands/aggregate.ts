@@ -13,6 +13,7 @@ import type { FleetCommand } from '../domain/fleet/resources.js';
 import { draftFleet, type Fleet } from '../domain/fleet/fleet.js';
 import { decideLogHeads, type RecordLogHeads } from '../domain/log-chain/heads.js';
 import type { ChainHead } from '../domain/log-chain/links.js';
+import { decideBulk } from '../domain/node/bulk.js';
 import type { Decision, Refusal } from '../domain/resource/refusal.js';
 import { decideRevert, type Revert } from '../domain/revert/decide.js';
 import { streams, type RecordedCommand } from '../kernel/event.js';
@@ -56,6 +57,9 @@ export const fleetAggregate: Aggregate<Fleet, DecidedOnFleet> = {
         return yield* decideRevertSeveral(fleet, command);
       case 'ReleaseSet':
         return yield* decideRelease(fleet, command);
+      case 'LabelNodes':
+      case 'QueueNodeCommands':
+        return yield* decideBulk(fleet, command);
       case 'ApplyDocument':
         return yield* decideApply(fleet, command);
       case 'Revert':

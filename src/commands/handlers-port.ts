@@ -14,7 +14,7 @@ import type { DocumentMistake, FileFlags, FleetDocument } from '../domain/fleet-
 import type { RevertSeveral } from '../domain/fleet-file/revert.js';
 import type { AuditChange } from '../domain/resource/audit-change.js';
 import type { PolicyKey, PolicyState } from '../domain/listener-policy/policy.js';
-import type { AgentCommand, AgentCommandName, NodeState } from '../domain/node/node.js';
+import type { AgentCommand, AgentCommandName, BulkCommand, NodeState } from '../domain/node/node.js';
 import type { ResourceMeta } from '../domain/resource/meta.js';
 import type { ListOf, ListQuery } from '../kernel/list.js';
 import type { IfMatch } from '../domain/resource/refusal.js';
@@ -162,6 +162,9 @@ export type NewApiTokenFields = Pick<ApiTokenState, 'name' | 'role' | 'from'> & 
   readonly expires_in_days: number | null;
 };
 
+/** The labels that several nodes get and lose. */
+export type LabelFields = Pick<Extract<BulkCommand, { readonly type: 'LabelNodes' }>, 'set' | 'remove'>;
+
 type Answer<R> = Promise<CommandOutcome<R>>;
 /** The outcome of a command that takes no idempotency key. */
 export type Done<R> = Extract<CommandOutcome<R>, { readonly kind: 'done' }>;
@@ -259,6 +262,9 @@ export interface CommandHandlers {
     issuePsk(ctx: CommandContext, id: string): Answer<{ controlPsk: string; fingerprint: string }>;
     refresh(ctx: CommandContext, id: string): Answer<{ generation: number }>;
     command(ctx: CommandContext, id: string, command: AgentCommandName): Answer<AgentCommand>;
+    /** @param ids of at least one node, each once, as of `label` */
+    commandSeveral(ctx: CommandContext, ids: readonly string[], command: AgentCommandName): Answer<void>;
+    label(ctx: CommandContext, ids: readonly string[], labels: LabelFields): Answer<void>;
   };
   readonly webhooks: {
     create(

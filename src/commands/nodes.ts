@@ -1,6 +1,7 @@
 /** Handlers of nodes, which make and seal PSKs. The rules are in `domain/node`. */
 import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
+import type { AgentCommandName, QueuedCommand } from '../domain/node/node.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
@@ -40,6 +41,10 @@ export function issuePsk(
 export function createNodeHandlers(options: NodeHandlerOptions): CommandHandlers['nodes'] {
   const { gateway, clock, ids } = options;
   const newPsk = (nodeId: string): NewPsk => issuePsk(options, nodeId);
+  const queuedNow = (command: AgentCommandName): QueuedCommand => {
+    const now = clock.now();
+    return { command, queued_at: timestamp(now), expires_at: timestamp(now + limits.agent.commandExpiryMs) };
+  };
 
   return {
     ...lifecycleHandlers('node', gateway, ids),
@@ -60,15 +65,16 @@ export function createNodeHandlers(options: NodeHandlerOptions): CommandHandlers
       }));
     },
     async command(context, id, command) {
-      const now = clock.now();
-      const expires_at = timestamp(now + limits.agent.commandExpiryMs);
-      const queued = { command, queued_at: timestamp(now), expires_at };
+      const queued = queuedNow(command);
       const outcome = await gateway.execute({ type: 'QueueNodeCommand', id, ...queued }, context, () => ({
         ...queued,
         actor: context.actor,
       }));
       return outcome.kind === 'done' ? { ...outcome, result: { id: outcome.commandId, ...outcome.result } } : outcome;
     },
+    commandSeveral: (context, ids, command) =>
+      gateway.execute({ type: 'QueueNodeCommands', ids, ...queuedNow(command) }, context, () => undefined),
+    label: (context, ids, labels) => gateway.execute({ type: 'LabelNodes', ids, ...labels }, context, () => undefined),
     refresh: (context, id) =>
       gateway.execute({ type: 'RefreshNodeConfig', id }, context, (fleet) => ({
         generation: fleet.generationOf(id) ?? 0,

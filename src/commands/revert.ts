@@ -3,16 +3,10 @@
  * as one command, and start again if the resource changed in between. The rules are in `src/domain/revert`. Implements
  * `docs/contract/domain.md#audit-and-revert`.
  */
+import { isAboutSeveral } from '../domain/audit/describe.js';
 import { fleetEvent, resourceOf, type FleetCommand, type FleetEvent } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import {
-  historiesHold,
-  isAboutSeveral,
-  previewReverts,
-  subjectsOf,
-  type RevertSeveral,
-} from '../domain/fleet-file/revert.js';
-import { fleetSetType } from '../domain/fleet-set/declaration.js';
+import { historiesHold, previewReverts, subjectsOf, type RevertSeveral } from '../domain/fleet-file/revert.js';
 import { ownerOf, type Owner } from '../domain/references/references.js';
 import type { Refusal } from '../domain/resource/refusal.js';
 import { fieldsInTheWay, tryRevert, versionOfSubject, previewOf, type Revert } from '../domain/revert/decide.js';
@@ -84,9 +78,6 @@ function nodeThatMoves(
 /** The verbs of entries that no revert undoes or overwrites. */
 const harmless: ReadonlySet<string> = new Set(['psk', 'refresh', 'command']);
 
-/** Whether an entry is about several resources: an apply, its revert, the release of a set. */
-const isOfSeveral = (action: string): boolean => action.startsWith(`${fleetSetType}.`);
-
 /**
  * Reads histories from the audit.
  * @returns the history of a subject behind `position`, that of the whole entry, which may be about other resources too
@@ -97,11 +88,11 @@ function createHistories(audit: AuditTrail): (subject: Subject, position: number
 
   /** What an entry did to one resource. */
   async function commandOf(
-    { id: entryId, action }: EntryAbout,
+    { id: entryId, isAboutSeveral }: EntryAbout,
     type: string,
     id: string,
   ): Promise<RecordedCommand | undefined> {
-    if (!isOfSeveral(action)) return audit.command(entryId);
+    if (!isAboutSeveral) return audit.command(entryId);
     let subjects = ofSeveral.get(entryId);
     if (subjects === undefined) {
       const command = await audit.command(entryId);
@@ -163,7 +154,7 @@ function createHistories(audit: AuditTrail): (subject: Subject, position: number
     let version = 0;
     let created_at = '';
     for await (const one of audit.about(type, id, -1)) {
-      version += isOfSeveral(one.action) ? ((await commandOf(one, type, id))?.events.length ?? 0) : one.events;
+      version += one.isAboutSeveral ? ((await commandOf(one, type, id))?.events.length ?? 0) : one.events;
       created_at = one.at;
     }
     return { version, created_at };
@@ -209,7 +200,7 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
   }
 
   async function revertOf(entry: RecordedCommand): Promise<Revert | RevertSeveral> {
-    if (isAboutSeveral(entry)) return { type: 'RevertSeveral', entry, histories: await historiesOf(entry) };
+    if (isAboutSeveral(entry.events[0])) return { type: 'RevertSeveral', entry, histories: await historiesOf(entry) };
     const [subject] = await subjectsNow([entry]);
     if (subject === undefined) throw new Error('one entry has one subject');
     return { type: 'Revert', entry, history: await historyOf(subject, lastEvent(entry).position) };

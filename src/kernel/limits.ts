@@ -34,6 +34,8 @@ export const limits = {
     labelKeyChars: 63,
     /** The newest commands shown with a node. */
     nodeCommands: 50,
+    /** Nodes of one command about several. */
+    bulkNodes: 500,
     /** Listeners that do not run, as shown with a node, a chain or a deployment. */
     failedListeners: 20,
     /** Resources named with one dashboard entry, and users shown with an upstream. */

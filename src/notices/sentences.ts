@@ -51,14 +51,18 @@ function commandSentence({ action, actor, resource, changes, changes_total }: En
   if (verb === 'sign_out') return [who, ' signed out.'];
   if (verb === 'sign_in_refused') return ['A sign-in of ', who, ' was refused.'];
   const what = resource.name ?? resource.id;
-  const about = [
-    ` ${nouns[resource.type] ?? resource.type.replaceAll('_', ' ')}`,
-    ...(what === null ? [] : [' ', nameOf(what)]),
-  ];
+  const noun = nouns[resource.type] ?? resource.type.replaceAll('_', ' ');
+  // An entry about several nodes is called after their number.
+  const about =
+    resource.id === null && what !== null ? [` ${what}`] : [` ${noun}`, ...(what === null ? [] : [' ', nameOf(what)])];
   const done = [who, ` ${verbs[verb] ?? `did "${verb}" to`}`, ...about];
-  const fields = [...new Set(changes.map(({ path }) => path))].slice(0, 5);
-  if (verb !== 'update' || fields.length === 0) return [...done, '.'];
-  const more = changes_total > fields.length ? ` and ${changes_total - fields.length} more` : '';
+  if (verb !== 'update' && verb !== 'label') return [...done, '.'];
+  const paths = new Set(changes.map(({ path }) => (verb === 'label' ? path.replace(/^labels\./, '') : path)));
+  const fields = [...paths].slice(0, 5);
+  if (fields.length === 0) return [...done, '.'];
+  // Of several nodes, each has its own change of the same label.
+  const left = (verb === 'label' ? paths.size : changes_total) - fields.length;
+  const more = left > 0 ? ` and ${left} more` : '';
   return [...done, ': ', ...fields.flatMap((field, index) => [index === 0 ? '' : ', ', nameOf(field)]), `${more}.`];
 }
 
@@ -70,6 +74,7 @@ const verbs: { readonly [verb: string]: string } = {
   psk: 'issued a new PSK for',
   refresh: 'refreshed the configuration of',
   command: 'sent a command to',
+  label: 'changed labels of',
   revert: 'reverted a change of',
   stop: 'stopped',
   resume: 'resumed',

@@ -3,6 +3,7 @@ import { runSync } from '../../src/kernel/pieces.js';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { fleetAggregate } from '../../src/commands/aggregate.js';
+import { isAboutSeveral } from '../../src/domain/audit/describe.js';
 import { draftFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
 import { resourceOf, type FleetCommand } from '../../src/domain/fleet/resources.js';
@@ -36,6 +37,7 @@ const keyFields = ['public_key', 'private_key', 'certificate'];
 const weights: { readonly [K in Move['kind']]?: number } = {
   createNode: 3,
   updateNode: 12,
+  labelNodes: 8,
   deleteNode: 2,
   issuePsk: 1,
   reportAddress: 2,
@@ -79,9 +81,9 @@ it('a revert restores exactly what its entry changed, or is refused with the rig
     fc.asyncProperty(editing, fc.array(fc.nat(0x7fff_ffff), { minLength: 90, maxLength: 90 }), async (moves, seeds) => {
       const { fleet, log, write, handlers } = fleetInstallation();
       const model = new RevertModel(fieldsOf(fleet));
-      const subjectOf = ({ events: [first] }: RecordedCommand): string => {
-        const { type, id } = resourceOf(first);
-        return type === 'service' ? 'service' : `${type}/${id}`;
+      const subjectsOf = ({ events }: RecordedCommand): readonly string[] => {
+        const about = isAboutSeveral(events[0]) ? events : [events[0]];
+        return about.map(resourceOf).map(({ type, id }) => (type === 'service' ? 'service' : `${type}/${id}`));
       };
 
       const revertOne = async (seed: number): Promise<void> => {
@@ -121,7 +123,7 @@ it('a revert restores exactly what its entry changed, or is refused with the rig
         model.accepted(
           {
             id: outcome.commandId,
-            subject: entry.subject,
+            subjects: entry.subjects,
             isWork: false,
             never: undefined,
             reverts: entry.id,
@@ -143,7 +145,7 @@ it('a revert restores exactly what its entry changed, or is refused with the rig
           model.accepted(
             {
               id: written.events[0].metadata.command.id,
-              subject: subjectOf(written),
+              subjects: subjectsOf(written),
               isWork: !byAgent && never[command.type] === undefined,
               never: rotated ? 'a key or certificate can be replaced' : never[command.type],
               redeploys: command.type === 'DeployChain',
@@ -164,7 +166,9 @@ it('a revert restores exactly what its entry changed, or is refused with the rig
 /** The newest entries are most often revertible; deletes and settings are rare, and say most. */
 function candidates(deal: Dealer, model: RevertModel): readonly Entry[] {
   const { entries } = model;
-  const rare = entries.filter(({ kind, subject }) => kind === 'deleted' || subject.startsWith('connectivity/'));
+  const rare = entries.filter(
+    ({ kind, subjects: [subject] }) => kind === 'deleted' || subject?.startsWith('connectivity/'),
+  );
   const among = rare.length > 0 && deal.chance(35) ? rare : deal.chance(30) ? entries.slice(-4) : entries;
   // Most entries are already reverted after a while.
   const standing = among.filter(({ id }) => !model.isReverted(id));

@@ -1,4 +1,5 @@
 /** Commands about nodes: what they write, and when they are refused. */
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
 import * as f from '../support/fleet.js';
@@ -291,5 +292,41 @@ describe('commands about agents', () => {
     { type: 'DeleteNode', id, ifMatch: undefined },
   ] as const)('$type of an unknown node is refused', (command) => {
     f.given().when(command).thenRefused('not_found', id);
+  });
+});
+
+describe('labels of several nodes', () => {
+  const keys = ['a', 'b', 'constructor', '__proto__'];
+  const labels = fc
+    .array(fc.tuple(fc.constantFrom(...keys), fc.constantFrom('x', 'y')))
+    .map((pairs) => Object.fromEntries(pairs));
+
+  it('end as they would one by one, in one command with an event for each node that changes', () => {
+    fc.assert(
+      fc.property(
+        fc.array(labels, { minLength: 1, maxLength: 6 }),
+        labels,
+        fc.subarray(keys),
+        (before, set, removed) => {
+          const remove = removed.filter((key) => !Object.hasOwn(set, key));
+          const created = before.map((own, index) => f.createNode(`n${index}`, { labels: own }));
+          const [together, apart] = [f.given(...created), f.given(...created)];
+          for (const { id: one, name, labels: own } of created) {
+            const kept = Object.entries(own).filter(([key]) => !remove.includes(key));
+            apart
+              .when(f.updateNode(name, { labels: Object.fromEntries([...kept, ...Object.entries(set)]) }))
+              .thenAccepted();
+            expect(apart.fleet.tables.node.has(one)).toBe(true);
+          }
+          const ids = created.map((one) => one.id);
+          const { performed } = together.when({ type: 'LabelNodes', ids, set, remove });
+          expect(performed.kind).not.toBe('refused');
+          const seen = ({ fleet }: f.Scenario) =>
+            ids.map((one) => fleet.tables.node.get(one)!).map(({ labels: own, version }) => [own, version]);
+          expect(seen(together)).toEqual(seen(apart));
+          if (performed.kind === 'written') expect([...performed.touched]).toEqual([]);
+        },
+      ),
+    );
   });
 });

@@ -46,6 +46,7 @@ const about = (command: RecordedCommand): EntryAbout => ({
   at: timeOf(command),
   position: lastEvent(command).position,
   events: command.events.length,
+  isAboutSeveral: false,
 });
 
 /** A fleet with its log, in which operators write and revert. */
@@ -934,6 +935,7 @@ describe('what an entry did', () => {
       at: '',
       position: 0,
       events: 1,
+      isAboutSeveral: false,
     });
     const later = [
       entry('8', 'node.update', 'agent'),

@@ -97,6 +97,17 @@ describe('one sentence for each item', () => {
       }),
       '`anna` changed chain `front`: `hops`.',
     ],
+    [
+      'labels of several nodes',
+      item('command', {
+        ...entry,
+        action: 'node.label',
+        resource: { type: 'node', id: null, name: '2 nodes' },
+        changes: ['region', 'rack', 'region'].map((key) => ({ path: `labels.${key}` })),
+        changes_total: 3,
+      }),
+      '`anna` changed labels of 2 nodes: `region`, `rack`.',
+    ],
     ['a sign-in', item('sign_in', { ...entry, action: 'session.sign_in', resource: chain }), '`anna` signed in.'],
     [
       'a session',

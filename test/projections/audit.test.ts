@@ -61,8 +61,8 @@ function expectedIds(query: AuditQuery): string[] {
         (query.includeAccounts ||
           described.readers === 'all' ||
           (described.readers !== 'admins' && described.readers.userId === query.ownTokensOf)) &&
-        (query.resourceType === undefined || described.resource.type === query.resourceType) &&
-        (query.resourceId === undefined || described.resource.id === query.resourceId) &&
+        [described.resource, ...described.others].some(({ type }) => (query.resourceType ?? type) === type) &&
+        [described.resource, ...described.others].some(({ id }) => (query.resourceId ?? id) === id) &&
         (query.action === undefined || described.action === query.action) &&
         (query.actor === undefined || actorKeys(command).includes(query.actor)) &&
         (query.from === undefined || at >= query.from) &&
@@ -134,7 +134,10 @@ describe('an audit entry', () => {
       expect(entry).toMatchObject({
         at: command.events[0].metadata.occurred_at,
         action: described.action,
-        changes: described.changes,
+        changes: described.changes.slice(0, 20).map(({ resource, ...change }) => {
+          const named = resource && { ...resource, name: names.get(`${resource.type}/${resource.id}`) };
+          return named === undefined ? change : { ...change, resource: named };
+        }),
         request_id: command.events[0].metadata.request_id,
         position: `${command.stream}@${lastEvent(command).revision}`,
         resource: { type, id, name: names.get(`${type}/${id}`) ?? null },

@@ -55,6 +55,13 @@ export const endpoints: readonly ListedEndpoint[] = [
   { method: 'POST', path: '/api/nodes/{id}/config', access: 'operator', body: null },
   { method: 'POST', path: '/api/nodes/{id}/commands', access: 'operator', body: { command: 'RELOAD_CONFIG' } },
   { method: 'GET', path: '/api/nodes/{id}/commands', access: 'anyone', body: null },
+  { method: 'POST', path: '/api/nodes/labels', access: 'operator', body: { node_ids: [id], set: { a: 'b' } } },
+  {
+    method: 'POST',
+    path: '/api/nodes/commands',
+    access: 'operator',
+    body: { node_ids: [id], command: 'RELOAD_CONFIG' },
+  },
   { method: 'GET', path: '/api/nodes/{id}/metrics', access: 'anyone', body: null },
   { method: 'GET', path: '/api/nodes/{id}/history', access: 'anyone', body: null },
   { method: 'GET', path: '/api/l4-chains/{id}/history', access: 'anyone', body: null },

@@ -20,6 +20,7 @@ const weights = {
   createNode: 5,
   updateNode: 7,
   deleteNode: 2,
+  labelNodes: 3,
   issuePsk: 1,
   refresh: 2,
   reportAddress: 5,
@@ -148,6 +149,12 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
         ...(deal.chance(60) ? { address: deal.of(addresses) } : {}),
         ...(deal.chance(40) ? { labels: labels(deal) } : {}),
       };
+    }
+    case 'labelNodes': {
+      const set = labels(deal);
+      const remove = labelKeys.filter((key) => !Object.hasOwn(set, key) && deal.chance(30));
+      const ids = nodes.filter(() => deal.chance(60));
+      return ids.length === 0 ? undefined : { type: 'LabelNodes', ids, set, remove };
     }
     case 'deleteNode': {
       // Often a node that nothing refers to, so that some deletes are accepted.

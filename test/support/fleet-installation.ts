@@ -6,9 +6,10 @@ import { runSync } from '../../src/kernel/pieces.js';
 import { fleetAggregate } from '../../src/commands/aggregate.js';
 import type { CommandContext, Gateway } from '../../src/commands/port.js';
 import { createRevertHandlers, type AuditTrail } from '../../src/commands/revert.js';
-import { describeCommand } from '../../src/domain/audit/describe.js';
+import { describeCommand, isAboutSeveral } from '../../src/domain/audit/describe.js';
 import { resourceOf, type FleetCommand, type FleetEvent } from '../../src/domain/fleet/resources.js';
 import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
+import type { RevertSeveral } from '../../src/domain/fleet-file/revert.js';
 import type { Revert } from '../../src/domain/revert/decide.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { lastEvent, type RecordedCommand } from '../../src/kernel/event.js';
@@ -29,7 +30,7 @@ export function fleetInstallation(hooks: { read?(count: number): void; holds?():
     log.push(command);
     return command;
   };
-  const gateway: Gateway<Fleet, FleetCommand | Revert> = {
+  const gateway: Gateway<Fleet, FleetCommand | Revert | RevertSeveral> = {
     async execute(command, context, select) {
       const decision = runSync(aggregate.decide(fleet, command));
       if (!decision.ok) throw new ServiceError(decision.error.code, decision.error.message);
@@ -54,11 +55,20 @@ export function fleetInstallation(hooks: { read?(count: number): void; holds?():
       for (const command of log.toReversed()) {
         const [{ metadata }] = command.events;
         const { position } = lastEvent(command);
-        const subject = resourceOf(command.events[0]);
-        if (position <= behind || subject.type !== type || subject.id !== id) continue;
+        const subjects = command.events.map(resourceOf);
+        if (position <= behind || !subjects.some((subject) => subject.type === type && subject.id === id)) continue;
+        const several = isAboutSeveral(command.events[0]);
         const action = describeCommand(command)?.action ?? '';
         const { occurred_at: at, actor } = metadata;
-        yield { id: metadata.command.id, action, actor: actor.type, at, position, events: command.events.length };
+        yield {
+          id: metadata.command.id,
+          action,
+          actor: actor.type,
+          at,
+          position,
+          events: command.events.length,
+          isAboutSeveral: several,
+        };
       }
     },
   };

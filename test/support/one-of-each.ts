@@ -22,8 +22,13 @@ export interface Maker {
 /** They begin and end a session: they create nothing, and take no idempotency key. */
 export const sessionPaths: readonly string[] = ['/api/auth/login', '/api/auth/logout'];
 
-/** They take a document, and create nothing with an id of its own. */
-export const documentPaths: readonly string[] = ['/api/fleet/plan', '/api/fleet/apply'];
+/** They take a document or are about several nodes, and create nothing with an id of its own. */
+export const idlessPaths: readonly string[] = [
+  '/api/fleet/plan',
+  '/api/fleet/apply',
+  '/api/nodes/labels',
+  '/api/nodes/commands',
+];
 
 /** They look only, although they are sent a body. */
 export const lookingPaths: readonly string[] = ['/api/fleet/plan'];
@@ -58,6 +63,7 @@ export async function createMakerFor(document: Document, data: RestFixture['data
   const ids = {
     node_id: node,
     nodeId: node,
+    node_ids: node,
     listener_node_id: node,
     connector_node_id: other,
     credential_id: identity,

@@ -30,8 +30,8 @@ const strings: Readonly<Record<string, string>> = {
   short_ids: 'ab',
 };
 
-/** Optional fields without which a body is refused, by a value that tells the body. */
-const completing: Readonly<Record<string, readonly string[]>> = { tls_cert: ['self_signed'] };
+/** Optional fields without which a body is refused, by a value or a field that tells the body. */
+const completing: Readonly<Record<string, readonly string[]>> = { tls_cert: ['self_signed'], remove: ['set'] };
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -66,7 +66,8 @@ export function validValue(document: Document, given: Schema, name: string, ids:
   const [type] = typesOf(schema).filter((one) => one !== 'null');
   switch (type) {
     case 'object':
-      return validObject(document, schema, ids);
+      // A map, whose keys are free.
+      return schema.properties === undefined && isObject(example) ? example : validObject(document, schema, ids);
     case 'array': {
       return schema.minItems === 0 ? [] : [validEntry(document, given, name, ids)];
     }
@@ -97,8 +98,8 @@ export function validEntry(document: Document, list: Schema, name: string, ids: 
 
 function validObject(document: Document, schema: Schema, ids: RealIds): Readonly<Record<string, unknown>> {
   const { properties = {}, required = [] } = schema;
-  const told = Object.values(properties).flatMap(
-    (property) => completing[String(resolved(document, property).enum?.[0])] ?? [],
+  const told = Object.entries(properties).flatMap(
+    ([field, property]) => completing[field] ?? completing[String(resolved(document, property).enum?.[0])] ?? [],
   );
   return Object.fromEntries(
     [...required, ...told].map((field) => [field, validValue(document, properties[field] ?? {}, field, ids)]),

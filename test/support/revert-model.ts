@@ -44,8 +44,8 @@ interface Change {
 
 export interface Entry {
   readonly id: string;
-  /** What it is about. */
-  readonly subject: string;
+  /** What it is about; several of a command about several nodes. */
+  readonly subjects: readonly string[];
   /** By an operator, and not as a revert. */
   readonly isWork: boolean;
   /** undefined when its kind can be reverted. */
@@ -74,13 +74,14 @@ export class RevertModel {
 
   /** Notes an accepted command. @param redeploys it may set a field to the value that it has */
   accepted(
-    given: Pick<Entry, 'id' | 'subject' | 'isWork' | 'never'> & {
+    given: Pick<Entry, 'id' | 'subjects' | 'isWork' | 'never'> & {
       readonly reverts?: string;
       readonly redeploys: boolean;
     },
     after: Fields,
   ): void {
-    const { id, subject, redeploys, reverts } = given;
+    const { id, redeploys, reverts } = given;
+    const [subject = ''] = given.subjects;
     const changes = differences(this.#fields, after);
     const deployed = after.get(subject)?.get('deployed');
     if (redeploys && changes.length === 0)
@@ -102,19 +103,26 @@ export class RevertModel {
     if (entry.never !== undefined) return refused('cannot be reverted', entry.never);
     const by = this.#standing(entry.id);
     if (by !== undefined) return refused(`was reverted by the entry ${by}`);
-    const exists = this.#fields.has(entry.subject);
-    if (entry.kind === 'deleted') return exists ? refused('exists again') : this.#undone(entry);
-    if (!exists) return refused('is gone', this.#whoDeleted(entry.subject));
+    const gone = entry.subjects.filter((subject) => !this.#fields.has(subject));
+    if (entry.kind === 'deleted') return gone.length === 0 ? refused('exists again') : this.#undone(entry);
+    const whyGone = gone.flatMap((subject) => ['is gone', this.#whoDeleted(subject)]);
+    if (gone.length === entry.subjects.length) return refused(...whyGone);
     if (entry.kind === 'created') {
       const later = this.entries.slice(this.entries.indexOf(entry) + 1);
-      const work = later.filter((one) => one.subject === entry.subject && one.isWork && one.kind !== 'deleted');
+      const work = later.filter(
+        (one) => one.subjects.includes(entry.subjects[0]!) && one.isWork && one.kind !== 'deleted',
+      );
       const inTheWay = work.filter((one) => this.#standing(one.id) === undefined);
       if (inTheWay.length > 0) return refused('later work', ...inTheWay.slice(0, 10).map(({ id }) => id));
       return this.#undone(entry);
     }
-    const conflicts = entry.changes.filter((change) => this.#now(change) !== change.after);
-    if (conflicts.length > 0) {
-      return refused(...conflicts.flatMap(({ subject, field }) => [`${field}: is now `, this.#whoSet(subject, field)]));
+    const present = entry.changes.filter(({ subject }) => !gone.includes(subject));
+    const conflicts = present.filter((change) => this.#now(change) !== change.after);
+    if (conflicts.length + gone.length > 0) {
+      return refused(
+        ...whyGone,
+        ...conflicts.flatMap(({ subject, field }) => [`${field}: is now `, this.#whoSet(subject, field)]),
+      );
     }
     return this.#undone(entry);
   }
@@ -134,8 +142,9 @@ export class RevertModel {
     }
     // The delete of a node takes along what came after its creation too.
     if (entry.kind === 'created') {
-      next.delete(entry.subject);
-      const nodeId = entry.subject.replace('node/', '');
+      const [subject = ''] = entry.subjects;
+      next.delete(subject);
+      const nodeId = subject.replace('node/', '');
       for (const subject of next.keys()) if (subject.startsWith(`listener_policy/${nodeId}/`)) next.delete(subject);
       next.get('connectivity/connectivity')?.delete(`nodes.${nodeId}`);
     }

@@ -86,6 +86,19 @@ describe('audit', () => {
   });
 });
 
+test('labels of more nodes than one request takes are sent in several commands, and that is said', async () => {
+  const nodes = Array.from({ length: 1_001 }, (_, n) => ({ id: idOf(n), name: `node-${n}` }));
+  const sizes: number[] = [];
+  answer = ({ method, path, body }) => {
+    if (method === 'GET') return pieceOf(path, nodes);
+    sizes.push(JSON.parse(body).node_ids.length);
+    return { data: { entry: { id: idOf(sizes.length), resource: { name: `${sizes.at(-1)} nodes` } }, nodes: [] } };
+  };
+  const { code, out, err } = await script.run(['label', '--filter', 'q=node', 'region=eu']);
+  expect([code, err, sizes]).toEqual([0, 'svcctl: 1001 nodes are sent in 3 commands\n', [500, 500, 1]]);
+  expect(out).toBe(sizes.map((size, n) => `changed labels of ${size} nodes (entry ${idOf(n + 1)})\n`).join(''));
+});
+
 test.skipIf(!terminals)('status has lines that fit a terminal, under the title of their group', async () => {
   const traffic = Object.fromEntries(Array.from({ length: 12 }, (_, n) => [`figure_number_${n}`, n]));
   const sentence = 'a sentence with many words that goes on and on '.repeat(3).trim();

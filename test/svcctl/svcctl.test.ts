@@ -357,6 +357,19 @@ describe('operating', () => {
     await fails(script.run(['diff', 'edge-1', '0', 'x']), 3, /x: expected a generation/);
     expect(await done(script.run(['command', 'edge-1', 'RELOAD_CONFIG']))).toContain('RELOAD_CONFIG is queued');
     await fails(script.run(['command', 'edge-1', 'SELF_DESTRUCT']), 1, /command: expected/);
+    await done(script.run(['create', 'nodes', 'edge-2']));
+    expect(await done(script.run(['command', 'edge-1', 'edge-2', 'RUN_DIAGNOSTICS']))).toMatch(
+      /^RUN_DIAGNOSTICS is queued for 2 nodes \(entry \S+\) until 2/,
+    );
+    const label = (...words: string[]) => script.run(['label', ...words]);
+    expect(await done(label('edge-1', 'edge-2', 'tier=a=b', 'rack-'))).toMatch(/^changed labels of 2 nodes \(entry /);
+    expect(await done(label('--filter', 'label=tier:a=b', 'tier-'))).toMatch(/^changed labels of 2 nodes \(entry /);
+    expect(await done(label('edge-2', 'tier-'))).toBe('nothing to change\n');
+    await fails(label('edge-1'), 3, /expected KEY=VALUE or KEY- after the nodes/);
+    await fails(label('tier=x'), 3, /expected names of nodes, or --filter/);
+    await fails(label('--filter', 'label=tier', 'edge-1', 'tier-'), 3, /expected names of nodes, or --filter/);
+    await fails(label('--filter', 'label=tier', 'tier-'), 1, /no node fits the filters/);
+    await done(script.run(['delete', 'nodes', 'edge-2', '--yes']));
     expect(await done(script.run(['node', 'env', 'edge-1']))).toMatch(
       /^SVC_AGENT_ID=.*\nSVC_CONTROL_ENDPOINT=http:\/\/127\.0\.0\.1:8443\n#/,
     );
@@ -469,6 +482,7 @@ describe('completion', () => {
     expect(complete('svcctl', 'deploy', 'fr')).toEqual(['front']);
     expect(complete('svcctl', 'get', 'upstreams', 'two')).toEqual(['two\\ words']);
     expect(complete('svcctl', 'edit', 'upstreams', 'two\\ w')).toEqual(['two\\ words']);
+    expect(complete('svcctl', 'command', 'edge-1', 'RUN')).toEqual(['RUN_DIAGNOSTICS']);
     expect(complete('svcctl', 'drift', 'comp')).toEqual(['completed']);
     expect(complete('svcctl', 'export', '--set', 'comp')).toEqual(['completed']);
     mkdirSync(join(folder, '.config/svcctl'), { recursive: true });

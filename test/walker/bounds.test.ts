@@ -30,8 +30,11 @@ const stated: Readonly<Record<string, number>> = {
   members: 256,
   tunnels: 1_024,
   nodes: 1_024,
+  // Keys of labels.
+  'remove[]': 63,
   // Of an API token.
   from: 16,
+  node_ids: 500,
 };
 
 function* boundsOf(document: Document, given: Schema, name: string): Generator<readonly [string, number | undefined]> {
@@ -42,7 +45,7 @@ function* boundsOf(document: Document, given: Schema, name: string): Generator<r
   if (isObject(additionalProperties)) yield* boundsOf(document, additionalProperties, '');
   if (typesOf(schema).includes('array')) {
     yield [name, schema.maxItems === (stated[name] ?? 64) ? undefined : (schema.maxItems ?? Number.NaN)];
-    yield* boundsOf(document, items ?? {}, '');
+    yield* boundsOf(document, items ?? {}, `${name}[]`);
   } else if (typesOf(schema).includes('string') && values === undefined) {
     const { maxLength = Number.NaN } = schema;
     // Names and passwords of users have bounds of their own; the login takes any.

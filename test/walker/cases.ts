@@ -3,7 +3,7 @@
  * the earlier check answers, or with nothing wrong but what keeps it from being carried out. Pure.
  */
 import type { Document, Operation, Parameter, Schema } from '../support/openapi-document.js';
-import { documentPaths, lookingPaths } from '../support/one-of-each.js';
+import { idlessPaths, lookingPaths } from '../support/one-of-each.js';
 import type { Case, Draft, Expected, Role } from './case.js';
 import { bodyMutations, fits } from './mutations.js';
 import { alternativesOf, isObject, marker, validEntry, validValue, type RealIds } from '../support/openapi-values.js';
@@ -122,7 +122,7 @@ function draftsOf(site: Site, operation: Operation): readonly Draft[] {
 }
 
 function creates(operation: Operation): boolean {
-  if (documentPaths.includes(operation.path)) return false;
+  if (idlessPaths.includes(operation.path)) return false;
   return operation.method === 'POST' && !hasId(operation) && roleFor(operation) !== 'nobody';
 }
 

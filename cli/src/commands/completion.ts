@@ -6,6 +6,7 @@ import { write } from '../output.js';
 import { firstPageOf, typeNames, typeOf } from '../resources.js';
 import { dataOf, type Api } from '../service.js';
 import { openSession, type GlobalOptions } from '../session.js';
+import { agentCommands } from './bulk.js';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 /** A shell must not wait for the service. */
@@ -60,8 +61,10 @@ async function candidates(program: Command, words: readonly string[]): Promise<r
       optionsOf(command).flatMap(({ long }) => long ?? []),
     );
   }
-  const kind = option === undefined ? command.registeredArguments[given.length]?.name() : placeholderOf(option);
-  const choices = option?.argChoices ?? command.registeredArguments[given.length]?.argChoices;
+  const argument =
+    command.registeredArguments[given.length] ?? command.registeredArguments.find(({ variadic }) => variadic);
+  const kind = option === undefined ? argument?.name() : placeholderOf(option);
+  const choices = option?.argChoices ?? (option === undefined ? argument?.argChoices : undefined);
   if (choices !== undefined) return starting(typed, choices);
   if (kind === 'file' || kind === 'folder') return [files];
   const below = option === undefined && given.length === 0 ? visibleCommands(command) : [];
@@ -88,6 +91,10 @@ async function namesOf(kind: string | undefined, place: Place): Promise<readonly
     case 'name':
       if (command.name() === 'use') return Object.keys(readContexts().contexts);
       return given[0] === undefined || command.name() === 'create' ? [] : namesIn(await session(), given[0], typed);
+    case 'node-or-command':
+      return [...agentCommands, ...(await namesIn(await session(), 'node', typed))];
+    case 'node-or-label':
+      return namesIn(await session(), 'node', typed);
     case 'node':
     case 'chain':
       return namesIn(await session(), kind, typed);

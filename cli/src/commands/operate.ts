@@ -1,4 +1,4 @@
-/** deploy, psk, command, history, diff, revert, node env. */
+/** deploy, psk, history, diff, revert, node env. */
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { createTwoFilesPatch } from 'diff';
@@ -50,22 +50,6 @@ export function operateCommands(program: Command): void {
       const options = command.optsWithGlobals<GlobalOptions & { readonly yes?: true }>();
       const { api } = await openSession(options);
       await tellSecrets([await issuePsk(api, node, options.yes)]);
-    });
-
-  program
-    .command('command <node> <command>')
-    .summary('send a command to the agent of a node: RELOAD_CONFIG, RESTART_PINGORA or RUN_DIAGNOSTICS')
-    .addHelpText('after', '\nExample:\n  svcctl command edge-1 RELOAD_CONFIG')
-    .action(async (node: string, given: string, _options, command: Command) => {
-      const { api } = await openSession(command.optsWithGlobals<GlobalOptions>());
-      const { id } = await findOne(api, nodes, node);
-      const sent = await dataOf(
-        api.POST('/api/nodes/{id}/commands', {
-          params: { path: { id }, header: { 'idempotency-key': randomUUID() } },
-          body: { command: given as Schemas['AgentCommand']['command'] },
-        }),
-      );
-      await line(`${sent.command} is ${sent.state} (${sent.id}) until ${sent.expires_at}`);
     });
 
   program

@@ -26,6 +26,7 @@ export const verbs = [
   'psk',
   'refresh',
   'command',
+  'label',
   'revert',
   'apply',
   'stop',

@@ -25,6 +25,7 @@ export const text = {
     psk: 'issued a PSK',
     refresh: 'recompiled',
     command: 'sent a command',
+    label: 'changed labels',
     revert: 'undid',
     apply: 'applied',
     stop: 'stopped',

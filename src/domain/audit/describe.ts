@@ -23,6 +23,7 @@ import {
 } from '../fleet/resources.js';
 import { fleetSetType } from '../fleet-set/declaration.js';
 import { namesHeads } from '../log-chain/heads.js';
+import { isOfBulk } from '../node/node.js';
 import { eventAudit, type AuditChange, type EventAudit } from '../resource/audit-change.js';
 import type { Changes } from '../resource/change.js';
 import { webhookKey } from '../webhook/webhook.js';
@@ -65,7 +66,7 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
   if (namesHeads(command)) return null;
   switch (command.stream) {
     case streams.fleet:
-      if (resourceOf(first).type === fleetSetType) return aboutSeveral(command);
+      if (isAboutSeveral(first)) return aboutSeveral(command);
       return entry(
         command,
         fleetSubject(first),
@@ -114,22 +115,36 @@ function entry(
   };
 }
 
-/** One entry for an apply, its revert or a release, each change with its resource. */
-function aboutSeveral({ events: [first, ...done] }: RecordedCommand): AuditDescription {
+/**
+ * Whether a command is one entry about several resources: an apply, its revert, a release, a command about several nodes.
+ * @param first its first event
+ */
+export const isAboutSeveral = (first: RecordedEvent): boolean =>
+  isOfBulk(first) || resourceOf(first).type === fleetSetType;
+
+/** One entry, each change with its resource. */
+function aboutSeveral({ events }: RecordedCommand): AuditDescription {
+  const [first, ...rest] = events;
   const { type, id } = resourceOf(first);
+  const isBulk = isOfBulk(first);
+  // An apply begins with an event about its set, a command about nodes with the first of them.
+  const done = isBulk ? events : rest;
+  const others = [...new Map(done.map((event) => [resourceOf(event).id, resourceOf(event)])).values()];
   let made: readonly AuditChange[] | undefined;
   return {
     action: `${type}.${first.metadata.revert_of === undefined ? auditOfFleetEvent(first).verb : 'revert'}`,
-    resource: { type, id, name: nameGiven(first) },
+    resource: isBulk
+      ? { type, id: null, name: others.length === 1 ? '1 node' : `${others.length} nodes` }
+      : { type, id, name: nameGiven(first) },
     get changes() {
       return (made ??= done.flatMap((event) => {
         const resource = { ...resourceOf(event), name: fleetSubject(event).name };
         return auditOfFleetEvent(event).changes.map((change) => ({ ...change, resource }));
       }));
     },
-    others: [...new Map(done.map((event) => [resourceOf(event).id, resourceOf(event)])).values()],
+    others,
     readers: 'all',
-    notRevertibleBecause: whyFinal(first, done),
+    notRevertibleBecause: isBulk ? auditOfFleetEvent(first).notRevertibleBecause : whyFinal(first, done),
   };
 }
 

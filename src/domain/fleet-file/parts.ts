@@ -7,6 +7,7 @@ import { applyInPieces } from '../fleet/apply.js';
 import { draftFleet, type Fleet } from '../fleet/fleet.js';
 import { hypothetical } from '../fleet/hypothetical.js';
 import { ownerOf, type Owner } from '../references/references.js';
+import { mostBytesOf } from '../resource/event-bytes.js';
 import { forEach } from '../../kernel/pieces.js';
 import { ok } from '../../kernel/result.js';
 import { obstaclesOf, type Step } from './carry-out.js';
@@ -32,7 +33,7 @@ interface Sized {
 /** Yields between two pieces. @param fleet before all steps @param mostBytes bounds the events of one command */
 export function* partsOf(fleet: Fleet, steps: readonly Step[], mostBytes: number): Generator<void, Parts> {
   const sized: Sized[] = [];
-  yield* forEach(steps, measuredPerPiece, (step) => void sized.push({ step, bytes: bytesOf(step) }));
+  yield* forEach(steps, measuredPerPiece, (step) => void sized.push({ step, bytes: mostBytesOf(step.events) }));
   const kinds = [true, false]
     .map((final) => sized.filter(({ step }) => step.final === final))
     .filter((some) => some.length > 0);
@@ -108,12 +109,6 @@ function byResource(steps: readonly Sized[]): readonly Sized[] {
 const sizeOf = (steps: readonly Sized[]): number => steps.reduce((sum, { bytes }) => sum + bytes, 0);
 
 const ownerIn = ({ change: { resource } }: Step): Owner => ownerOf(resource.type, resource.id);
-
-/** The most bytes of an event's metadata: actor, token, idempotency key. */
-const metadataBytes = 768;
-
-const bytesOf = ({ events }: Step): number =>
-  events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)) + metadataBytes, 0);
 
 /** Applies to the state the steps that are accepted as one command. */
 function* applyAccepted(

@@ -1,5 +1,5 @@
 /**
- * Reverts an entry about many resources, such as an apply: the inverse of each event, newest first, by the rules of every
+ * Reverts an entry about several resources, such as an apply: the inverse of each event, newest first, by the rules of every
  * revert (`domain/revert`), judged by the result. Ownership and the base of drift are restored too.
  * Implements `docs/contract/automation.md#the-fleet-as-a-file`, revert.
  */
@@ -26,9 +26,6 @@ export interface RevertSeveral {
   /** The history of each of its resources. */
   readonly histories: ReadonlyMap<Owner, History>;
 }
-
-export const isAboutSeveral = ({ events: [first] }: RecordedCommand): boolean =>
-  resourceOf(first).type === fleetSetType;
 
 /** The resources of an entry, each with the entry's events about it. */
 export function subjectsOf(entry: RecordedCommand): ReadonlyMap<Owner, RecordedCommand> {
@@ -87,8 +84,9 @@ const actions = { delete: 'delete', restore: 'create', change: 'update' } as con
 function* undone(fleet: Fleet, { entry, histories }: Reverting): Generator<void, Decision<FleetEvent>> {
   const refusal = entryRefusal(fleet, entry);
   if (refusal !== undefined) return err(refusal);
-  const moved = baseRestored(fleet, entry.events[0]);
-  const draft = draftAfter(fleet, [moved]);
+  const [first] = entry.events;
+  const moved = resourceOf(first).type === fleetSetType ? [baseRestored(fleet, first)] : [];
+  const draft = moved.length === 0 ? fleet : draftAfter(fleet, moved);
   const attempts = entry.events.toReversed().flatMap((recorded): readonly UndoneEvent[] => {
     const undo = undoOf(recorded);
     if (undo === undefined) return [];
@@ -102,5 +100,5 @@ function* undone(fleet: Fleet, { entry, histories }: Reverting): Generator<void,
     return undoCommand(on, recorded, undo, history);
   });
   if (refused.length > 0) return refuse('conflict', obstaclesOf(refused).slice(0, 50).join('; '));
-  return ok([moved, ...accepted.flatMap(({ events }) => events)]);
+  return ok([...moved, ...accepted.flatMap(({ events }) => events)]);
 }

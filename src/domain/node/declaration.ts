@@ -10,15 +10,18 @@ import { earlierValues, lifecycleUndo, type Undo } from '../resource/undo.js';
 import {
   evolveNode,
   dialAddress,
+  isOfBulk,
   nodeFields,
   nodeKey,
-  unexpired,
+  type BulkCommand,
   type NodeCommand,
   type NodeEvent,
   type NodeState,
 } from './node.js';
+import { decideBulk, labelled, queued } from './bulk.js';
 import { evolveLabels, isLabelField, labelChanges } from './labels.js';
 import { limits } from '../../kernel/limits.js';
+import { runSync } from '../../kernel/pieces.js';
 import { err, ok } from '../../kernel/result.js';
 import { policiesOf } from '../listener-policy/policy.js';
 import { describeOwners } from '../references/references.js';
@@ -45,7 +48,7 @@ const onNode =
     return node.ok ? decide(fleet, node.value, command) : err(node.error);
   };
 
-const decideNode: Decisions<NodeCommand, NodeEvent> = {
+const decideNode: Decisions<NodeCommand | BulkCommand, NodeEvent> = {
   CreateNode(fleet, { type: _, id, psk, ...fields }) {
     const refusal = newNameRefusal(fleet, nodeKey.type, fields.name);
     if (refusal !== undefined) return err(refusal);
@@ -75,7 +78,10 @@ const decideNode: Decisions<NodeCommand, NodeEvent> = {
   RefreshNodeConfig: onNode((_fleet, node) => ok([{ type: 'NodeConfigRefreshed', data: { node_id: node.id } }])),
   ReportNodeAddress: onNode(reportAddress),
   RaiseNodeGeneration: onNode(raise),
-  QueueNodeCommand: onNode(queue),
+  QueueNodeCommand: onNode((_fleet, node, command: Of<'QueueNodeCommand'>) => queued(node, command)),
+  LabelNode: onNode((_fleet, node, { labels }: Of<'LabelNode'>) => labelled(node, labels)),
+  LabelNodes: (fleet, command) => runSync(decideBulk(fleet, command)),
+  QueueNodeCommands: (fleet, command) => runSync(decideBulk(fleet, command)),
 };
 
 function update(fleet: FleetView, node: NodeState, command: Of<'UpdateNode'>): Decision<NodeEvent> {
@@ -116,17 +122,6 @@ function raise(fleet: FleetView, node: NodeState, { reported }: Of<'RaiseNodeGen
   return ok([
     { type: 'NodeGenerationRaised', data: { node_id: node.id, offset: { from: node.generation_offset, to } } },
   ]);
-}
-
-function queue(_fleet: FleetView, node: NodeState, command: Of<'QueueNodeCommand'>): Decision<NodeEvent> {
-  const { command: name, queued_at, expires_at } = command;
-  if (unexpired(node.commands, queued_at).length >= limits.agent.queuedCommands) {
-    return refuse(
-      'conflict',
-      `the node "${node.name}" has ${limits.agent.queuedCommands} commands waiting for its agent; expected fewer`,
-    );
-  }
-  return ok([{ type: 'NodeCommandQueued', data: { node_id: node.id, command: name, queued_at, expires_at } }]);
 }
 
 function strandsDiallers(fleet: FleetView, before: NodeState, after: NodeState): Refusal | undefined {
@@ -174,9 +169,9 @@ function undoUpdate(event: Extract<NodeEvent, { readonly type: 'NodeUpdated' }>)
       return (field) => fields.get(field) ?? null;
     },
     command(fleet: FleetView) {
-      const labels = fleet.get(nodeKey, id)?.labels ?? {};
-      const relabelled =
-        plain.length === Object.keys(changes).length ? {} : { labels: evolveLabels(labels, inverseOf(changes)) };
+      const labels = evolveLabels(fleet.get(nodeKey, id)?.labels ?? {}, inverseOf(changes));
+      if (isOfBulk(event)) return { type: 'LabelNode', id, labels };
+      const relabelled = plain.length === Object.keys(changes).length ? {} : { labels };
       return { ...earlierValues(Object.fromEntries(plain)), ...relabelled, type: 'UpdateNode', id, ifMatch: undefined };
     },
   };
@@ -184,7 +179,7 @@ function undoUpdate(event: Extract<NodeEvent, { readonly type: 'NodeUpdated' }>)
 
 const itself = (_fleet: FleetView, event: NodeEvent): readonly string[] => [event.data.node_id];
 
-export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCommand> = {
+export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCommand | BulkCommand> = {
   type: 'node',
   noun: 'Node',
   singular: 'node',
@@ -196,7 +191,12 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
   objectionTo: null,
   events: {
     NodeCreated: { audit: audit.created, undo: undo.created, touches: itself },
-    NodeUpdated: { audit: audit.updated, undo: undoUpdate, touches: diallersIfMoved },
+    NodeUpdated: {
+      audit: (event) =>
+        isOfBulk(event) ? eventAudit('label', () => fieldChanges(event.data.changes)) : audit.updated(event),
+      undo: undoUpdate,
+      touches: diallersIfMoved,
+    },
     NodeDeleted: {
       audit: audit.deleted,
       undo: undo.deleted,

@@ -5,10 +5,10 @@
 import { isDialableIp } from '../../kernel/addresses.js';
 import type { Actor } from '../../kernel/event.js';
 import { limits } from '../../kernel/limits.js';
-import { withChanges, type FieldChange } from '../resource/change.js';
+import { withChanges, type Changes, type FieldChange } from '../resource/change.js';
 import type { PolicyOfNode } from '../listener-policy/policy.js';
 import type { ResourceKey } from '../resource/fleet-view.js';
-import { fieldsOf, type LifecycleCommand, type LifecycleEvent } from '../resource/lifecycle.js';
+import { fieldsOf, type AnyEvent, type LifecycleCommand, type LifecycleEvent } from '../resource/lifecycle.js';
 import { nextVersion, restoredVersion, type ResourceMeta } from '../resource/meta.js';
 import type { SealedSecret } from '../secret/sealed.js';
 import type { MultiplexOverride } from '../settings/settings.js';
@@ -42,7 +42,7 @@ export interface NodeState extends ResourceMeta, NodeDefinition {
 export const agentCommandNames = ['RELOAD_CONFIG', 'RESTART_PINGORA', 'RUN_DIAGNOSTICS'] as const;
 export type AgentCommandName = (typeof agentCommandNames)[number];
 
-interface QueuedCommand {
+export interface QueuedCommand {
   readonly command: AgentCommandName;
   /** RFC 3339. */
   readonly queued_at: string;
@@ -51,7 +51,7 @@ interface QueuedCommand {
 
 /** A command to the agent. It is sent at most once: a claim in the read store decides which instance sends it. */
 export interface AgentCommand extends QueuedCommand {
-  /** The id of the command that queued it, and of its audit entry. */
+  /** The id of the command that queued it, or of the event if it queued several. */
   readonly id: string;
   readonly actor: Actor;
 }
@@ -83,8 +83,16 @@ interface OfNode {
   readonly node_id: string;
 }
 
+/** A part of a command about several nodes, whose audit entry is about all of them (`bulk.ts`). */
+interface OfBulk {
+  readonly bulk?: true | undefined;
+}
+
+type NodeLifecycle = LifecycleEvent<'Node', 'node_id', NodeDefinition, DeletedWithNode>;
+
 export type NodeEvent =
-  | LifecycleEvent<'Node', 'node_id', NodeDefinition, DeletedWithNode>
+  | Exclude<NodeLifecycle, { readonly type: 'NodeUpdated' }>
+  | { readonly type: 'NodeUpdated'; readonly data: OfNode & OfBulk & { readonly changes: Changes } }
   | { readonly type: 'NodePskIssued'; readonly data: OfNode & IssuedPsk }
   | { readonly type: 'NodeConfigRefreshed'; readonly data: OfNode }
   | {
@@ -92,7 +100,7 @@ export type NodeEvent =
       readonly data: OfNode & ReportedAddresses<FieldChange<string | null>>;
     }
   | { readonly type: 'NodeGenerationRaised'; readonly data: OfNode & { readonly offset: FieldChange<number> } }
-  | { readonly type: 'NodeCommandQueued'; readonly data: OfNode & QueuedCommand };
+  | { readonly type: 'NodeCommandQueued'; readonly data: OfNode & OfBulk & QueuedCommand };
 
 type Lifecycle = LifecycleCommand<'Node', NodeDefinition, never, DeletedWithNode>;
 
@@ -108,9 +116,25 @@ export type NodeCommand =
       /** The generation that the agent runs. The node's next one will be higher. */
       readonly reported: number;
     }
-  | ({ readonly type: 'QueueNodeCommand'; readonly id: string } & QueuedCommand);
+  | ({ readonly type: 'QueueNodeCommand'; readonly id: string } & QueuedCommand)
+  /** Reverts the part about one node of a command that labelled several. */
+  | { readonly type: 'LabelNode'; readonly id: string; readonly labels: Labels };
+
+/** A command about several nodes, each named once. */
+export type BulkCommand =
+  | {
+      readonly type: 'LabelNodes';
+      readonly ids: readonly string[];
+      readonly set: Labels;
+      /** Keys of labels, none of them in `set`. */
+      readonly remove: readonly string[];
+    }
+  | ({ readonly type: 'QueueNodeCommands'; readonly ids: readonly string[] } & QueuedCommand);
 
 export const nodeKey: ResourceKey<NodeState> = { type: 'node' };
+
+/** Whether an event is part of a command about several nodes. */
+export const isOfBulk = ({ data }: AnyEvent): boolean => Reflect.get(data, 'bulk') === true;
 
 /**
  * The address that other nodes dial: the configured one, else the public IPv4 or IPv6 that the agent reported. Reported
@@ -131,14 +155,14 @@ const neverConnected = { psk: null, public_ipv4: null, public_ipv6: null, comman
 
 /**
  * The node after one event; undefined once deleted. Ignores events for a node that does not exist, and the creation or
- * restore of one that does. @param context gives a queued command its id and its actor
+ * restore of one that does. @param context gives a queued command its id (see `EventContext.eventId`) and its actor
  */
 export function evolveNode(
   state: NodeState | undefined,
   event: NodeEvent,
   context: EventContext,
 ): NodeState | undefined {
-  const { at, commandId, actor } = context;
+  const { at, commandId, eventId = commandId, actor } = context;
   if (event.type === 'NodeCreated') {
     if (state !== undefined) return state;
     const { data } = event;
@@ -192,7 +216,7 @@ export function evolveNode(
       return nextVersion({ ...state, generation_offset: event.data.offset.to }, at);
     case 'NodeCommandQueued': {
       const { command, queued_at, expires_at } = event.data;
-      const commands = [...state.commands, { id: commandId, command, queued_at, expires_at, actor }];
+      const commands = [...state.commands, { id: eventId, command, queued_at, expires_at, actor }];
       return nextVersion({ ...state, commands: commands.slice(-limits.agent.queuedCommands) }, at);
     }
     default:

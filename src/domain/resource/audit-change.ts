@@ -29,6 +29,7 @@ export const auditVerbs = [
   'stop',
   'resume',
   'apply',
+  'label',
 ] as const;
 export type AuditVerb = (typeof auditVerbs)[number];
 

@@ -21,6 +21,8 @@ export interface EntryAbout {
   readonly position: number;
   /** The number of its events. */
   readonly events: number;
+  /** It is about other resources too. */
+  readonly isAboutSeveral: boolean;
 }
 
 export interface History {
@@ -82,7 +84,7 @@ export function movesOverride({ events }: RecordedCommand): boolean {
 
 export const verbOf = (action: string): string => action.slice(action.indexOf('.') + 1);
 
-const work: ReadonlySet<string> = new Set(['create', 'update', 'deploy', 'apply']);
+const work: ReadonlySet<string> = new Set(['create', 'update', 'deploy', 'apply', 'label']);
 
 /** The part of a command about one resource; undefined when there is none. */
 export function commandAbout({ stream, events }: RecordedCommand, id: string): RecordedCommand | undefined {

@@ -353,11 +353,10 @@ export function auditTrail(
         const groups = [auditGroups.resource(id)];
         const items = await open().audit.find({ groups, direction: 'desc', skip, limit });
         for (const { id: entryId, fields } of items) {
-          // Applies and their reverts are about many resources.
-          const isAbout = fields.resource_type === type || fields.resource_type === fleetSetType;
-          if (!isAbout || fields.position <= behind) continue;
-          const { action, actor_type: actor, at, position, count: events } = fields;
-          yield { id: entryId, action, actor, at, position, events };
+          const isOfSet = fields.resource_type === fleetSetType;
+          if ((fields.resource_type !== type && !isOfSet) || fields.position <= behind) continue;
+          const { action, actor_type: actor, at, position, count: events, resource_id } = fields;
+          yield { id: entryId, action, actor, at, position, events, isAboutSeveral: isOfSet || resource_id === null };
         }
         if (items.length < tuning.auditTrailPage) return;
       }

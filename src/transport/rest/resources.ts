@@ -8,6 +8,7 @@ import { deploymentRoutes } from './resources/deployments.js';
 import type { RestApp, RestDeps } from './deps.js';
 import { listenerPolicyRoutes } from './resources/listener-policies.js';
 import { l3NetworkRoutes } from './resources/l3-networks.js';
+import { nodeBulkRoutes } from './resources/node-bulk.js';
 import { nodeCommandRoutes } from './resources/node-commands.js';
 import { nodeConfigRoutes } from './resources/node-config.js';
 import { nodeMetricsRoutes, upstreamHealthRoutes } from './resources/node-metrics.js';
@@ -25,7 +26,15 @@ const allOf =
   };
 
 export const routesOfResources: { readonly [T in ResourceType]: Routes } = {
-  node: allOf(nodeRoutes, nodeCommandRoutes, nodeConfigRoutes, nodeMetricsRoutes, nodeHistoryRoutes, freePortRoutes),
+  node: allOf(
+    nodeRoutes,
+    nodeBulkRoutes,
+    nodeCommandRoutes,
+    nodeConfigRoutes,
+    nodeMetricsRoutes,
+    nodeHistoryRoutes,
+    freePortRoutes,
+  ),
   l4_upstream: allOf(upstreamRoutes, upstreamHealthRoutes, upstreamHistoryRoutes),
   credential: credentialRoutes,
   l4_chain: allOf(chainRoutes, chainTransportRoutes, deploymentRoutes, chainHistoryRoutes),

@@ -71,6 +71,13 @@ export function commandBefore({
   throw new ServiceError('unavailable', 'the command was carried out before, and the log does not show it');
 }
 
+/** The command of an outcome, or of the earlier use of its key; undefined when nothing was written. @throws as `commandBefore` */
+export function commandOf(outcome: CommandOutcome<unknown>): RecordedCommand | undefined {
+  if (outcome.kind === 'repeated') return commandBefore(outcome);
+  const [first, ...rest] = outcome.events;
+  return first && { stream: first.stream, events: [first, ...rest] };
+}
+
 /** Makes routes with `readsStored` wait for the stored read models. */
 export function installStoredReads(app: RestApp, deps: RestDeps): void {
   app.addHook('preHandler', async (request, reply) => {

@@ -12,7 +12,7 @@ import { orNotFound, pathId } from '../checks/path-id.js';
 import { documented, sample } from '../schemas/documented.js';
 import { idOf, time, timeOf } from '../schemas/shared-schemas.js';
 
-const queued = z
+export const queuedCommand = z
   .object({
     id: idOf('Id of the command', sample.command),
     command: documented(z.enum(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG'),
@@ -39,9 +39,10 @@ const listed = z
   })
   .meta({ id: 'ListedAgentCommand', description: 'A command to an agent, with its state' });
 
-const newCommand = body({
-  command: documented(oneOf(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG'),
-}).meta({ id: 'NewAgentCommand', description: 'A command to an agent' });
+/** A command in a request. */
+export const command = documented(oneOf(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG');
+
+const newCommand = body({ command }).meta({ id: 'NewAgentCommand', description: 'A command to an agent' });
 
 export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
@@ -82,7 +83,7 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
       description: 'The agent gets the command with the answer to its next heartbeat.',
       tags: ['nodes'],
       body: newCommand,
-      response: answers(queued),
+      response: answers(queuedCommand),
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, 'node');

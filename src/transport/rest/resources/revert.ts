@@ -12,7 +12,7 @@ import { ServiceError } from '../../../kernel/errors.js';
 import { streams, type RecordedCommand } from '../../../kernel/event.js';
 import type { AuditEntry } from '../../../projections/port.js';
 import { auditChange, auditedResource, entryNoun, entrySchema, readableEntry } from './audit.js';
-import { commandBefore, commandContext, setCommandHeaders } from '../checks/consistency.js';
+import { commandContext, commandOf, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { pathId } from '../checks/path-id.js';
@@ -59,7 +59,7 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, entryNoun);
-      const command = await commandOf(deps, request, id);
+      const command = await commandToRevert(deps, request, id);
       const handlers = handlersOf(deps, command);
       if (request.query.dry_run === 'true') {
         const changes = await handlers.preview(command);
@@ -73,7 +73,7 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
 }
 
 /** @throws ServiceError `not_found`, also for an entry that the caller is not shown; `conflict` when its events are gone */
-async function commandOf(deps: RestDeps, request: FastifyRequest, id: string): Promise<RecordedCommand> {
+async function commandToRevert(deps: RestDeps, request: FastifyRequest, id: string): Promise<RecordedCommand> {
   const { entry, command } = await readableEntry(deps, request, id);
   if (command !== undefined) return command;
   throw refused(entry.not_revertible_because ?? 'its events are gone');
@@ -98,8 +98,7 @@ function refused(because: string): ServiceError {
 
 /** The new entry, or the current one for a repeat. */
 function entryOf(deps: RestDeps, outcome: CommandOutcome<{ readonly name: string | null }>): AuditEntry {
-  if (outcome.kind === 'repeated') return writtenEntry(deps, commandBefore(outcome));
-  const [first, ...rest] = outcome.events;
-  if (first === undefined) throw new Error('a revert always changes something');
-  return writtenEntry(deps, { stream: first.stream, events: [first, ...rest] }, outcome.result.name);
+  const command = commandOf(outcome);
+  if (command === undefined) throw new Error('a revert always changes something');
+  return writtenEntry(deps, command, outcome.kind === 'done' ? outcome.result.name : null);
 }

@@ -129,9 +129,9 @@ export function list<T extends z.ZodType>(entry: T, min = 0, max: number = limit
   return z.array(entry, { error }).min(min, { error }).max(max, { error });
 }
 
-/** A list of at least `min` names, each once. @param what what sentences call an entry */
-export function distinct<T extends z.ZodType<string>>(entry: T, min = 0, what = 'name') {
-  return list(entry, min).superRefine((values, ctx) => {
+/** A list of `min` to `max` names, each once. @param what what sentences call an entry */
+export function distinct<T extends z.ZodType<string>>(entry: T, min = 0, what = 'name', max?: number) {
+  return list(entry, min, max).superRefine((values, ctx) => {
     const seen = new Set<string>();
     for (const [index, value] of values.entries()) {
       if (seen.has(value)) ctx.addIssue({ code: 'custom', path: [index], message: `expected each ${what} once` });
@@ -157,6 +157,8 @@ export function object<S extends z.core.$ZodLooseShape>(shape: S) {
 export function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
   return z.enum(values, { error: expected(values.map((value) => `"${value}"`).join(' or ')) });
 }
+
+export const labelKey = text(1, limits.rest.labelKeyChars).overwrite(nfc);
 
 export const labels = z
   .record(z.string(), text(0, limits.rest.stringChars), { error: expected('an object of strings') })
