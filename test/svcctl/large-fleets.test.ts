@@ -271,6 +271,19 @@ describe('a plan', () => {
     expect([ran.code, ran.err, JSON.parse(ran.out)]).toEqual([0, '', applied]);
   });
 
+  test('warns on stderr, and so does a create', async () => {
+    const warnings = ['relay-1 runs agent 1, which cannot run l3', 'and 30 more like these'];
+    const told =
+      'svcctl: warning: relay-1 runs agent 1, which cannot run l3\nsvcctl: warning: and 30 more like these\n';
+    answer = ({ method }) => ({ data: method === 'POST' ? { ...plan, warnings, id: idOf(1), name: 'net' } : null });
+    for (const format of ['text', 'json']) {
+      const { code, err } = await script.run(['plan', '-f', file, '-o', format]);
+      expect([code, err]).toEqual([2, told]);
+    }
+    const created = await script.run(['create', 'l3-networks', 'net']);
+    expect(created).toEqual({ code: 0, out: `created l3-networks/net (${idOf(1)})\n`, err: told });
+  });
+
   const apply = (...more: string[]) => script.run(['apply', '-f', file, '--yes', '--wait', ...more]);
   const lastTwo = (out: string): string[] => out.trimEnd().split('\n').slice(-2);
 
