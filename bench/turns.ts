@@ -77,6 +77,11 @@ async function reads(row: Row, rest: RestClient, url: string): Promise<void> {
     '/api/nodes/ports/runtime',
     '/api/nodes/ports/runtime?intended=true',
     '/api/nodes/links',
+    '/api/credentials?page_size=500&sort=not_after',
+    '/api/topology?group_by=tier',
+    '/api/topology?group_by=tier&only=wrong',
+    '/api/topology?group_by=tier&group=edge',
+    '/api/topology?group_by=tier&group=',
   );
   for (const part of ['', '/referrers', '/free-ports', '/links', '/metrics', '/history', '/config'])
     paths.push(`/api/nodes/${node}${part}`);

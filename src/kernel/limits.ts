@@ -46,6 +46,9 @@ export const limits = {
     /** An agent's version in sentences. */
     agentVersionChars: 64,
     usersShown: 20,
+    // docs/contract/rest.md#topology
+    /** Nodes of an answer that is neither grouped nor of one group. */
+    topologyNodes: 1_000,
     // docs/contract/rest.md#audit
     /** Changes shown with an audit entry. */
     changesShown: 20,

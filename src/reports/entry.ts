@@ -16,7 +16,7 @@ import {
   type CountedRows,
 } from './counted-rows.js';
 import { countedOf, isSameTable, withCountersOf, type ListenerTable } from './listener-table.js';
-import type { HeartbeatFacts, MetricsFacts, PresenceFacts, ReportingProcess } from './port.js';
+import type { HeartbeatFacts, MetricsFacts, PresenceFacts, ReportingProcess, RoundTrip } from './port.js';
 import { growthOf, noTotals, type ProcessTotals } from './process-totals.js';
 import { isLossy, linkRow, linksOf, linksWithCountersOf, roundTrips } from './reported.js';
 
@@ -45,7 +45,7 @@ interface LinkSummary {
   readonly counted: CountedRows;
   /** See `isLossy`. */
   readonly isLossy: boolean;
-  readonly roundTrips: ReturnType<typeof roundTrips>;
+  readonly roundTrips: readonly RoundTrip[];
 }
 
 export interface Beat {

@@ -49,6 +49,9 @@ export interface LinkSample {
   readonly active_sessions: number;
 }
 
+/** A measured link of a node; the peer is empty where the agent does not know its node. */
+export type RoundTrip = readonly [resourceId: string, ms: number, peerNodeId: string];
+
 /** A list of a heartbeat, validated and otherwise as received. */
 export interface ReportedTable<Row> {
   /** The fields of a `HeartbeatRequest` that hold the list. */
@@ -213,6 +216,8 @@ export interface Reports {
   links(nodeId: string): ReportedLinks | undefined;
   /** Only the links that lose too much, see `isLossy`; undefined without any. */
   lossyLinks(nodeId: string): ReportedLinks | undefined;
+  /** Of the links of the last heartbeat. */
+  roundTrips(nodeId: string): readonly RoundTrip[];
   reportedMetrics(nodeId: string): ReportedMetrics | undefined;
   /** Calls back with each node that has reported, or was deleted. @returns how to stop */
   onReport(listener: (nodeId: string) => void): () => void;

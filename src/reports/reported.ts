@@ -11,7 +11,7 @@ import {
   type RuntimeListener as WireListener,
 } from '../gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../gen/svc/control/v1/transport.js';
-import type { HeartbeatFacts, LinkSample, MetricsFacts, ReportingProcess, RuntimeListener } from './port.js';
+import type { HeartbeatFacts, LinkSample, MetricsFacts, ReportingProcess, RoundTrip, RuntimeListener } from './port.js';
 import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
 import {
   countersAt,
@@ -53,10 +53,10 @@ export const linkRow = (link: LinkMetric): CounterRow => [
 ];
 
 /** Of the links that were measured. */
-export function roundTrips(links: readonly LinkMetric[]): readonly (readonly [resourceId: string, ms: number])[] {
-  return links.flatMap(({ resourceId, rttMs }) => {
+export function roundTrips(links: readonly LinkMetric[]): readonly RoundTrip[] {
+  return links.flatMap(({ resourceId, peerNodeId, rttMs }) => {
     const ms = optional(rttMs);
-    return ms === null ? [] : [[resourceId, ms] as const];
+    return ms === null ? [] : [[resourceId, ms, peerNodeId] as const];
   });
 }
 

@@ -107,6 +107,10 @@ export function createTable(syncedAt: () => number, logger: Logger): Table {
       const { links } = of(nodeId);
       return links !== undefined && linkSummary(links).isLossy ? linksWith(nodeId, lossyLinksIn) : undefined;
     },
+    roundTrips(nodeId) {
+      const { links } = of(nodeId);
+      return links === undefined ? [] : linkSummary(links).roundTrips;
+    },
     reportedMetrics(nodeId) {
       const { metrics } = of(nodeId);
       if (metrics === undefined) return undefined;

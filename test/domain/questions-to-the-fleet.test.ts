@@ -14,7 +14,7 @@ const nodes = names.map((name) => f.createNode(name));
 const byText = (texts: Iterable<string>): readonly string[] => [...texts].sort();
 
 describe('the referrers of a resource', () => {
-  it('are listed by type, by name in any case, and by id', () => {
+  it('are listed by type, by name in any case and naturally, and by id', () => {
     const tls = (name: string) =>
       f.createChain(name, [
         f.hop('a', 80, {
@@ -23,9 +23,9 @@ describe('the referrers of a resource', () => {
           server_names: [`${name.toLowerCase()}.example`],
         }),
       ]);
-    const { fleet } = f.given(...nodes, f.createTlsCert('cert'), ...['b', 'C', 'a', 'D'].map(tls));
+    const { fleet } = f.given(...nodes, f.createTlsCert('cert'), ...['b', 'C', 'a10', 'a9', 'D'].map(tls));
     expect(referrersOf(fleet, 'credential', f.credentialId('cert'))).toEqual(
-      ['a', 'b', 'C', 'D'].map((name) => ({ type: 'l4_chain', id: f.chainId(name), name })),
+      ['a9', 'a10', 'b', 'C', 'D'].map((name) => ({ type: 'l4_chain', id: f.chainId(name), name })),
     );
     expect(referrersOf(fleet, 'credential', 'nowhere')).toEqual([]);
   });

@@ -295,6 +295,10 @@ test('chains are filtered by what either of their definitions uses, and credenti
   expect(await found(`upstream_id=${second}&credential_id=${short.id}`)).toEqual([]);
   expect(await found(`credential_id=${long.id}`)).toEqual([]);
   expect(await found('node_id=00000000-0000-4000-8000-000000000000')).toEqual([]);
+  for (const q of ['USED', 'BRAVO', ':443', '0.0.0.0:443', 'by use'])
+    expect([q, await found(`q=${q}`)]).toEqual([q, ['by use']]);
+  for (const q of ['used', 'bravo']) expect(await found(`q=${q}&status=modified`)).toEqual(['by use']);
+  for (const q of [':444', 'alpha', '192.0.2.1:1']) expect([q, await found(`q=${q}`)]).toEqual([q, []]);
   for (const query of ['node_id=x', 'upstream_id=', 'credential_id=1']) {
     expect([query, (await rest.call('GET', `/api/l4-chains?${query}`)).statusCode]).toEqual([query, 400]);
   }
@@ -306,6 +310,9 @@ test('chains are filtered by what either of their definitions uses, and credenti
   expect(await ending(`expires_before=${new Date(end).toISOString()}`)).toEqual([]);
   expect(await ending('expires_before=9999-01-01T00:00:00Z&key_type=tls_cert')).toEqual(['long', 'short']);
   expect((await rest.call('GET', '/api/credentials?expires_before=soon')).statusCode).toBe(400);
+  expect(await ending('sort=not_after')).toEqual(['short', 'long', 'keys']);
+  expect(await ending('sort=-not_after&page_size=2&page=2')).toEqual(['keys']);
+  expect(await ending('sort=-not_after&key_type=tls_cert')).toEqual(['long', 'short']);
 });
 
 test('audit filters are validated, and times in them are converted to UTC', async () => {

@@ -208,6 +208,12 @@ function* wrongBodies({ document, ids }: Site, operation: Operation, base: Draft
   }
 }
 
+/** What stands beside a parameter that says nothing alone. Behind the start of the log is something, so that nobody waits. */
+const beside: { readonly [name: string]: Draft['query'] } = {
+  wait_ms: [['after', 'start']],
+  group: [['group_by', 'region']],
+};
+
 function* wrongQueries({ document, ids }: Site, operation: Operation, base: Draft): Generator<Case> {
   const query = (added: Draft['query'], name: string): Draft => ({
     ...base,
@@ -242,8 +248,7 @@ function* wrongQueries({ document, ids }: Site, operation: Operation, base: Draf
     if (possible === undefined || required === true) continue;
     for (const text of rightTexts(schema)) {
       const { path, headers } = possible.draft;
-      // Behind the start of the log is something, so that nobody waits for more.
-      const added: Draft['query'] = [[name, text], ...(name === 'wait_ms' ? [['after', 'start'] as const] : [])];
+      const added: Draft['query'] = [[name, text], ...(beside[name] ?? [])];
       yield {
         what: `query ${name}=${text.slice(0, 40)}, which is allowed`,
         draft: { ...query(added, name), path, headers },

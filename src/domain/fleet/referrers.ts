@@ -1,5 +1,7 @@
 /** The referrers of a resource, as answers list them. Implements `docs/contract/rest.md#credentials`, `in_use_by`. */
+import { compareText } from '../../kernel/compare-text.js';
 import { splitOwner } from '../references/references.js';
+import { sortKey } from '../resource/meta.js';
 import type { FleetView } from '../resource/fleet-view.js';
 
 /** A resource that refers to another one. */
@@ -16,29 +18,34 @@ export function firstReferrers(
   id: string,
   count: number,
 ): { readonly items: readonly Referrer[]; readonly total: number } {
-  const items: Referrer[] = [];
+  const first: Keyed[] = [];
   let total = 0;
   for (const owner of fleet.referrersOf(type, id)) {
-    const referrer = named(fleet, owner);
+    const one = keyed(fleet, owner);
     total += 1;
-    const place = items.findIndex((one) => key(referrer) < key(one));
-    if (place === -1 && items.length === count) continue;
-    items.splice(place === -1 ? items.length : place, 0, referrer);
-    if (items.length > count) items.pop();
+    const place = first.findIndex(({ key }) => compareText(one.key, key) < 0);
+    if (place === -1 && first.length === count) continue;
+    first.splice(place === -1 ? first.length : place, 0, one);
+    if (first.length > count) first.pop();
   }
-  return { items, total };
+  return { items: first.map(({ referrer }) => referrer), total };
 }
 
 /** The referrers by current or deployed definitions, enabled or not, sorted by type, name and id. */
 export function referrersOf(fleet: FleetView, type: string, id: string): readonly Referrer[] {
   return [...fleet.referrersOf(type, id)]
-    .map((owner) => named(fleet, owner))
-    .sort((a, b) => (key(a) < key(b) ? -1 : 1));
+    .map((owner) => keyed(fleet, owner))
+    .sort((a, b) => compareText(a.key, b.key))
+    .map(({ referrer }) => referrer);
 }
 
-const key = ({ type, name, id }: Referrer): string => `${type}\0${name.toLowerCase()}\0${id}`;
+interface Keyed {
+  readonly referrer: Referrer;
+  readonly key: string;
+}
 
-function named(fleet: FleetView, owner: string): Referrer {
+function keyed(fleet: FleetView, owner: string): Keyed {
   const { type, id } = splitOwner(owner);
-  return { type, id, name: fleet.nameOf(type, id) ?? id };
+  const name = fleet.nameOf(type, id) ?? id;
+  return { referrer: { type, id, name }, key: `${type}\0${sortKey(name)}\0${id}` };
 }

@@ -5,7 +5,7 @@
 import type { Share } from './history.js';
 import { slotMs, type Growth } from './points.js';
 import { countersAt, linkCounters, listenerCounters, sumOfRows, type CountedRows } from '../counted-rows.js';
-import type { Carriers, MetricsFacts } from '../port.js';
+import type { Carriers, MetricsFacts, RoundTrip } from '../port.js';
 import { growthOf } from '../process-totals.js';
 
 /** Empty if no counter has grown. */
@@ -66,11 +66,7 @@ export function* piecesOf(since: number, until: number): Generator<readonly [at:
 }
 
 /** The longest round trip of each resource in a heartbeat. @param roundTrips of links, by resource */
-export function roundTripShares(
-  carriers: Carriers,
-  nodeId: string,
-  roundTrips: readonly (readonly [resourceId: string, ms: number])[],
-): Iterable<Share> {
+export function roundTripShares(carriers: Carriers, nodeId: string, roundTrips: readonly RoundTrip[]): Iterable<Share> {
   const longest = new Map<string, { readonly rtt_us: number; readonly rtts: 1 }>();
   const note = (id: string, rtt_us: number): void => {
     if (rtt_us >= (longest.get(id)?.rtt_us ?? 0)) longest.set(id, { rtt_us, rtts: 1 });

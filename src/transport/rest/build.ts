@@ -41,6 +41,7 @@ import './request-state.js';
 import { revertRoutes } from './resources/revert.js';
 import { routesOfResources } from './resources.js';
 import { settingsRoutes } from './resources/settings.js';
+import { topologyRoutes } from './resources/topology.js';
 import { userRoutes } from './resources/users.js';
 import { withUsual } from './usual-parts.js';
 import { validatorCompiler } from './schemas/validation.js';
@@ -118,6 +119,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   portRoutes(app, deps);
   portRuntimeRoutes(app, deps);
   linkRoutes(app, deps);
+  topologyRoutes(app, deps);
   controlEndpointRoutes(app, options);
   settingsRoutes(app, deps);
   const sections = sectionsOf(endpoints);

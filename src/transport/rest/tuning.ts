@@ -52,7 +52,8 @@ export const tuning = {
   drainBytes: 16 * 1024 * 1024,
   /** An answer about all nodes yields to other work after this many. */
   nodesPerSlice: 25,
-  /** A filter of chains yields to other work after this many. */
+  /** A walk over nodes or chains yields to other work after this many. */
+  nodesPerTurn: 1_000,
   chainsPerTurn: 250,
   /** Least length of the chunks of a streamed answer. */
   chunkChars: 64 * 1024,

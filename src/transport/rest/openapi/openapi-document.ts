@@ -65,6 +65,7 @@ const tagDescriptions: { readonly [tag: string]: string } = {
   incidents: 'From when something went wrong until it was well again.',
   webhooks: 'URLs that receive items of the event feed.',
   dashboard: 'Figures about the whole fleet.',
+  topology: 'The fleet as a picture.',
   operation: 'Outside /api and without its envelope: probes, metrics and this document.',
 };
 

@@ -11,13 +11,17 @@ import {
   upstreamOf,
   type ChainDefinition,
   type ChainState,
+  type Hop,
 } from '../../../domain/chain/chain.js';
 import type { DeployPlan } from '../../../domain/compile/plan.js';
 import { healthStates } from '../../../domain/chain/health.js';
 import { chainStatus } from '../../../domain/chain/status.js';
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import { warningsOf } from '../../../reports/status.js';
+import { nameKey } from '../../../domain/resource/meta.js';
+import { formatHostPort } from '../../../kernel/host-port.js';
 import type { ListOf, ListQuery } from '../../../kernel/list.js';
+import type { ResourceListQuery } from '../../../projections/port.js';
 import { chainInFile, chainShape, checkDefinition } from './chain-schema.js';
 import { chainSchema, chainView, type ChainView } from './chain-view.js';
 import type { RestApp, RestDeps } from '../deps.js';
@@ -76,15 +80,27 @@ function uses(definition: ChainDefinition, { node_id, upstream_id, credential_id
   );
 }
 
+/** Whether its name, or the name of a node, the address or the port of a hop, holds what `q` searches. */
+function mentions({ fleet }: RestDeps, chain: ChainState, searched: string): boolean {
+  const isIn = ({ node_id, listen_addr: host, listen_port: port }: Hop): boolean =>
+    formatHostPort({ host, port }).includes(searched) || nameKey(fleet.node(node_id)?.name ?? '').includes(searched);
+  return nameKey(chain.name).includes(searched) || definitionsOf(chain).some(({ hops }) => hops.some(isIn));
+}
+
 export function chainRoutes(app: RestApp, deps: RestDeps): void {
   const queries = deps.fleet.resources.l4_chain;
   const commands = deps.commands.resources.l4_chain;
   const view = (chain: ChainState): ChainView => chainView(deps, chain);
 
-  /** A chain's status follows from its definitions, its health from all reports. */
-  async function filtered(paged: ListQuery, { status, health, ...used }: Filters): Promise<ListOf<ChainView>> {
+  /** A chain's status follows from its definitions, its health from all reports. In slices, because `q` looks at every hop. */
+  async function filtered(
+    { q, ...paged }: ListQuery,
+    { status, health, ...used }: Filters,
+  ): Promise<ListOf<ChainView>> {
     if (health !== undefined) await deps.counts.now();
-    const matching = new Set<ChainState>();
+    const searched = q === undefined ? undefined : nameKey(q);
+    /** By id: a chain may change while the others are looked at. */
+    const matching = new Set<string>();
     let looked = 0;
     for (const chain of deps.fleet.chains()) {
       looked += 1;
@@ -92,9 +108,13 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
       if (!definitionsOf(chain).some((definition) => uses(definition, used))) continue;
       if (status !== undefined && chainStatus(chain) !== status) continue;
       if (health !== undefined && (deps.counts.chainHealth(chain.id) ?? 'unknown') !== health) continue;
-      matching.add(chain);
+      if (searched === undefined || mentions(deps, chain, searched)) matching.add(chain.id);
     }
-    const { items, ...rest } = queries.list({ ...paged, matches: (chain) => matching.has(chain) });
+    return listed({ ...paged, matches: ({ id }) => matching.has(id) });
+  }
+
+  function listed(query: ResourceListQuery<ChainState>): ListOf<ChainView> {
+    const { items, ...rest } = queries.list(query);
     return { items: items.map(view), ...rest };
   }
 
@@ -111,7 +131,7 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
       remove: 'Delete an L4 chain, and stop it where it is deployed',
     },
     details: {
-      list: 'Filters by node, upstream and credential look at the current and the deployed definition of each chain.',
+      list: 'Filters by node, upstream and credential, and `q`, look at the current and the deployed definition of each chain. `q` also finds the names of nodes of its hops, their addresses and ports, such as `:443`.',
       update: '`enabled` and `name` take effect at once.',
     },
     shape: chainShape,
@@ -121,9 +141,8 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     filters,
     async list(paged, checked) {
       const wanted = checked as Filters;
-      if (Object.keys(filters).some((name) => checked[name] !== undefined)) return filtered(paged, wanted);
-      const { items, ...rest } = queries.list(paged);
-      return { items: items.map(view), ...rest };
+      const isFiltered = paged.q !== undefined || Object.keys(filters).some((name) => checked[name] !== undefined);
+      return isFiltered ? filtered(paged, wanted) : listed(paged);
     },
     async get(id) {
       const chain = queries.get(id);

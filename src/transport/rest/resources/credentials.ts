@@ -33,11 +33,12 @@ import {
   text,
   uuid,
 } from '../schemas/fields.js';
-import { instant } from '../schemas/query.js';
+import { instant, sorting } from '../schemas/query.js';
 import { documented, sample } from '../schemas/documented.js';
 import { idOf, managedBy, referrer, timeOf, timestamps } from '../schemas/shared-schemas.js';
 import { expected } from '../schemas/validation.js';
 import type { RestApp, RestDeps } from '../deps.js';
+import { listRanked } from './ranked-list.js';
 import { resourceRoutes } from './resource-routes.js';
 
 /** Bound of a common name (RFC 5280, ub-common-name). */
@@ -224,6 +225,10 @@ const filters = {
   expires_before: instant
     .optional()
     .meta({ description: 'Only certificates that expire before this time', examples: [sample.time] }),
+  sort: sorting('not_after', '-not_after').optional().meta({
+    description: 'Order of the items, then by id; `-` reverses it. Credentials without a certificate always come last',
+    default: 'name',
+  }),
 };
 type Filters = z.output<z.ZodObject<typeof filters>>;
 
@@ -320,11 +325,15 @@ export function credentialRoutes(app: RestApp, deps: RestDeps): void {
     schema: credentialSchema,
     filters,
     list(paged, checked) {
-      const { key_type, expires_before } = checked as Filters;
+      const { key_type, expires_before, sort } = checked as Filters;
       const matches = ({ key_type: type, certificate }: CredentialState): boolean =>
         (key_type === undefined || type === key_type) &&
         (expires_before === undefined || (certificate !== null && endsBefore(certificate, expires_before)));
-      const { items, ...rest } = queries.list({ ...paged, matches });
+      const query = { ...paged, matches };
+      const { items, ...rest } =
+        sort === 'not_after' || sort === '-not_after'
+          ? listRanked(queries, query, sort, ({ certificate }) => certificate?.not_after)
+          : queries.list(query);
       return { items: items.map(view), ...rest };
     },
     get(id) {

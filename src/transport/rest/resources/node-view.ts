@@ -8,7 +8,7 @@ import type { ResourceMeta } from '../../../domain/resource/meta.js';
 import { effectiveMultiplex } from '../../../domain/settings/settings.js';
 import { timestamp } from '../../../kernel/clock.js';
 import type { PresenceFacts } from '../../../reports/port.js';
-import { applyState, applyStates, newestPush, type PushFacts } from '../../../reports/apply-state.js';
+import { applyState, applyStates, newestPush, type ApplyState, type PushFacts } from '../../../reports/apply-state.js';
 import type { RestDeps } from '../deps.js';
 import { description, host, labels, name } from '../schemas/fields.js';
 import { listenersShown, shownListeners } from '../fleet/listener-states.js';
@@ -114,11 +114,15 @@ export function pushFacts(deps: RestDeps, nodeId: string, presence: PresenceFact
   );
 }
 
+/** How far a node is with its newest generation. */
+export function applyOf(deps: RestDeps, nodeId: string): ApplyState {
+  const push = pushFacts(deps, nodeId, deps.reports.presence(nodeId));
+  return applyState(deps.fleet.generation(nodeId) ?? null, deps.agentFacts.of(nodeId), push);
+}
+
 export function nodeView(deps: RestDeps, node: NodeState): NodeView {
   const [agent, vitals] = [deps.agentFacts.of(node.id), deps.reports.vitals(node.id)];
-  const presence = deps.reports.presence(node.id);
-  const generation = deps.fleet.generation(node.id) ?? null;
-  const apply = applyState(generation, agent, pushFacts(deps, node.id, presence));
+  const apply = applyOf(deps, node.id);
   const { multiplex, multiplex_port } = effectiveMultiplex(deps.fleet.settings(), node.id);
   // One literal, because spreads make an object of this size ten times as slowly.
   return {
@@ -144,7 +148,7 @@ export function nodeView(deps: RestDeps, node: NodeState): NodeView {
     memory_usage: vitals.memory_usage,
     uptime_seconds: vitals.uptime_seconds,
     last_seen_at: vitals.last_seen_at,
-    generation,
+    generation: deps.fleet.generation(node.id) ?? null,
     applied_generation: agent.applied?.generation ?? null,
     apply: { ...apply, errors: [...apply.errors] },
     listeners: listenersShown(deps, [{ nodeId: node.id, keys: deps.fleet.liveListeners(node.id) }]),

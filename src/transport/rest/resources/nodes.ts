@@ -5,8 +5,7 @@
 import { z } from 'zod';
 import type { CommandOutcome } from '../../../commands/port.js';
 import type { NodeState } from '../../../domain/node/node.js';
-import { pieceOf, type ListOf, type ListQuery } from '../../../kernel/list.js';
-import { compareText } from '../../../kernel/compare-text.js';
+import type { ListOf, ListQuery } from '../../../kernel/list.js';
 import { limits } from '../../../kernel/limits.js';
 import { stateNow } from '../../../reports/listener-states.js';
 import { nodeStatuses, statusOf, type NodeStatus } from '../../../reports/status.js';
@@ -15,9 +14,10 @@ import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { boolean, canonical, list, oneOf } from '../schemas/fields.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
-import { applyState, applyStates, type ApplyState } from '../../../reports/apply-state.js';
-import { nodeSchema, nodeShape, nodeView, pskFingerprint, pushFacts, type NodeView } from './node-view.js';
+import { applyStates } from '../../../reports/apply-state.js';
+import { nodeSchema, nodeShape, nodeView, applyOf, pskFingerprint, type NodeView } from './node-view.js';
 import { sorting } from '../schemas/query.js';
+import { listRanked } from './ranked-list.js';
 import { resourceRoutes } from './resource-routes.js';
 import { documented } from '../schemas/documented.js';
 import { nodeId, referrer } from '../schemas/shared-schemas.js';
@@ -175,19 +175,15 @@ function listNodes(
   const conditions = [
     ...label.map(labelFilter),
     ...(status === undefined ? [] : [hasStatus(deps, status)]),
-    ...(apply === undefined ? [] : [isInState(deps, apply)]),
+    ...(apply === undefined ? [] : [({ id }: NodeState) => applyOf(deps, id).state === apply]),
     ...(listeners === undefined ? [] : [lacksListener(deps)]),
   ];
   const matches = (node: NodeState): boolean => conditions.every((holds) => holds(node));
   const query = { ...paged, matches, mentions: mentionsOf(deps) };
-  const shown = ({ items, ...rest }: ListOf<NodeState>): ListOf<NodeView> => ({
-    items: items.map((node) => nodeView(deps, node)),
-    ...rest,
-  });
-  const ranked = ranks(deps, sort);
-  if (ranked === undefined) return shown(deps.fleet.nodes.list(query));
-  const { items } = deps.fleet.nodes.list({ ...query, ...everyItem, sort: 'name' });
-  return shown(pieceOf(sortedBy(items, ranked), paged));
+  const rank = rankOf(deps, sort);
+  const { items, ...rest } =
+    rank === undefined ? deps.fleet.nodes.list(query) : listRanked(deps.fleet.nodes, query, sort ?? 'name', rank);
+  return { items: items.map((node) => nodeView(deps, node)), ...rest };
 }
 
 /** Waits until no session of a revoked node is left on any instance. */
@@ -202,16 +198,6 @@ function labelFilter(label: string): NodeFilter {
   const [key = '', ...rest] = label.split(':');
   const value = rest.length === 0 ? undefined : rest.join(':');
   return ({ labels }) => Object.hasOwn(labels, key) && (value === undefined || labels[key] === value);
-}
-
-const everyItem = { page: 1, pageSize: Number.MAX_SAFE_INTEGER } as const;
-
-/** Whether the newest generation of a node is in a state. */
-function isInState(deps: RestDeps, state: ApplyState['state']): NodeFilter {
-  return ({ id }) => {
-    const push = pushFacts(deps, id, deps.reports.presence(id));
-    return applyState(deps.fleet.generation(id) ?? null, deps.agentFacts.of(id), push).state === state;
-  };
 }
 
 function lacksListener({ fleet, reports, agentFacts }: RestDeps): NodeFilter {
@@ -236,34 +222,18 @@ function mentionsOf({ agentFacts }: RestDeps): (node: NodeState, searched: strin
   };
 }
 
-/** Orders that are not by a field: the rank of each node, and whether it comes last either way. */
-interface Ranks {
-  readonly sign: 1 | -1;
-  rank(node: NodeState): string;
-  isLast(node: NodeState): boolean;
-}
-
-function ranks(deps: RestDeps, sort: Filters['sort']): Ranks | undefined {
-  const sign = sort?.startsWith('-') === true ? -1 : 1;
+/** What the orders rank by that are not by a field. */
+function rankOf(deps: RestDeps, sort: Filters['sort']): ((node: NodeState) => string | undefined) | undefined {
   switch (sort) {
     case 'last_seen_at':
-    case '-last_seen_at': {
-      const seen = ({ id }: NodeState): string => deps.reports.vitals(id).last_seen_at ?? '';
-      return { sign, rank: seen, isLast: (node) => seen(node) === '' };
-    }
+    case '-last_seen_at':
+      return ({ id }) => deps.reports.vitals(id).last_seen_at ?? undefined;
     case 'status':
     case '-status': {
       const order: readonly NodeStatus[] = ['offline', 'pending', 'online'];
-      return { sign, rank: ({ id }) => String(order.indexOf(statusOf(deps, id))), isLast: () => false };
+      return ({ id }) => String(order.indexOf(statusOf(deps, id)));
     }
     default:
       return undefined;
   }
-}
-
-/** @param nodes in the order that holds among those of one rank */
-function sortedBy(nodes: readonly NodeState[], { sign, rank, isLast }: Ranks): readonly NodeState[] {
-  const ranked = nodes.map((node, place) => ({ node, place, rank: rank(node), last: Number(isLast(node)) }));
-  ranked.sort((a, b) => a.last - b.last || sign * compareText(a.rank, b.rank) || a.place - b.place);
-  return ranked.map(({ node }) => node);
 }

@@ -18,7 +18,7 @@ import { limits } from '../../../kernel/limits.js';
 import { documented, sample } from './documented.js';
 import { expected } from './validation.js';
 
-const nfc = (text: string): string => text.normalize('NFC');
+export const nfc = (text: string): string => text.normalize('NFC');
 
 const loneSurrogate = /\p{Surrogate}/u;
 
@@ -160,6 +160,17 @@ export function oneOf<const T extends readonly [string, ...string[]]>(values: T)
 
 export const labelKey = text(1, limits.rest.labelKeyChars).overwrite(nfc);
 
+const isLabelKey = (key: string): boolean =>
+  !key.includes(':') && text(1, limits.rest.labelKeyChars).safeParse(key).success;
+const aLabelKey = `a key of 1 to ${limits.rest.labelKeyChars} characters without ":"`;
+
+/** The key of a label, as a filter. */
+export const labelKeyFilter = canonical(aLabelKey, (value) => (isLabelKey(value) ? nfc(value) : undefined)).meta({
+  minLength: 1,
+  maxLength: limits.rest.labelKeyChars,
+  pattern: '^[^:]*$',
+});
+
 export const labels = z
   .record(z.string(), text(0, limits.rest.stringChars), { error: expected('an object of strings') })
   .superRefine((value, ctx) => {
@@ -167,12 +178,12 @@ export const labels = z
     if (keys.length > limits.rest.labels) {
       ctx.addIssue({ code: 'custom', message: `expected at most ${limits.rest.labels} labels` });
     }
-    const invalid = keys.find((key) => key.includes(':') || !text(1, limits.rest.labelKeyChars).safeParse(key).success);
+    const invalid = keys.find((key) => !isLabelKey(key));
     if (invalid !== undefined) {
       ctx.addIssue({
         code: 'custom',
         path: [invalid],
-        message: `expected a key of 1 to ${limits.rest.labelKeyChars} characters without ":"`,
+        message: `expected ${aLabelKey}`,
       });
     }
     for (const [key, words] of Object.entries(value)) {
