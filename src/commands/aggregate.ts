@@ -9,13 +9,14 @@ import { decideApply, type ApplyDocument } from '../domain/fleet-file/apply.js';
 import { decideRelease, type ReleaseSet } from '../domain/fleet-file/release.js';
 import { decideRevertSeveral, type RevertSeveral } from '../domain/fleet-file/revert.js';
 import { decideFleet } from '../domain/fleet/decide.js';
-import type { FleetCommand } from '../domain/fleet/resources.js';
+import type { FleetCommand, FleetEvent } from '../domain/fleet/resources.js';
 import { draftFleet, type Fleet } from '../domain/fleet/fleet.js';
 import { decideLogHeads, type RecordLogHeads } from '../domain/log-chain/heads.js';
 import type { ChainHead } from '../domain/log-chain/links.js';
 import { decideBulk } from '../domain/node/bulk.js';
 import type { Decision, Refusal } from '../domain/resource/refusal.js';
 import { decideRevert, type Revert } from '../domain/revert/decide.js';
+import { decideWithRollout, type WithRollout } from '../domain/rollout-start/start.js';
 import { streams, type RecordedCommand } from '../kernel/event.js';
 import { atOnce } from '../kernel/pieces.js';
 
@@ -44,33 +45,23 @@ export interface Applied {
 
 const touchesNone: Applied = { touched: new Set(), refusal: undefined };
 
-export type DecidedOnFleet = FleetCommand | Revert | RevertSeveral | ApplyDocument | ReleaseSet | RecordLogHeads;
+/** Commands of the fleet that may be rolled out. */
+export type RolledOut = FleetCommand | Revert | RevertSeveral | ApplyDocument | ReleaseSet;
+export type DecidedOnFleet = RolledOut | WithRollout<RolledOut> | RecordLogHeads;
+
+type OnFleet = Decision<{ readonly type: string; readonly data: object }>;
 
 export const fleetAggregate: Aggregate<Fleet, DecidedOnFleet> = {
   stream: streams.fleet,
   draft: draftFleet,
-  *decide(fleet, command) {
+  *decide(fleet, command): Generator<void, OnFleet> {
     switch (command.type) {
       case 'RecordLogHeads':
         return decideLogHeads(fleet.logChain.value, command);
-      case 'RevertSeveral':
-        return yield* decideRevertSeveral(fleet, command);
-      case 'ReleaseSet':
-        return yield* decideRelease(fleet, command);
-      case 'LabelNodes':
-      case 'QueueNodeCommands':
-        return yield* decideBulk(fleet, command);
-      case 'ApplyDocument':
-        return yield* decideApply(fleet, command);
-      case 'Revert':
-      case 'UpdateConnectivity': {
-        // It may look at all nodes, and so does its fold.
-        const decision = command.type === 'Revert' ? decideRevert(fleet, command) : decideFleet(fleet, command);
-        yield;
-        return decision;
-      }
+      case 'WithRollout':
+        return yield* decideWithRollout(fleet, command, decideAlone);
       default:
-        return decideFleet(fleet, command);
+        return yield* decideAlone(fleet, command);
     }
   },
   *apply(fleet, command) {
@@ -78,6 +69,30 @@ export const fleetAggregate: Aggregate<Fleet, DecidedOnFleet> = {
     return { touched, refusal: yield* oversizedInPieces(fleet, touched) };
   },
 };
+
+/** A command without a rollout. Yields between two pieces. */
+function* decideAlone(fleet: Fleet, command: RolledOut): Generator<void, Decision<FleetEvent>> {
+  switch (command.type) {
+    case 'RevertSeveral':
+      return yield* decideRevertSeveral(fleet, command);
+    case 'ReleaseSet':
+      return yield* decideRelease(fleet, command);
+    case 'LabelNodes':
+    case 'QueueNodeCommands':
+      return yield* decideBulk(fleet, command);
+    case 'ApplyDocument':
+      return yield* decideApply(fleet, command);
+    case 'Revert':
+    case 'UpdateConnectivity': {
+      // It may look at all nodes, and so does its fold.
+      const decision = command.type === 'Revert' ? decideRevert(fleet, command) : decideFleet(fleet, command);
+      yield;
+      return decision;
+    }
+    default:
+      return decideFleet(fleet, command);
+  }
+}
 
 export const accountsAggregate: Aggregate<Accounts, AccountCommand | RecordLogHeads> = {
   stream: streams.accounts,

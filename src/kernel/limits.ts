@@ -126,6 +126,17 @@ export const limits = {
     repeatAfterMs: 59 * DAY_SECONDS * SECOND,
     incidentsKeptMs: 90 * DAY_SECONDS * SECOND,
   },
+  rollouts: {
+    // docs/contract/rollouts.md#rollout-policies
+    waves: 16,
+    bakeSecs: { min: 0, max: DAY_SECONDS, default: 60 },
+    applyTimeoutSecs: { min: 5, max: 3600, default: 120 },
+    confirmSecs: { min: 60, max: 3600 },
+    // docs/decisions/rollouts.md
+    /** Ended rollouts that are kept, and how many nodes they may have together. */
+    endedKept: 500,
+    endedNodesKept: 50_000,
+  },
   feed: {
     // docs/contract/automation.md#event-feed
     /** Per instance. */

@@ -82,6 +82,7 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'ListenerPolicyCreated':
     case 'L3NetworkCreated':
     case 'WebhookCreated':
+    case 'RolloutPolicyCreated':
       return { type: event.type.replace('Created', 'Deleted'), data: event.data };
     case 'NodeDeleted':
     case 'UpstreamDeleted':
@@ -91,6 +92,7 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'ListenerPolicyDeleted':
     case 'L3NetworkDeleted':
     case 'WebhookDeleted':
+    case 'RolloutPolicyDeleted':
       return {
         type: event.type.replace('Deleted', 'Restored'),
         data: { ...event.data, former: { created_at: new Date(0).toISOString(), version: Number.MAX_SAFE_INTEGER } },
@@ -103,6 +105,7 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'ListenerPolicyRestored':
     case 'L3NetworkRestored':
     case 'WebhookRestored':
+    case 'RolloutPolicyRestored':
       return { type: event.type.replace('Restored', 'Deleted'), data: event.data };
     case 'NodeUpdated':
     case 'UpstreamUpdated':
@@ -112,6 +115,7 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'ListenerPolicyUpdated':
     case 'L3NetworkUpdated':
     case 'WebhookUpdated':
+    case 'RolloutPolicyUpdated':
     case 'ConnectivityUpdated':
       return { type: event.type, data: { ...event.data, changes: back(event.data.changes) } };
     case 'ChainDeployed':
@@ -128,6 +132,9 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'CompilerVersionLowered':
     case 'FleetApplied':
     case 'FleetBaseMoved':
+    case 'RolloutStarted':
+    case 'RolloutStepped':
+    case 'RolloutClockSet':
       return { type: event.type, data: event.data };
     default:
       return unreachable(event);

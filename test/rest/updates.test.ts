@@ -280,9 +280,10 @@ describe('PUT bodies are partial: an absent field stays', () => {
 });
 
 describe('null clears a nullable field, and which those are', () => {
-  const nullable = 'description address display_name email tls reality multiplex_port offline_after_secs chat_id'.split(
-    ' ',
-  );
+  const nullable =
+    'description address display_name email tls reality multiplex_port offline_after_secs chat_id confirm_secs'.split(
+      ' ',
+    );
 
   test('the fields that may be null are those that the contract lists', () => {
     const found = maker.operations.flatMap(({ method, path, body }) =>

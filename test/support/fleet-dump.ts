@@ -37,6 +37,7 @@ export function dumpIndexes(fleet: Fleet): string {
     ...lines('references', sorted(fleet.references)),
     ...lines('contributors', sorted(fleet.contributors)),
     ...Object.entries(fleet.claimEntries).flatMap(([name, index]) => lines(`claims ${name}`, sorted(index))),
+    ...lines('members', fleet.members.entries()),
     ...lines('hours', sorted(fleet.idempotency.hours)),
   ].join('\n');
 }

@@ -26,6 +26,7 @@ import { namesHeads } from '../log-chain/heads.js';
 import { isOfBulk } from '../node/node.js';
 import { eventAudit, type AuditChange, type EventAudit } from '../resource/audit-change.js';
 import type { Changes } from '../resource/change.js';
+import { rolloutKey } from '../rollout/rollout.js';
 import { webhookKey } from '../webhook/webhook.js';
 import { auditOfService, serviceEvent, serviceType } from '../service/identity.js';
 
@@ -66,6 +67,8 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
   if (namesHeads(command)) return null;
   switch (command.stream) {
     case streams.fleet:
+      // The steps that the service takes are told by the feed alone.
+      if (resourceOf(first).type === rolloutKey.type && first.metadata.actor.type === 'system') return null;
       if (isAboutSeveral(first)) return aboutSeveral(command);
       return entry(
         command,
@@ -128,7 +131,7 @@ function aboutSeveral({ events }: RecordedCommand): AuditDescription {
   const { type, id } = resourceOf(first);
   const isBulk = isOfBulk(first);
   // An apply begins with an event about its set, a command about nodes with the first of them.
-  const done = isBulk ? events : rest;
+  const done = (isBulk ? events : rest).filter((event) => resourceOf(event).type !== rolloutKey.type);
   const others = [...new Map(done.map((event) => [resourceOf(event).id, resourceOf(event)])).values()];
   let made: readonly AuditChange[] | undefined;
   return {

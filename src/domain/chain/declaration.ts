@@ -5,7 +5,7 @@
 import { asJson, type Json } from '../../kernel/json.js';
 import { credentialKey } from '../credential/credential.js';
 import { nodeKey } from '../node/node.js';
-import { dialEndpoint, hopAfter } from '../node/hops.js';
+import { dialEndpoint, hopAfter, hopAfterRule } from '../node/hops.js';
 import { ownerOf } from '../references/references.js';
 import { eventAudit, type AuditChange } from '../resource/audit-change.js';
 import type { FieldChange } from '../resource/change.js';
@@ -90,6 +90,7 @@ const compiled: Compiled<ChainState> = {
     const previous = hops[index - 1];
     return previous === undefined || hops[index]?.dial_addr !== undefined ? [] : [previous.node_id];
   },
+  dialledBy: ({ deployed }, ruleId) => hopAfterRule(deployed?.hops, ruleId)?.node_id,
   linksFrom: linksOfChain,
 };
 

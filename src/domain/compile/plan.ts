@@ -5,7 +5,7 @@ import { chainCollisions, deployEvent } from '../chain/decide.js';
 import type { Fleet } from '../fleet/fleet.js';
 import { draftAfter } from '../fleet/hypothetical.js';
 import { compileNode } from './compile-node.js';
-import type { NodeSnapshot } from '../snapshot/snapshot.js';
+import type { NodeSnapshot, RuleOrigin } from '../snapshot/snapshot.js';
 
 /** Ids of rules. */
 interface RuleDifference {
@@ -45,7 +45,23 @@ export function snapshotDifference(before: NodeSnapshot, after: NodeSnapshot): R
   };
 }
 
-function rulesOf(snapshot: NodeSnapshot): ReadonlyMap<string, unknown> {
+/** A rule, with whatever else of a snapshot belongs to it. */
+interface WholeRule {
+  readonly rule: { readonly rule_id: string; readonly origin: RuleOrigin };
+}
+
+/** The rules that differ, as they were and as they are: a changed rule twice. */
+export function changedRules(
+  before: NodeSnapshot,
+  after: NodeSnapshot,
+): Record<'before' | 'after', WholeRule['rule'][]> {
+  const [old, next] = [rulesOf(before), rulesOf(after)];
+  const others = (all: typeof old, than: typeof old): WholeRule['rule'][] =>
+    [...all].flatMap(([id, whole]) => (jsonEqual(whole, than.get(id)) ? [] : [whole.rule]));
+  return { before: others(old, next), after: others(next, old) };
+}
+
+function rulesOf(snapshot: NodeSnapshot): ReadonlyMap<string, WholeRule> {
   const clusters = new Map(snapshot.upstream_clusters.map((cluster) => [cluster.name, cluster]));
   const certificates = new Map(snapshot.tls_certificates.map((one) => [one.credential_id, one]));
   const proxies = [...snapshot.tcp_proxy_rules, ...snapshot.quic_rules, ...snapshot.udp_rules].map((rule) => {
@@ -57,9 +73,9 @@ function rulesOf(snapshot: NodeSnapshot): ReadonlyMap<string, unknown> {
   const routes = snapshot.http_proxy_rules.map(
     (rule) => [rule.rule_id, { rule, cluster: clusters.get(rule.upstream_cluster) }] as const,
   );
-  return new Map<string, unknown>([
+  return new Map<string, WholeRule>([
     ...proxies,
     ...routes,
-    ...snapshot.l3_rules.map((rule) => [rule.rule_id, rule] as const),
+    ...snapshot.l3_rules.map((rule) => [rule.rule_id, { rule }] as const),
   ]);
 }

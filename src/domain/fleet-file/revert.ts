@@ -14,7 +14,8 @@ import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { err, ok, type Result } from '../../kernel/result.js';
 import { refuse, type Decision, type Refusal } from '../resource/refusal.js';
 import type { Undo } from '../resource/undo.js';
-import { changedMeanwhile, entryRefusal, undoCommand, versionOfSubject } from '../revert/decide.js';
+import { changedMeanwhile, endsOfRollouts, entryRefusal, undoCommand, versionOfSubject } from '../revert/decide.js';
+import { rolloutKey } from '../rollout/rollout.js';
 import { undoOf, type History } from '../revert/history.js';
 import { baseRestored } from './base.js';
 import { obstaclesOf } from './carry-out.js';
@@ -25,6 +26,8 @@ export interface RevertSeveral {
   readonly entry: RecordedCommand;
   /** The history of each of its resources. */
   readonly histories: ReadonlyMap<Owner, History>;
+  /** As of `Revert`. */
+  readonly ofRollout?: true;
 }
 
 /** The resources of an entry, each with the entry's events about it. */
@@ -32,7 +35,7 @@ export function subjectsOf(entry: RecordedCommand): ReadonlyMap<Owner, RecordedC
   const subjects = new Map<Owner, [RecordedEvent, ...RecordedEvent[]]>();
   for (const event of entry.events) {
     const { type, id } = resourceOf(event);
-    if (type === fleetSetType) continue;
+    if (type === fleetSetType || type === rolloutKey.type) continue;
     const owner = ownerOf(type, id);
     const events = subjects.get(owner);
     if (events === undefined) subjects.set(owner, [event]);
@@ -53,7 +56,7 @@ export function* decideRevertSeveral(fleet: Fleet, revert: RevertSeveral): Gener
   return historiesHold(fleet, revert) ? yield* undone(fleet, revert) : refuse('conflict', changedMeanwhile);
 }
 
-type Reverting = Pick<RevertSeveral, 'entry' | 'histories'>;
+type Reverting = Omit<RevertSeveral, 'type'>;
 
 /** The commands that would revert several entries, newest first. Yields between two pieces. */
 export function* previewReverts(
@@ -81,7 +84,7 @@ interface UndoneEvent extends Attempt {
 /** The action that a plan shows for an undo. */
 const actions = { delete: 'delete', restore: 'create', change: 'update' } as const;
 
-function* undone(fleet: Fleet, { entry, histories }: Reverting): Generator<void, Decision<FleetEvent>> {
+function* undone(fleet: Fleet, { entry, histories, ofRollout }: Reverting): Generator<void, Decision<FleetEvent>> {
   const refusal = entryRefusal(fleet, entry);
   if (refusal !== undefined) return err(refusal);
   const [first] = entry.events;
@@ -100,5 +103,5 @@ function* undone(fleet: Fleet, { entry, histories }: Reverting): Generator<void,
     return undoCommand(on, recorded, undo, history);
   });
   if (refused.length > 0) return refuse('conflict', obstaclesOf(refused).slice(0, 50).join('; '));
-  return ok([...moved, ...accepted.flatMap(({ events }) => events)]);
+  return ok([...moved, ...accepted.flatMap(({ events }) => events), ...endsOfRollouts(fleet, entry, ofRollout)]);
 }

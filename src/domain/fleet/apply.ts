@@ -35,6 +35,7 @@ import {
   type ResourceType,
 } from './resources.js';
 import type { Fleet } from './fleet.js';
+import { forgetOldRollouts, leaveRollout, moveMembers } from './rollouts.js';
 
 /**
  * Applies one command, which `log/upcast.ts` has read.
@@ -94,6 +95,7 @@ function applyEvent(fleet: Fleet, recorded: RecordedEvent, first: RecordedEvent)
   const { id } = resourceOf(event);
   const isThere = fleet.has(declaring.type, id);
   replaceResource(fleet, declaring.type, id, (state) => declaring.declaration.evolve(state, event, context), first);
+  if (declaring.type === 'rollout') forgetOldRollouts(fleet, id);
   if (event.type === 'NodeRestored' && !isThere) restoreWithNode(fleet, event.data, context, first);
   if (declaring.type !== 'node' || !isThere || fleet.has(declaring.type, id)) return touches;
   forgetNode(fleet, id, first);
@@ -113,6 +115,7 @@ function tableOf(fleet: Fleet, type: ResourceType): Table<AnyState> {
 
 function forgetNode(fleet: Fleet, nodeId: string, first: RecordedEvent): void {
   fleet.touched.delete(nodeId);
+  leaveRollout(fleet, nodeId);
   for (const { type, id } of fleet.contributorsTo(nodeId)) {
     if (resourceOfType(type)?.ownedByNode !== undefined)
       replaceResource(fleet, type as ResourceType, id, () => undefined, first);
@@ -220,6 +223,7 @@ export function putResource(fleet: Fleet, type: ResourceType, id: string, after:
   else table.set(id, after);
   rename(fleet, type, id, before?.name, after?.name);
   moveIndexes(fleet, declaration, id, before, after);
+  if (type === 'rollout') moveMembers(fleet, before, after);
   if (changed(before, after, declaration.indexed?.shapesClaims ?? [])) moveClaimsOfReferrers(fleet, type, id);
 }
 

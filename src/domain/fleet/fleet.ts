@@ -42,6 +42,7 @@ import { describeOwner, describeOwners, ownerOf, splitOwner, type Owner } from '
 import { nameIndexKey, type ResourceMeta } from '../resource/meta.js';
 import type { Refusal } from '../resource/refusal.js';
 import { effectiveMultiplex } from '../settings/settings.js';
+import type { Membership } from '../rollout/rollout.js';
 import type { RevertTable } from '../aggregate/reverts.js';
 
 interface Resolved {
@@ -137,7 +138,7 @@ function editQuestions(
 }
 
 function viewOf(state: FleetState): FleetView {
-  const { tables, singletons, touched, names, references, contributors, revision } = state;
+  const { tables, singletons, touched, names, references, contributors, members, revision } = state;
   const claims = claimIndexOn(state.claimEntries);
 
   const tableOf = (type: string): Table<AnyState> | undefined =>
@@ -177,6 +178,12 @@ function viewOf(state: FleetState): FleetView {
       });
     },
     touchedAt: (nodeId) => touched.get(nodeId),
+    rolloutOf: (nodeId) => members.get(nodeId),
+    heldBy(nodeId) {
+      const member = members.get(nodeId);
+      const released = member === undefined ? undefined : tables.rollout.get(member.rolloutId)?.wave;
+      return member !== undefined && released !== undefined && member.wave > released ? member.rolloutId : undefined;
+    },
     /** No counter is kept, so every instance and every rebuild computes the same number. */
     generationOf(nodeId) {
       const node = tables.node.get(nodeId);
@@ -213,6 +220,8 @@ export interface FleetState {
   readonly references: Index;
   /** Node id → owners that may have rules in its snapshot. */
   readonly contributors: Index;
+  /** Node id → the rollout that has not ended, with the node of it. */
+  readonly members: Table<Membership>;
   readonly claimEntries: ClaimEntries;
   /** Owner → its claims in `claimEntries`. */
   readonly claimsOf: Table<readonly Claim[]>;
@@ -246,6 +255,7 @@ export function emptyFleet(): Fleet {
     names: createTable(),
     references: createIndex(),
     contributors: createIndex(),
+    members: createTable(),
     claimEntries: createClaimEntries(),
     claimsOf: createTable(),
   });

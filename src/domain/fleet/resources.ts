@@ -11,6 +11,8 @@ import { node } from '../node/declaration.js';
 import type { FleetEventDeclaration, Resource, Singleton } from '../resource/declaration.js';
 import type { AnyCommand, AnyEvent } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
+import { rollout } from '../rollout/declaration.js';
+import { rolloutPolicy } from '../rollout-policy/rollout-policy.js';
 import { route } from '../route/declaration.js';
 import { compiler } from '../service/compiler-version.js';
 import { connectivity } from '../settings/declaration.js';
@@ -28,6 +30,8 @@ export const resources = {
   listener_policy: listenerPolicy,
   l3_network: l3Network,
   webhook,
+  rollout_policy: rolloutPolicy,
+  rollout,
 } as const;
 export const singletons = { connectivity, service: compiler, fleet: fleetSets } as const;
 
@@ -48,14 +52,17 @@ type KeyedByType<R> = { readonly [T in keyof R]: { readonly type: T } };
 resources satisfies KeyedByType<typeof resources>;
 singletons satisfies KeyedByType<typeof singletons>;
 
-/** The resources whose read model is the folded state. Nodes also have facts of agents, and policies belong to nodes. */
-export type PlainType = Exclude<ResourceType, 'node' | 'listener_policy'>;
+/**
+ * The resources whose read model is the folded state. Nodes and rollouts also have facts of agents, and policies belong to
+ * nodes.
+ */
+export type PlainType = Exclude<ResourceType, 'node' | 'listener_policy' | 'rollout'>;
 
 export const resourceTypes = Object.keys(resources) as readonly ResourceType[];
 export const singletonTypes = Object.keys(singletons) as readonly SingletonType[];
 
 export const plainTypes = resourceTypes.filter(
-  (type): type is PlainType => type !== 'node' && resourceOfType(type)?.ownedByNode === undefined,
+  (type): type is PlainType => type !== 'node' && type !== 'rollout' && resourceOfType(type)?.ownedByNode === undefined,
 );
 
 /** A declaration without the types of its state and events. */

@@ -22,7 +22,7 @@ import {
   type NetworkRequest,
   type NetworkState,
 } from './l3-network.js';
-import { networkBound, networkRulesOn, nodesWithOtherRules, peerEndpoint } from './rules.js';
+import { networkBound, networkRulesOn, nodesWithOtherRules, peerEndpoint, tunnelDialledBy } from './rules.js';
 import { namesOfCredential } from '../credential/material.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
 import type { SaveRules } from '../resource/lifecycle-decisions.js';
@@ -208,6 +208,7 @@ const compiled: Compiled<NetworkState> = {
     const dialling = tunnelsOn(network, nodeId).filter(({ listener_node_id }) => listener_node_id === nodeId);
     return [...new Set(dialling.map(({ connector_node_id }) => connector_node_id))];
   },
+  dialledBy: (network, ruleId) => tunnelDialledBy(network, ruleId)?.listener_node_id,
   // A tunnel carries packets both ways; its link starts at the side that dials, as in a chain.
   linksFrom(fleet, network, nodeId) {
     if (!network.enabled) return [];

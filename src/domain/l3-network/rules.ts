@@ -65,6 +65,12 @@ function connectorRule(fleet: FleetView, network: NetworkState, tunnel: Tunnel):
   ];
 }
 
+/** The tunnel whose listener a rule dials; undefined for the rule of a listener. */
+export function tunnelDialledBy({ tunnels }: NetworkState, ruleId: string): Tunnel | undefined {
+  const [, context, role] = ruleId.split('/');
+  return role === 'connector' ? tunnels.find(({ context_id }) => String(context_id) === context) : undefined;
+}
+
 type CommonPart = Omit<
   L3TunnelRule,
   'rule_id' | 'role' | 'local_endpoint' | 'peer_endpoint' | 'reality_inbound' | 'reality_outbound'

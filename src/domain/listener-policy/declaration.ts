@@ -105,6 +105,7 @@ const compiled: Compiled<PolicyState> = {
   liveOn: () => [],
   nodesUsing: () => [],
   diallersOf: () => [],
+  dialledBy: () => undefined,
   linksFrom: () => [],
 };
 

@@ -42,6 +42,11 @@ export function hopAfter<H extends Pick<AnyHop, 'node_id'>>(hops: readonly H[], 
   return index === -1 ? undefined : hops[index + 1];
 }
 
+/** The hop after the one of a rule, whose id ends with its index. */
+export function hopAfterRule<H>(hops: readonly H[] | undefined, ruleId: string): H | undefined {
+  return hops?.[Number(ruleId.slice(ruleId.lastIndexOf('/') + 1)) + 1];
+}
+
 /** The `host:port` that the previous hop dials; `""` while no address is known. */
 export function dialEndpoint(fleet: Pick<FleetView, 'get'>, hop: AnyHop): string {
   const node = fleet.get(nodeKey, hop.node_id);

@@ -30,6 +30,10 @@ export const auditVerbs = [
   'resume',
   'apply',
   'label',
+  'pause',
+  'advance',
+  'complete',
+  'release',
 ] as const;
 export type AuditVerb = (typeof auditVerbs)[number];
 

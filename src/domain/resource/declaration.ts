@@ -93,6 +93,8 @@ export interface Compiled<S> {
   nodesUsing(state: S, type: string, id: string): readonly string[];
   /** Ids of the nodes that dial a node at its own address. */
   diallersOf(state: S, nodeId: string): readonly string[];
+  /** The id of the node that a rule dials; undefined when it dials none. @param ruleId of a rule of this resource */
+  dialledBy(state: S, ruleId: string): string | undefined;
   /** The nodes to which a node forwards traffic, by the current and the deployed definition; none while disabled. */
   linksFrom(fleet: FleetView, state: S, nodeId: string): readonly NodeLink[];
 }

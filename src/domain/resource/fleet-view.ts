@@ -53,6 +53,10 @@ export interface FleetView extends ListenerView {
   diallersOf(nodeId: string): readonly Dialler[];
   /** The revision of the last event of the last command that touched a node. */
   touchedAt(nodeId: string): number | undefined;
+  /** The rollout that has not ended, with a node of it, and the node's wave there; undefined for a node of none. */
+  rolloutOf(nodeId: string): { readonly rolloutId: string; readonly wave: number } | undefined;
+  /** The id of the rollout that holds a node back: the one in which its wave is not released. */
+  heldBy(nodeId: string): string | undefined;
   /** A node's generation; undefined for an unknown node. */
   generationOf(nodeId: string): number | undefined;
 }

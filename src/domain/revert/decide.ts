@@ -19,6 +19,7 @@ import type { AnyCommand } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import { refuse, type Decision, type Refusal } from '../resource/refusal.js';
 import type { Undo } from '../resource/undo.js';
+import { endByRevert } from '../rollout/decide.js';
 import { laterWork, undoOf, entries, fieldConflicts, gone, type History, type FieldConflict } from './history.js';
 import type { AuditChange } from '../resource/audit-change.js';
 
@@ -27,6 +28,8 @@ export interface Revert {
   /** The command of the entry, in its current shape. */
   readonly entry: RecordedCommand;
   readonly history: History;
+  /** Set when somebody reverts the entry's rollout by its own name, which then ends as `reverted`. */
+  readonly ofRollout?: true;
 }
 
 /** The version of the resource that an entry is about; undefined when it does not exist. */
@@ -38,7 +41,7 @@ export function versionOfSubject(fleet: Fleet, { events: [first] }: RecordedComm
 
 export const changedMeanwhile = 'the resource was changed while its history was read; try again';
 
-export function decideRevert(fleet: Fleet, { entry, history }: Revert): Decision<FleetEvent> {
+export function decideRevert(fleet: Fleet, { entry, history, ofRollout }: Revert): Decision<FleetEvent> {
   const refusal = entryRefusal(fleet, entry);
   if (refusal !== undefined) return err(refusal);
   if (versionOfSubject(fleet, entry) !== history.version) {
@@ -57,7 +60,18 @@ export function decideRevert(fleet: Fleet, { entry, history }: Revert): Decision
     last = decision.value;
     events.push(...last);
   }
-  return ok(events);
+  return ok([...events, ...endsOfRollouts(fleet, entry, ofRollout)]);
+}
+
+/** The end of the rollout that an entry started, which goes with its revert. */
+export function endsOfRollouts(
+  fleet: Fleet,
+  { events }: RecordedCommand,
+  ofRollout: true | undefined,
+): readonly FleetEvent[] {
+  return events.flatMap((event) =>
+    event.type === 'RolloutStarted' ? endByRevert(fleet, resourceOf(event).id, ofRollout === true) : [],
+  );
 }
 
 /** Like `decideRevert`, with the refusals that only the fold shows. Yields between two pieces. */

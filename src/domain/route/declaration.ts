@@ -6,7 +6,7 @@
 import { plainIp } from '../../kernel/addresses.js';
 import { listenersOf, type Claim } from '../listeners/claims.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
-import { dialEndpoint, hopAfter, undialable, unknownNode } from '../node/hops.js';
+import { dialEndpoint, hopAfter, hopAfterRule, undialable, unknownNode } from '../node/hops.js';
 import { nodeKey } from '../node/node.js';
 import { ownerOf } from '../references/references.js';
 import { defineResource } from '../resource/define-resource.js';
@@ -126,6 +126,7 @@ export const route = defineResource<RouteDefinition>()('route', {
       const index = enabled ? hops.findIndex((hop) => hop.node_id === nodeId) : -1;
       return hops.slice(Math.max(0, index - 1), Math.max(0, index)).map((hop) => hop.node_id);
     },
+    dialledBy: ({ hops }, ruleId) => hopAfterRule(hops, ruleId)?.node_id,
     linksFrom(fleet, { enabled, hops }, nodeId) {
       const next = enabled ? hopAfter(hops, nodeId) : undefined;
       return next === undefined ? [] : [{ toNodeId: next.node_id, endpoint: dialEndpoint(fleet, next) }];

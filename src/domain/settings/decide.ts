@@ -11,6 +11,7 @@ import {
   settingsProblems,
   effectiveMultiplex,
   globalFields,
+  policyFields,
   settingsOf,
   type MultiplexOverride,
   type SettingsEvent,
@@ -30,7 +31,10 @@ export function updateConnectivity(fleet: FleetView, command: UpdateConnectivity
   if (Object.keys(changes).length === 0) return ok([]);
   const event: SettingsEvent = { type: 'ConnectivityUpdated', data: { changes } };
   const next = evolveSettings(settings, event, { at: '' });
-  return unlessRefused(valueRefusal(next) ?? portCollision(fleet, settings, next, changes), event);
+  return unlessRefused(
+    valueRefusal(next) ?? unknownPolicy(fleet, changes) ?? portCollision(fleet, settings, next, changes),
+    event,
+  );
 }
 
 function unknownNode(fleet: FleetView, command: UpdateConnectivity): Refusal | undefined {
@@ -38,6 +42,16 @@ function unknownNode(fleet: FleetView, command: UpdateConnectivity): Refusal | u
     if (fleet.has('node', node_id)) continue;
     const message = `nodes[${index}].node_id: expected the id of a node, there is no node ${node_id}`;
     return { code: 'invalid_request', message };
+  }
+  return undefined;
+}
+
+/** The policies' folder imports this one. */
+function unknownPolicy(fleet: FleetView, changes: Changes): Refusal | undefined {
+  for (const field of policyFields) {
+    const id = changes[field]?.to;
+    if (typeof id !== 'string' || fleet.has('rollout_policy', id)) continue;
+    return { code: 'invalid_request', message: `${field}: expected a rollout policy, there is none ${id}` };
   }
   return undefined;
 }

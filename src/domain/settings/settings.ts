@@ -23,7 +23,14 @@ export interface GlobalSettings {
   readonly metrics_interval_secs: number;
   /** null stands for three heartbeats. */
   readonly offline_after_secs: number | null;
+  /** The id of the rollout policy of commands that name none; null for no rollout. */
+  readonly rollout_policy: string | null;
+  /** Likewise of a raised compiler version. */
+  readonly upgrade_rollout_policy: string | null;
 }
+
+/** The fields that name a rollout policy. */
+export const policyFields = ['rollout_policy', 'upgrade_rollout_policy'] as const;
 
 export const globalFields = fieldsOf<GlobalSettings>()([
   'multiplex',
@@ -31,6 +38,7 @@ export const globalFields = fieldsOf<GlobalSettings>()([
   'heartbeat_interval_secs',
   'metrics_interval_secs',
   'offline_after_secs',
+  ...policyFields,
 ]);
 
 export interface SettingsState extends GlobalSettings {
@@ -63,6 +71,8 @@ export const defaultSettings: SettingsState = {
   heartbeat_interval_secs: 10,
   metrics_interval_secs: 60,
   offline_after_secs: null,
+  rollout_policy: null,
+  upgrade_rollout_policy: null,
   nodes: {},
 };
 

@@ -14,6 +14,7 @@ import { nodeConfigRoutes } from './resources/node-config.js';
 import { nodeMetricsRoutes, upstreamHealthRoutes } from './resources/node-metrics.js';
 import { nodeRoutes } from './resources/nodes.js';
 import { legacyRouteRoutes } from './resources/routes.js';
+import { rolloutPolicyRoutes } from './resources/rollout-policies.js';
 import { upstreamRoutes } from './resources/upstreams.js';
 import { webhookRoutes } from './resources/webhooks.js';
 
@@ -42,4 +43,6 @@ export const routesOfResources: { readonly [T in ResourceType]: Routes } = {
   listener_policy: listenerPolicyRoutes,
   l3_network: l3NetworkRoutes,
   webhook: webhookRoutes,
+  rollout_policy: rolloutPolicyRoutes,
+  rollout: () => undefined,
 };

@@ -8,7 +8,7 @@ import type { ChainState } from '../../../domain/chain/chain.js';
 import { withNames } from '../../../domain/fleet-file/naming.js';
 import type { AnyState } from '../../../domain/fleet/resources.js';
 import type { PolicyState } from '../../../domain/listener-policy/policy.js';
-import { defaultSettings, globalFields, type SettingsState } from '../../../domain/settings/settings.js';
+import { defaultSettings, globalFields, policyFields, type SettingsState } from '../../../domain/settings/settings.js';
 import { sortKey } from '../../../domain/resource/meta.js';
 import { compareText } from '../../../kernel/compare-text.js';
 import type { Json, JsonObject } from '../../../kernel/json.js';
@@ -55,9 +55,10 @@ function fieldsOf(
   return deployed ? { ...fields, deploy: true } : fields;
 }
 
-/** The settings that differ from their defaults. */
+/** The settings that differ from their defaults, without rollout policies, which no document describes. */
 export function changedSettings(settings: SettingsState): JsonObject {
-  const fields = globalFields.filter((field) => settings[field] !== defaultSettings[field]);
+  const described = globalFields.filter((field) => !policyFields.some((one) => one === field));
+  const fields = described.filter((field) => settings[field] !== defaultSettings[field]);
   const nodes = Object.entries(settings.nodes).map(([node_id, override]) => ({ node_id, ...override }));
   return {
     ...Object.fromEntries(fields.map((field) => [field, settings[field]])),

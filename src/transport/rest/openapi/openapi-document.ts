@@ -63,6 +63,7 @@ const tagDescriptions: { readonly [tag: string]: string } = {
   audit: 'Who did what and when.',
   events: 'The event feed, in order and resumable.',
   incidents: 'From when something went wrong until it was well again.',
+  rollouts: 'Changes on their way to their nodes, wave by wave, and the policies that say how.',
   webhooks: 'URLs that receive items of the event feed.',
   dashboard: 'Figures about the whole fleet.',
   topology: 'The fleet as a picture.',

@@ -100,8 +100,8 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
   /** Called when the headers are set: a failure here still tells the caller that the command was written. */
   view(state: State): View | Promise<View>;
   createdView(created: Created): View | Promise<View>;
-  /** Its form in documents of the fleet, when that does not follow from the shape. */
-  readonly inFile?: { readonly body?: z.ZodType; readonly fieldsOf?: FieldsInFile };
+  /** Its form in documents of the fleet, when that does not follow from the shape; null for a resource that is not in them. */
+  readonly inFile?: null | { readonly body?: z.ZodType; readonly fieldsOf?: FieldsInFile };
   /** Fields of a repeated create that replace those of the current resource: one-time secrets become null. */
   readonly repeated?: { readonly [field: string]: unknown };
 }
@@ -131,7 +131,7 @@ function inFile<D>(
   routes: Pick<ResourceRoutes<D, never, never, never>, 'adminsOnly' | 'path' | 'shape' | 'check' | 'inFile'>,
 ): Pick<RouteConfig, 'inFile'> {
   const { adminsOnly = false, path, shape, check = acceptAll } = routes;
-  if (adminsOnly) return {};
+  if (adminsOnly || routes.inFile === null) return {};
   const body = routes.inFile?.body ?? fileBody(shape).superRefine(check);
   const fieldsOf: FieldsInFile = routes.inFile?.fieldsOf ?? ((state) => ownFields(shape, state));
   return {

@@ -21,6 +21,8 @@ export const sample = {
   keyPair: '066c646d-6234-46fa-accd-9c7a10511eff',
   reality: '8a0bee8b-8782-4218-a3b0-fc4d44f2924e',
   route: 'e4ffd5d9-978e-4e8d-82fa-863569c64117',
+  rolloutPolicy: '5b0c2f7e-31c4-4f0e-8a57-0d4d0a8e6c11',
+  rollout: '9d1f0a56-7c1b-4f6f-9f3a-5f0a3a7d2b33',
   webhook: '0fb2d1a4-6f0e-4c4b-8d1c-2f6a1b7c9e55',
   network: 'c53ce0d3-3186-48f3-8260-ee3103e0b7d7',
   user: '73869bef-bd59-417f-982f-1c9466b11ea9',

@@ -1,0 +1,43 @@
+/** The declaration of rollouts: no command creates, updates or deletes one, and reverts of their entries end them. */
+import { eventAudit, type AuditVerb } from '../resource/audit-change.js';
+import type { EventDeclarations, Resource } from '../resource/declaration.js';
+import { decideRollout } from './decide.js';
+import { evolveRollout } from './evolve.js';
+import type { RolloutCommand, RolloutEvent, RolloutState, RolloutStepName } from './rollout.js';
+
+/** The verbs of the steps that people take. No entry shows the `release` of other events. */
+const verbs: { readonly [S in RolloutStepName]?: AuditVerb } = {
+  pause: 'pause',
+  resume: 'resume',
+  advance: 'advance',
+  complete: 'complete',
+};
+
+const nowhere = (): readonly string[] => [];
+
+export const rollout: Resource<'rollout', 'Rollout', 'rollout', RolloutState, RolloutEvent, RolloutCommand> = {
+  type: 'rollout',
+  noun: 'Rollout',
+  singular: 'rollout',
+  fields: [],
+  decide: decideRollout,
+  evolve: evolveRollout,
+  indexed: null,
+  compiled: null,
+  objectionTo: null,
+  events: {
+    // The entry is that of the change itself, whose revert ends the rollout.
+    RolloutStarted: { audit: () => eventAudit('release', []), undo: null, touches: nowhere },
+    RolloutStepped: {
+      audit({ data: { step, was, state } }) {
+        const verb = verbs[step];
+        if (verb === undefined) return eventAudit('release', []);
+        const because = 'a step of a rollout is not taken back; revert the entry of its change instead';
+        return eventAudit(verb, [{ path: 'state', before: was, after: state }], because);
+      },
+      undo: null,
+      touches: nowhere,
+    },
+    RolloutClockSet: { audit: () => eventAudit('release', []), undo: null, touches: nowhere },
+  } satisfies EventDeclarations<RolloutEvent>,
+};
