@@ -6,8 +6,8 @@ import type { Readers } from '../domain/audit/describe.js';
 import type { StatusFact } from '../domain/status/facts.js';
 import type { AuditEntry, LoggedEntry } from '../projections/port.js';
 
-/** The types of items; `ready` and `end` belong to a live stream. */
-export type FeedType = FeedContent['type'];
+/** The types of items; `ready` and `end` belong to a live stream. This release has no `rollout`, but can be asked for them. */
+export type FeedType = FeedContent['type'] | 'rollout';
 
 export type FeedContent =
   | { readonly type: 'command' | 'sign_in'; readonly data: LoggedEntry }

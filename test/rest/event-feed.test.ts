@@ -71,7 +71,7 @@ test('a page from now on is empty, names its place, and waits for its first item
   const node = await createNode();
   const { items: come } = await waiting;
   expect(come.map(({ data }: JsonData) => data.resource.id)).toEqual([node.id]);
-  expect((await page(`?after=${cursor}&wait_ms=1&types=apply`)).items).toEqual([]);
+  expect((await page(`?after=${cursor}&wait_ms=1&types=apply,rollout`)).items).toEqual([]);
 });
 
 test('a stream says when to come back, gives what happened behind its cursor, says that it has caught up, and goes on', async () => {

@@ -72,8 +72,12 @@ async function refusal(method: string, path: string, body: object): Promise<stri
 
 describe('a chat', () => {
   test('gets what happened within its seconds as one message, with where to look', async () => {
-    const { id, secret, group_secs, types } = await webhook({ format: 'slack', types: ['command'], group_secs: 1 });
-    expect({ secret, group_secs, types }).toEqual({ secret: null, group_secs: 1, types: ['command'] });
+    const { id, secret, group_secs, types } = await webhook({
+      format: 'slack',
+      types: ['rollout', 'command'],
+      group_secs: 1,
+    });
+    expect({ secret, group_secs, types }).toEqual({ secret: null, group_secs: 1, types: ['rollout', 'command'] });
     const [first, second] = [await node(), await node()];
     await eventually(() => receiver.received.length).toBe(1);
     const [message] = receiver.received;

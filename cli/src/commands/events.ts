@@ -31,7 +31,7 @@ export function eventCommands(program: Command): void {
     .command('events')
     .summary('show what happened, oldest first; with --follow, what happens from now on')
     .option('--follow', 'keep printing new items, also after a disconnect')
-    .option('--types <types>', 'only these, comma-separated: command, sign_in, session, apply, status')
+    .option('--types <types>', 'only these, comma-separated: command, sign_in, session, apply, status, rollout')
     .option('--after <cursor>', 'only after this cursor; default: start, or now with --follow')
     .addOption(new Option('-o, --output <format>', 'how to print it').choices(['text', 'json']).default('text'))
     .addHelpText('after', '\nExample:\n  svcctl events --types command,apply')

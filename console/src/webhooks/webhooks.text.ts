@@ -46,6 +46,7 @@ export const text = {
     sign_in: 'sign-ins',
     session: 'sessions',
     apply: 'applies',
+    rollout: 'rollouts',
     ping: 'ping',
   },
   filters: 'Only for',

@@ -8,7 +8,7 @@ import type { ResourceMeta } from '../resource/meta.js';
 import type { SealedSecret } from '../secret/sealed.js';
 
 /** The types of items that can be sent, all of which are in the log. */
-export const webhookTypes = ['command', 'sign_in', 'session', 'apply', 'status'] as const;
+export const webhookTypes = ['command', 'sign_in', 'session', 'apply', 'status', 'rollout'] as const;
 export type WebhookType = (typeof webhookTypes)[number];
 
 export const webhookFilterNames = ['resource_type', 'resource_id', 'node_id', 'actor', 'statuses'] as const;

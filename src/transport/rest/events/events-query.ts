@@ -1,6 +1,7 @@
 /** The query of the event feed: its start and its filters. Implements `docs/contract/automation.md#event-feed`. */
 import { z } from 'zod';
 import { auditedTypes } from '../../../domain/audit/describe.js';
+import { webhookTypes } from '../../../domain/webhook/webhook.js';
 import type { FeedFilters } from '../../../feed/filters.js';
 import type { FeedType } from '../../../feed/port.js';
 import { limits } from '../../../kernel/limits.js';
@@ -9,7 +10,7 @@ import { formedText } from '../schemas/fields.js';
 import { query, queryInteger, queryText } from '../schemas/query.js';
 
 /** Types that can be selected; `ready` and `end` are always sent. */
-const types = ['command', 'sign_in', 'session', 'apply', 'status'] as const satisfies readonly FeedType[];
+const types: readonly FeedType[] = webhookTypes;
 
 /** A comma-separated list with at least one value. */
 function commaList<const T extends string>(
