@@ -96,6 +96,19 @@ const examples: readonly FeedContent[] = [
   },
 ];
 
+/** Headings of the runbook by status. */
+const runbooks: ReadonlyMap<string, string> = new Map([
+  ['offline', 'NodeOffline'],
+  ['down', 'ChainDown'],
+  ['degraded', 'ChainDegraded'],
+  ['unhealthy', 'UpstreamUnhealthy'],
+  ['30_days', 'CertificatesEnd'],
+  ['ended', 'CertificatesEnd'],
+]);
+
+const runbookOf = (example: FeedContent): string | undefined =>
+  example.type === 'status' ? runbooks.get(example.data.status) : undefined;
+
 const itemOf = ({ type, data }: FeedContent): FeedItem => ({
   type,
   cursor: '',
@@ -106,8 +119,8 @@ const itemOf = ({ type, data }: FeedContent): FeedItem => ({
   final: null,
 });
 
-/** The lines below the title. */
-export function noticesPageLines(): readonly string[] {
+/** The lines below the title. @param linkTo a heading of the runbook */
+export function noticesPageLines(linkTo: (heading: string) => string): readonly string[] {
   const [down, ...others] = [
     examples[3],
     status('l4_chain', 'back', { was: 'ok', status: 'down', reason: why, incident: incident('down') }),
@@ -133,10 +146,13 @@ export function noticesPageLines(): readonly string[] {
     '',
     'In Mattermost, where names stand in code spans; other formats write them in their own way.',
     '',
-    '| type | sentence |',
-    '|---|---|',
-    ...examples.map((example) => `| \`${example.type}\` | ${textOf([example])} |`),
-    `| \`status\`, several | ${textOf(several)} |`,
+    '| type | sentence | what to do |',
+    '|---|---|---|',
+    ...examples.map((example) => {
+      const heading = runbookOf(example);
+      return `| \`${example.type}\` | ${textOf([example])} | ${heading === undefined ? '' : linkTo(heading)} |`;
+    }),
+    `| \`status\`, several | ${textOf(several)} | |`,
     '',
     '## One message in each format',
     '',

@@ -44,6 +44,7 @@ const page = (title: string, intro: string, body: readonly string[]): string =>
 /** A link on one of these pages. @param path from the repository's root */
 const link = (text: string, path: string, anchor?: string): string =>
   `[${text}](${posix.relative('docs/reference', path)}${anchor === undefined ? '' : `#${anchor}`})`;
+const linkToRunbook = (heading: string): string => link(heading, 'docs/how-to/alerts.md', heading.toLowerCase());
 
 const cell = (text: string): string => text.replaceAll('|', '\\|');
 const row = (...cells: readonly string[]): string => `| ${cells.map(cell).join(' | ')} |`;
@@ -52,7 +53,7 @@ const noticesPage = (): string =>
   page(
     'Messages for people',
     `What a ${link('webhook with a format for people', 'docs/how-to/be-told.md')} sends.`,
-    noticesPageLines(),
+    noticesPageLines(linkToRunbook),
   );
 
 function settingsPage(): string {
@@ -129,7 +130,7 @@ function metricsPage(metrics: readonly ShownMetric[]): string {
   const rows = metrics
     .filter(({ name }) => name.startsWith('svc_') || alerts.has(name))
     .map(({ name, type, labelNames, help }) => {
-      const links = (alerts.get(name) ?? []).map((alert) => link(alert, 'docs/how-to/alerts.md', alert.toLowerCase()));
+      const links = (alerts.get(name) ?? []).map(linkToRunbook);
       return row(`\`${name}\``, type, labelNames.map((label) => `\`${label}\``).join(', '), help, links.join(', '));
     });
   return page(

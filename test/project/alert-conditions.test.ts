@@ -93,6 +93,7 @@ const conditions: Readonly<Record<string, Series>> = {
   },
   ListenersFail: { [`svc_listeners{${of('a')},state="failed"}`]: constant(1) },
   ChainDown: { [`svc_chains{${of('a')},health="down"}`]: constant(1) },
+  ChainDegraded: { [`svc_chains{${of('a')},health="degraded"}`]: constant(1) },
   UpstreamUnhealthy: { [`svc_upstreams{${of('a')},health="unhealthy"}`]: constant(1) },
   WebhookStopped: { 'svc_webhooks{state="stopped"}': constant(1) },
   WebhookLate: { svc_webhook_lag_seconds: constant(1000) },

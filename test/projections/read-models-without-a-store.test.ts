@@ -548,6 +548,7 @@ describe('the read model of the audit', () => {
       at: at(6),
       position: 70,
       events: 1,
+      isAboutSeveral: false,
     });
     expect(await about('l4_chain', 'n', 0)).toEqual([]);
     expect(queries).toHaveLength(3);
