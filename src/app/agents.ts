@@ -13,6 +13,7 @@ import type { Delivery } from '../delivery/port.js';
 import { shutdownMs } from '../kernel/closers.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
+import { openDiagnostics, type DiagnosticsStore } from '../reports/diagnostics.js';
 import { createCarriers } from '../reports/history/carriers.js';
 import { watchCredentials } from './credentials.js';
 import { standingFactMetrics, type Measured } from './metrics.js';
@@ -26,6 +27,7 @@ export interface Agents {
   readonly reports: ReportsService;
   readonly membership: Membership;
   readonly claims: CommandClaims;
+  readonly diagnostics: DiagnosticsStore;
   /** The address that agents connect to: `host:port`. */
   readonly address: string;
   readonly measured: readonly Measured[];
@@ -49,7 +51,6 @@ export async function createAgents(core: Core, config: Config, known: Known = []
     carriers: config.history ? createCarriers(queries) : undefined,
   });
   closers.add('reports', () => reports.close());
-  forgetDeletedNodes(delivery, reports, logger);
   const claims = await openCommandClaims({
     readStore,
     clock,
@@ -58,6 +59,18 @@ export async function createAgents(core: Core, config: Config, known: Known = []
     queued: () => [...queries.nodeIds()].map((id) => [id, queries.node(id)?.commands ?? []] as const),
   });
   closers.add('command claims', () => claims.close());
+  const diagnostics = await openDiagnostics({
+    readStore,
+    clock,
+    logger,
+    deletionTime: () => clocks.deletionTime(projections.newestAt()),
+    exists: (nodeId) => delivery.node(nodeId) !== undefined,
+    agentVersion: (nodeId) => core.agentFacts.of(nodeId)?.agent_version ?? null,
+    asked: (nodeId) => claims.asked(delivery.node(nodeId)?.commands ?? []),
+    answered: claims.answered,
+  });
+  closers.add('diagnostics', () => diagnostics.close());
+  forgetDeletedNodes(delivery, [reports, diagnostics], logger);
   const sharedHellos =
     isShared && config.agents.reality !== undefined
       ? await openSharedHellos({
@@ -68,7 +81,7 @@ export async function createAgents(core: Core, config: Config, known: Known = []
         })
       : undefined;
   closers.add('shared hellos', async () => sharedHellos?.close());
-  const transport = await openTransport(core, config.agents, { reports, claims, sharedHellos });
+  const transport = await openTransport(core, config.agents, { reports, claims, diagnostics, sharedHellos });
   const standingFacts = keepStandingFacts(
     {
       eventStore,
@@ -105,9 +118,11 @@ export async function createAgents(core: Core, config: Config, known: Known = []
     reports,
     membership,
     claims,
+    diagnostics,
     address: transport.address,
     measured: [
       transport,
+      diagnostics,
       { metrics: reports.trafficMetrics },
       { metrics: () => standingFactMetrics(standingFacts) },
       credentials,
@@ -121,10 +136,10 @@ type Transport = Awaited<ReturnType<typeof createAgentTransport>>;
 async function openTransport(
   core: Core,
   options: Config['agents'],
-  parts: Pick<Agents, 'reports' | 'claims'> & { readonly sharedHellos: SharedHellos | undefined },
+  parts: Pick<Agents, 'reports' | 'claims' | 'diagnostics'> & { readonly sharedHellos: SharedHellos | undefined },
 ): Promise<Transport> {
   const { clock, clocks, delivery, fleet, health, agentFacts } = core;
-  const { reports, claims, sharedHellos } = parts;
+  const { reports, claims, diagnostics, sharedHellos } = parts;
   const transport = await createAgentTransport(
     {
       delivery,
@@ -146,6 +161,7 @@ async function openTransport(
       hasCommands: (nodeId) =>
         (delivery.node(nodeId)?.commands ?? []).some(({ expires_at }) => Date.parse(expires_at) > clock.now()),
       claimCommands: (nodeId) => claims.claim(nodeId, delivery.node(nodeId)?.commands ?? []),
+      diagnostics,
     },
     options,
   );
@@ -162,12 +178,12 @@ async function openTransport(
 /** Deletes the reports of deleted nodes. The agent transport ends their sessions by itself. */
 function forgetDeletedNodes(
   delivery: Pick<Delivery, 'onRevoked' | 'node'>,
-  reports: Pick<ReportsService, 'forget'>,
+  kept: readonly Pick<ReportsService, 'forget'>[],
   logger: Logger,
 ): void {
   delivery.onRevoked((nodeId) => {
     if (delivery.node(nodeId) !== undefined) return;
-    reports.forget([nodeId]).catch((error: unknown) => {
+    Promise.all(kept.map((one) => one.forget([nodeId]))).catch((error: unknown) => {
       logger.warn({ error: errorText(error), node_id: nodeId }, 'the reports of a deleted node could not be deleted');
     });
   });

@@ -122,6 +122,7 @@ export async function createRestDeps(
     counts,
     statusLedger,
     commandsDelivered: agents.claims.delivered,
+    diagnostics: agents.diagnostics,
     clock,
     ids,
     logger,

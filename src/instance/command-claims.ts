@@ -1,14 +1,14 @@
 /**
  * Decides which instance sends a queued command to its agent: the first to insert a claim into the read store. So each
- * command is sent at most once, over any number of instances and sessions, and the claim records when. The queue itself
- * is in the log. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * command is sent at most once, over any number of instances and sessions, and the claim records when, and whether the
+ * agent has answered. The queue itself is in the log. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
-import type { Collection, CollectionSpec, ReadStore } from '../storage/read-store.js';
+import type { Collection, CollectionSpec, ReadStore, StoredDocument } from '../storage/read-store.js';
 
 /** How long the answer to a heartbeat waits for claims; later claims are sent with the next one. */
 const claimWaitMs = 500;
@@ -33,15 +33,28 @@ interface Queued<Name> {
   readonly expires_at: string;
 }
 
+/** A RUN_DIAGNOSTICS that its agent has got and may still answer. */
+export type Asked = StoredDocument<Claim>;
+
+/** When a command was sent, RFC 3339, and whether the agent has answered it. */
+export interface Delivered {
+  readonly at: string;
+  readonly answered: boolean;
+}
+
 export interface CommandClaims {
   /**
-   * Claims a node's commands that are neither expired nor claimed, oldest first, at most 16. A heartbeat waits for the
-   * answer, so it does not take long: a claim that the store has not confirmed by then is returned by a later call.
-   * Returns only confirmed claims; never rejects.
+   * Claims a node's commands that are neither expired nor claimed, oldest first, at most 16; of those to run diagnostics
+   * one a minute. A heartbeat waits for the answer, so it does not take long: a claim that the store has not confirmed by
+   * then is returned by a later call. Returns only confirmed claims; never rejects.
    */
   claim<Name>(nodeId: string, queued: readonly Queued<Name>[]): Promise<readonly Name[]>;
-  /** When the given commands were sent, by id, RFC 3339; unsent ones are missing. @throws ServiceError `unavailable` */
-  delivered(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** Of the given commands those that were sent, by id. @throws ServiceError `unavailable` */
+  delivered(ids: readonly string[]): Promise<ReadonlyMap<string, Delivered>>;
+  /** The diagnostics that a node was asked for, and may still answer. @throws ServiceError `unavailable` */
+  asked(queued: readonly Queued<unknown>[]): Promise<readonly Asked[]>;
+  /** The agent has answered these. @throws ServiceError `unavailable` */
+  answered(asked: readonly Asked[]): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -69,7 +82,10 @@ type Claim = {
   readonly expires_at: string;
   /** RFC 3339; null if the claim only keeps the command from being sent. */
   readonly delivered_at: string | null;
+  readonly answered?: true;
 };
+
+const isDiagnosis = ({ command }: Queued<unknown>): boolean => command === 'RUN_DIAGNOSTICS';
 
 /** If the read store was emptied, commands queued before count as sent: nobody knows which of them were. */
 async function claimEarlier(claims: Collection<Claim>, { clock, queued }: CommandClaimsDeps): Promise<void> {
@@ -97,17 +113,39 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
   const late = new Map<string, Queued<unknown>[]>();
   let failing = false;
 
+  /**
+   * Without those that must wait. Every instance that asks at the same time claims the same RUN_DIAGNOSTICS, so that only
+   * one of them sends one.
+   * @param queued all of the node
+   */
+  async function due<Name>(queued: readonly Queued<Name>[], open: readonly Queued<Name>[]): Promise<Queued<Name>[]> {
+    const others = open.filter((one) => !isDiagnosis(one));
+    if (others.length === open.length) return others;
+    const known = await claims.getMany(queued.filter(isDiagnosis).map(({ id }) => id));
+    const since = timestamp(clock.now() - limits.agent.diagnostics.everyMs);
+    if (known.some(({ fields }) => fields.delivered_at !== null && fields.delivered_at > since)) return others;
+    const next = open.find((one) => isDiagnosis(one) && known.every(({ id }) => id !== one.id));
+    return open.filter((one) => one === next || !isDiagnosis(one));
+  }
+
   /** The commands that this instance has claimed in one write; none when the store fails. */
-  async function claimAll<Name>(nodeId: string, open: readonly Queued<Name>[]): Promise<Queued<Name>[]> {
+  async function claimAll<Name>(
+    nodeId: string,
+    queued: readonly Queued<Name>[],
+    open: readonly Queued<Name>[],
+    room: number,
+  ): Promise<Queued<Name>[]> {
     underWay.add(nodeId);
     try {
+      const wanted = (await due(queued, open)).slice(0, room);
+      if (wanted.length === 0) return [];
       const claim = { kind, node_id: nodeId, delivered_at: timestamp(clock.now()) } as const;
       const inserted = new Set(
-        await claims.insert(open.map(({ id, expires_at }) => ({ id, fields: { ...claim, expires_at } }))),
+        await claims.insert(wanted.map(({ id, expires_at }) => ({ id, fields: { ...claim, expires_at } }))),
       );
-      for (const { id, expires_at } of open) claimedIds.set(id, expires_at);
+      for (const { id, expires_at } of wanted) claimedIds.set(id, expires_at);
       failing = false;
-      return open.filter(({ id }) => inserted.has(id));
+      return wanted.filter(({ id }) => inserted.has(id));
     } catch (error) {
       // Logged once per outage, because every node with a queue returns with each heartbeat.
       if (!failing) logger.warn({ node_id: nodeId, error: errorText(error) }, 'commands to agents cannot be claimed');
@@ -153,7 +191,7 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
       const open = queued.filter(({ id, expires_at }) => expires_at > now && !claimedIds.has(id));
       const room = limits.agent.commandsPerHeartbeat - earlier.length;
       if (open.length === 0 || room <= 0 || underWay.has(nodeId)) return earlier.map(({ command }) => command);
-      const claiming = claimAll(nodeId, open.slice(0, room));
+      const claiming = claimAll(nodeId, queued, open, room);
       const claimed = await withDeadline(claiming, claimWaitMs);
       if (claimed === timedOut) {
         void claiming.then((confirmed) => {
@@ -166,9 +204,19 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
     async delivered(ids) {
       const found = await claims.getMany(ids);
       return new Map(
-        found.flatMap(({ id, fields }) => (fields.delivered_at === null ? [] : [[id, fields.delivered_at] as const])),
+        found.flatMap(({ id, fields: { delivered_at: at, answered = false } }) =>
+          at === null ? [] : [[id, { at, answered }] as const],
+        ),
       );
     },
+    async asked(queued) {
+      const now = timestamp(clock.now());
+      const open = queued.filter((one) => isDiagnosis(one) && one.expires_at > now);
+      if (open.length === 0) return [];
+      const known = await claims.getMany(open.map(({ id }) => id));
+      return known.filter(({ fields }) => fields.delivered_at !== null && fields.answered === undefined);
+    },
+    answered: (asked) => claims.set(asked.map(({ id, fields }) => ({ id, fields: { ...fields, answered: true } }))),
     close: () => loop.close(),
   };
 }

@@ -269,6 +269,16 @@ export const limits = {
     /** Commands that may wait for a node, and commands kept to be shown. */
     queuedCommands: 64,
     commandExpiryMs: 10 * MINUTE,
+    /** A report, how often a node is asked for one, how soon it answers, and how long its newest one is kept. */
+    diagnostics: {
+      bytes: 64 * KiB,
+      // docs/agent-protocol.md#limits
+      items: 1000,
+      logLines: 100,
+      everyMs: MINUTE,
+      answerMs: 30 * SECOND,
+      keptMs: 7 * DAY_SECONDS * SECOND,
+    },
     // docs/contract/agent-protocol.md#control
     recordedErrorBytes: 16 * KiB,
     /** Read budget of one node: heartbeats, metrics and config requests, the entries in them, bytes of frames. */

@@ -3,17 +3,17 @@
  * format shows names so that they cannot act: see `formats.ts`. Implements `docs/contract/notices.md#webhooks-for-people`,
  * "names".
  */
+import { onOneLine } from '../kernel/one-line.js';
+
 export type Piece = string | { readonly name: string };
 export type Line = readonly Piece[];
 
 /** The most characters of a name that are shown. */
 export const nameChars = 200;
-/** Control characters, and those that turn the direction of text around. */
-const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
 /** A name or foreign text that stands in a message: bounded, on one line, without backticks. */
 export function nameOf(text: string): { readonly name: string } {
-  const plain = text.replace(unsafe, ' ').replaceAll('`', "'");
+  const plain = onOneLine(text).replaceAll('`', "'");
   const chars = Array.from(plain.slice(0, 2 * nameChars + 1));
   return { name: chars.length > nameChars ? `${chars.slice(0, nameChars - 1).join('')}…` : plain };
 }

@@ -148,6 +148,28 @@ export type MetricsFacts = {
   } | null;
 };
 
+/** What an agent found when it checked itself, in its words, each on one line. */
+export type DiagnosticsFacts = {
+  readonly items: readonly { readonly name: string; readonly value: string; readonly ok: boolean }[];
+  /** Oldest first. */
+  readonly log: readonly string[];
+};
+
+/** The newest one of a node. */
+export type KeptDiagnostics = DiagnosticsFacts & {
+  /** When it came, RFC 3339. */
+  readonly at: string;
+  /** As its node's hello said. */
+  readonly agent_version: string | null;
+};
+
+export interface Diagnostics {
+  /** Keeps a report if the node was asked for one, whichever instance asked. Never rejects. */
+  take(nodeId: string, report: DiagnosticsFacts): Promise<void>;
+  /** Undefined without one, or only an old one. @throws ServiceError `unavailable` */
+  of(nodeId: string): Promise<KeptDiagnostics | undefined>;
+}
+
 /** Sums of the counters of listeners. */
 export interface Traffic {
   readonly bytes_in: number;

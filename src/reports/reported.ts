@@ -11,8 +11,18 @@ import {
   type RuntimeListener as WireListener,
 } from '../gen/svc/control/v1/heartbeat.js';
 import { OuterTransport } from '../gen/svc/control/v1/transport.js';
-import type { HeartbeatFacts, LinkSample, MetricsFacts, ReportingProcess, RoundTrip, RuntimeListener } from './port.js';
+import type {
+  DiagnosticsFacts,
+  HeartbeatFacts,
+  LinkSample,
+  MetricsFacts,
+  ReportingProcess,
+  RoundTrip,
+  RuntimeListener,
+} from './port.js';
+import type { DiagnosticsReport } from '../gen/svc/control/v1/diagnostics.js';
 import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
+import { onOneLine } from '../kernel/one-line.js';
 import {
   countersAt,
   countersIn,
@@ -41,6 +51,13 @@ export function heartbeatFacts(
     uptime_seconds: wholeNumber(heartbeat.uptimeSeconds),
     link_metrics: { bytes, rows: () => (linkMetrics.length > 0 ? linkMetrics : linksOf(bytes)) },
     runtime_listeners: tables.listeners,
+  };
+}
+
+export function diagnosticsFacts({ items, log }: DiagnosticsReport): DiagnosticsFacts {
+  return {
+    items: items.map(({ name, value, ok }) => ({ name: onOneLine(name), value: onOneLine(value), ok })),
+    log: log.map(onOneLine),
   };
 }
 

@@ -1,5 +1,6 @@
 /** Every limit on what an agent may say (`docs/contract/agent-protocol.md#control`, `docs/contract/configuration.md`). */
 import { describe, expect, test } from 'vitest';
+import { DiagnosticsReport } from '../../src/gen/svc/control/v1/diagnostics.js';
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { ConfigApplyReport, ConfigRequest } from '../../src/gen/svc/control/v1/config.js';
@@ -33,6 +34,10 @@ const report = (fields: Parameters<typeof ConfigApplyReport.fromPartial>[0]): Ag
 const metrics = (fields: Parameters<typeof MetricsReport.fromPartial>[0]): AgentMessage => ({
   $case: 'metrics',
   value: MetricsReport.fromPartial(fields),
+});
+const diagnostics = (fields: Parameters<typeof DiagnosticsReport.fromPartial>[0]): AgentMessage => ({
+  $case: 'diagnostics',
+  value: DiagnosticsReport.fromPartial(fields),
 });
 const close = (message: string): AgentMessage => ({ $case: 'close', value: SessionClose.fromPartial({ message }) });
 
@@ -75,6 +80,9 @@ const texts: readonly [field: string, place: string, withText: (text: string) =>
     (text) => metrics({ bandwidth: { listeners: [{ listenAddr: text }] } }),
   ],
   ['metrics', 'gateway.upstreams.cluster', (text) => metrics({ gateway: { upstreams: [{ cluster: text }] } })],
+  ['diagnostics', 'items.name', (text) => diagnostics({ items: [{}, { name: text }] })],
+  ['diagnostics', 'items.value', (text) => diagnostics({ items: [{ value: text }] })],
+  ['diagnostics', 'log', (text) => diagnostics({ log: ['x', text] })],
   ['close.message', 'message', (text) => close(text)],
 ];
 
@@ -129,11 +137,24 @@ describe('a list', () => {
     ['runtime_listeners', 4_096, (count) => heartbeat({ runtimeListeners: many(count) })],
     ['routes', 16_384, (count) => heartbeat({ runtimeListeners: [{ routes: many(count) }] })],
     ['errors', 1_000, (count) => report({ errors: many(count) })],
+    ['items', 1_000, (count) => diagnostics({ items: many(count) })],
+    ['log', 100, (count) => diagnostics({ log: Array.from({ length: count }, () => '') })],
   ])('of %s has %i entries at most, each of which is charged', (name, most, of) => {
     const outer = name === 'routes' ? 1 : 0;
     expect(read(of(most))).toMatchObject({ kind: 'message', entries: most + outer });
     expect(why(of(most + 1))).toBe(`${name}: too many entries`);
   });
+});
+
+test('a diagnostics report has 64 KiB at most, and is not decoded beyond', () => {
+  const sized = (bytes: number): AgentMessage => {
+    const items = Array.from({ length: 81 }, () => ({ name: 'x'.repeat(800) }));
+    const without = DiagnosticsReport.encode(DiagnosticsReport.fromPartial({ items, log: [''] })).finish().length;
+    // A text of more than 127 bytes takes one byte more for its length.
+    return diagnostics({ items, log: ['y'.repeat(bytes - without - 1)] });
+  };
+  expect(read(sized(65_536)).kind).toBe('message');
+  expect(why(sized(65_537))).toBe('diagnostics: too many bytes');
 });
 
 test('a process id has 16 bytes, or none', () => {

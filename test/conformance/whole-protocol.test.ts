@@ -187,7 +187,7 @@ describe('an agent that shares no code with the service', () => {
 
   it('sends a heartbeat in many fragments, and gets its commands with the answers, oldest first, sixteen at most, once', async () => {
     const path = `/api/nodes/${node.id}/commands`;
-    const commands = Array.from({ length: 18 }, (_, index) => (index % 3 === 0 ? 'RELOAD_CONFIG' : 'RUN_DIAGNOSTICS'));
+    const commands = Array.from({ length: 18 }, (_, index) => (index % 3 === 0 ? 'RELOAD_CONFIG' : 'RESTART_PINGORA'));
     for (const command of commands) await running.api.ok('POST', path, { command });
     const listeners = Array.from({ length: 2_000 }, (_, index): RuntimeListener => ({
       transport: 'tcp',
@@ -204,9 +204,9 @@ describe('an agent that shares no code with the service', () => {
     control.say(heartbeat(7n, { cpuUsage: 0.5, runtimeListeners: listeners }));
     const first = await control.heartbeatResponse();
     expect(first).toMatchObject({ ok: true, ackSequence: 7n, heartbeatIntervalSecs: 10, metricsIntervalSecs: 60 });
-    expect(first.commands).toEqual(commands.slice(0, 16).map((command) => (command === 'RELOAD_CONFIG' ? 1 : 3)));
+    expect(first.commands).toEqual(commands.slice(0, 16).map((command) => (command === 'RELOAD_CONFIG' ? 1 : 2)));
     control.say(heartbeat(8n));
-    expect((await control.heartbeatResponse()).commands).toEqual([3, 3]);
+    expect((await control.heartbeatResponse()).commands).toEqual([2, 2]);
     // The number of a heartbeat is the agent's own.
     control.say(heartbeat(1n));
     expect(await control.heartbeatResponse()).toMatchObject({ ackSequence: 1n, commands: [] });

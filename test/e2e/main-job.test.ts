@@ -222,9 +222,9 @@ describe('the main job', () => {
     const node = nodes.get('b')!;
     const queue = () =>
       admin.call<{ id: string; state: string }>('POST', `/api/nodes/${node.id}/commands`, {
-        command: 'RUN_DIAGNOSTICS',
+        command: 'RELOAD_CONFIG',
       });
-    const seen = (): number => agents.get('b')!.output().split('command RUN_DIAGNOSTICS').length - 1;
+    const seen = (): number => agents.get('b')!.output().split('command RELOAD_CONFIG').length - 1;
     const queued = [await queue()];
     expect(queued[0]!.state).toBe('queued');
     await eventually('the agent got it', async () => (seen() > 0 ? true : undefined));

@@ -54,7 +54,41 @@ test('at most 16 commands are claimed for one heartbeat, oldest first, the rest 
   expect(await instances[0]!.claim('node', queued)).toEqual(queued.slice(16).map(({ command }) => command));
 });
 
-test('an expired command is not claimed', async () => {
+test('a node is asked for diagnostics once a minute, by one instance; what else waits is not held up', async () => {
+  const [a, b] = instances as [CommandClaims, CommandClaims];
+  const [first, second, ...others] = queue(4);
+  const asks = [first!, second!].map((one) => ({ ...one, command: 'RUN_DIAGNOSTICS' }));
+  const queued = [...asks, ...others];
+  const both = async (): Promise<readonly string[]> =>
+    (await Promise.all([a.claim('node', queued), b.claim('node', queued)])).flat().toSorted();
+  const idsAsked = async () => (await b.asked(queued)).map(({ id }) => id);
+  expect(await both()).toEqual(['RUN_DIAGNOSTICS', 'c2', 'c3']);
+  expect(await idsAsked()).toEqual([first!.id]);
+  clock.advance(limits.agent.diagnostics.everyMs - 1);
+  expect(await both()).toEqual([]);
+  clock.advance(1);
+  expect(await both()).toEqual(['RUN_DIAGNOSTICS']);
+  expect(await both()).toEqual([]);
+  // One answer is for all.
+  expect(await idsAsked()).toEqual([first!.id, second!.id]);
+  await a.answered(await a.asked(queued));
+  expect(await idsAsked()).toEqual([]);
+  expect(Array.from((await b.delivered(queued.map(({ id }) => id))).values(), ({ answered }) => answered)).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+});
+
+test('an expired command is not claimed, and no answer to it is waited for', async () => {
+  const sent = [{ ...queue(1)[0]!, command: 'RUN_DIAGNOSTICS' }];
+  expect(await instances[0]!.claim('node', sent)).toEqual(['RUN_DIAGNOSTICS']);
+  clock.advance(limits.agent.commandExpiryMs - 1);
+  expect(await instances[1]!.asked(sent)).toHaveLength(1);
+  clock.advance(1);
+  expect(await instances[1]!.asked(sent)).toEqual([]);
+
   expect(await instances[0]!.claim('node', queue(1, 0))).toEqual([]);
 });
 
@@ -155,13 +189,14 @@ test('the time of a delivery is known for as long as the command is shown, and g
   expect(await delivered()).toEqual([]);
   await claims.claim('node', kept);
   const at = new Date(clock.now()).toISOString();
+  const sent = { at, answered: false };
   expect(await delivered()).toEqual([
-    ['command-0', at],
-    ['command-1', at],
+    ['command-0', sent],
+    ['command-1', sent],
   ]);
   kept = [shown!];
   await eventually(() => calls).toContain('remove 1');
-  expect(await delivered()).toEqual([['command-1', at]]);
+  expect(await delivered()).toEqual([['command-1', sent]]);
 });
 
 test('a command that was queued before the read store was emptied counts as sent, and later ones do not', async () => {

@@ -90,6 +90,7 @@ export const endpoints: readonly ListedEndpoint[] = [
   { method: 'GET', path: '/api/l4-chains/{id}/plan', access: 'anyone', body: null },
   { method: 'GET', path: '/api/l4-chains/{id}/links', access: 'anyone', body: null },
   { method: 'GET', path: '/api/l4-chains/transports', access: 'anyone', body: null },
+  { method: 'GET', path: '/api/nodes/{id}/diagnostics', access: 'operator', body: null },
   { method: 'GET', path: '/api/nodes/{id}/free-ports', access: 'anyone', body: null },
   { method: 'GET', path: '/api/routes', access: 'anyone', body: null },
   {

@@ -55,7 +55,7 @@ describe('an unknown path is a 404', () => {
     'GET /api/credential',
     'POST /api/audit/x/undo',
     'PUT /api/auth/passwords',
-    'GET /api/nodes/x/diagnostics',
+    'GET /api/nodes/x/diagnosis',
     'GET /nope',
     'GET /Healthz',
   ])('%s', async (line) => {

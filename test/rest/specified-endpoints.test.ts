@@ -67,6 +67,7 @@ const extensions: readonly Row[] = [
   ['GET', '/api/audit/{id}'],
   ['GET', '/api/audit/{id}/changes'],
   ['GET', '/api/nodes/{id}/free-ports'],
+  ['GET', '/api/nodes/{id}/diagnostics', 'admin or operator only'],
   ['GET', '/api/l4-chains/{id}/links'],
   ['GET', '/api/l4-chains/transports'],
   ['GET', '/api/fleet/export'],

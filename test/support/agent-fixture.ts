@@ -220,6 +220,7 @@ export async function startAgentFixture(
       async reportAddress(nodeId, ipv4, ipv6) {
         addresses.push([nodeId, ipv4, ipv6]);
       },
+      diagnostics: { take: async () => undefined },
       hasCommands: (nodeId) => commands.has(nodeId),
       async claimCommands(nodeId) {
         const claimed = commands.get(nodeId) ?? [];

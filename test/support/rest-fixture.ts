@@ -24,6 +24,7 @@ import { systemClock, timestamp, type Clock } from '../../src/kernel/clock.js';
 import { createClosers } from '../../src/kernel/closers.js';
 import { agentStreams, streams, type RecordedEvent } from '../../src/kernel/event.js';
 import type { Logger } from '../../src/kernel/logger.js';
+import type { Diagnostics } from '../../src/reports/port.js';
 import type { ReportsService } from '../../src/reports/reports.js';
 import type { PasswordHasher } from '../../src/security/passwords.js';
 import { openStores } from '../../src/storage/open-stores.js';
@@ -71,6 +72,8 @@ export interface RestFixture {
   readonly gateway: FleetGateway;
   readonly reports: ReportsService;
   readonly claims: CommandClaims;
+  /** Takes what agents find when they check themselves. */
+  readonly diagnostics: Diagnostics;
   /** What commands wait for before they answer. */
   readonly followers: Followers;
   /** Bytes of answers that clients have not taken. */
@@ -167,7 +170,7 @@ export async function startRest(
   const { keyring, projections, tokens: issued } = core;
   const gateway = fleetGatewayOf(fleet, committed);
   const agents = await createAgents(core, config);
-  const { claims, reports } = agents;
+  const { claims, diagnostics, reports } = agents;
   // No test asks a name server.
   const webhooks = await startWebhooks({ ...core, lookup: noNames }, config);
   closers.add('webhooks', () => webhooks.service.close());
@@ -228,6 +231,7 @@ export async function startRest(
     gateway,
     reports,
     claims,
+    diagnostics,
     followers,
     waitingBytes: made.answers.waitingBytes,
     logged,

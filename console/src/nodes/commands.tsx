@@ -99,7 +99,12 @@ function Question({ nodeId, dialog, label, meaning, mild, run }: Action & { read
 
 type Sent = Schemas['ListedAgentCommand'];
 
-const moods: Readonly<Record<Sent['state'], Mood>> = { queued: 'busy', delivered: 'good', expired: 'warning' };
+const moods: Readonly<Record<Sent['state'], Mood>> = {
+  queued: 'busy',
+  delivered: 'good',
+  answered: 'good',
+  expired: 'warning',
+};
 
 const columns = columnsOf<Sent>([
   [text.queuedAt, (row) => <When at={row.queued_at} />],

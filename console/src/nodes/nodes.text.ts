@@ -60,7 +60,7 @@ export const text = {
   commandMeanings: {
     RELOAD_CONFIG: 'The agent applies its current configuration again.',
     RESTART_PINGORA: 'The gateway on this node restarts. Connections through it may be cut.',
-    RUN_DIAGNOSTICS: 'The agent checks itself and writes the results to its log.',
+    RUN_DIAGNOSTICS: 'The agent checks itself and what it dials. svcctl diagnose shows what it finds.',
   },
   compileMeaning: 'Compiles the configuration under a new generation, and sends it if the agent is connected.',
   send: 'Send',
@@ -68,7 +68,7 @@ export const text = {
   noCommands: 'No commands yet',
   noCommandsHint: 'Commands sent from the menu Commands or over the API are listed here.',
   command: 'Command',
-  commandStates: { queued: 'queued', delivered: 'delivered', expired: 'expired' },
+  commandStates: { queued: 'queued', delivered: 'delivered', answered: 'answered', expired: 'expired' },
   queuedAt: 'Queued',
   deliveredAt: 'Delivered',
   by: 'By',

@@ -62,6 +62,14 @@ const payloadShape: WireShape = {
     },
   },
   6: { nested: {} },
+  8: {
+    sized: { name: 'diagnostics', maxBytes: agent.diagnostics.bytes },
+    nested: {
+      1: { nested: {} },
+      2: { counted: { name: 'items', max: agent.diagnostics.items }, nested: {} },
+      3: { counted: { name: 'log', max: agent.diagnostics.logLines } },
+    },
+  },
 };
 
 /**
@@ -75,7 +83,9 @@ export function readAgentPayload(payload: Uint8Array, nodeId: string, known?: Kn
   const { bytes } = cut;
   const walked = walkMessage(bytes, payloadShape);
   if (!walked.ok) {
-    return refused(walked.error === 'malformed' ? unparsed : `${walked.error.tooMany}: too many entries`);
+    if (walked.error === 'malformed') return refused(unparsed);
+    if ('tooMany' in walked.error) return refused(`${walked.error.tooMany}: too many entries`);
+    return refused(`${walked.error.tooLong}: too many bytes`);
   }
   const decoded = decodeWalked(AgentPayload, bytes);
   if (!decoded.ok) return refused(unparsed);
@@ -114,6 +124,11 @@ function objection(message: AgentMessage, nodeId: string): string | undefined {
       ]);
     case 'close':
       return longText('close.message', [message.value.message]);
+    case 'diagnostics':
+      return longText('diagnostics', [
+        ...message.value.items.flatMap(({ name, value }) => [name, value]),
+        ...message.value.log,
+      ]);
     default:
       return unreachable(message);
   }

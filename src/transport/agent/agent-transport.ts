@@ -16,7 +16,7 @@ import type { Keyring } from '../../security/keyring.js';
 import { openVerifier } from '../../security/psk.js';
 import { isSealedValue } from '../../security/sealing.js';
 import type { MetricSource } from '../../instance/metrics.js';
-import type { Telemetry } from '../../reports/port.js';
+import type { Diagnostics, Telemetry } from '../../reports/port.js';
 import { createAddressBudget, createFaultyCalls, createNodeBudget, createProvenPairs } from './admission/budgets.js';
 import { createHandshakeGate } from './admission/handshake-gate.js';
 import { createPendingTable } from './admission/pending-table.js';
@@ -84,6 +84,7 @@ interface AgentTransportDeps {
   hasCommands(nodeId: string): boolean;
   /** Claims the unexpired commands of a node, oldest first, at most 16; each is claimed once. */
   claimCommands(nodeId: string): Promise<readonly AgentCommandName[]>;
+  readonly diagnostics: Pick<Diagnostics, 'take'>;
   /** Between 0 and 1, for jitter; default `Math.random`. */
   readonly random?: () => number;
 }

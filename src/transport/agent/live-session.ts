@@ -9,7 +9,7 @@ import type { Clock } from '../../kernel/clock.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { CipherState } from '../../channel/noise/cipher-state.js';
-import type { PresenceFacts, ReportingProcess, Telemetry } from '../../reports/port.js';
+import type { Diagnostics, PresenceFacts, ReportingProcess, Telemetry } from '../../reports/port.js';
 import type { PendingSession } from './admission/pending-table.js';
 import type { AgentStream } from './agent-stream.js';
 import type { AgentConnection } from '../listener/connection.js';
@@ -22,7 +22,7 @@ import { Reading } from './reading.js';
 import { Outbox, SessionClosing } from './outbox.js';
 import type { ReadBudget, UnfinishedBytes } from './read-budget.js';
 import { dueAt, startState, step, type SessionInput, type SessionOutput, type SessionState } from './session.js';
-import { heartbeatFacts, metricsFacts } from '../../reports/reported.js';
+import { diagnosticsFacts, heartbeatFacts, metricsFacts } from '../../reports/reported.js';
 
 /** Base of the jittered `retry_after_ms` of DRAINING and of OVERLOADED. */
 const drainRetryMs = 2_000;
@@ -47,6 +47,7 @@ export interface LiveSessionDeps {
   hasCommands(nodeId: string): boolean;
   /** At most 16, oldest first; each is claimed once. */
   claimCommands(nodeId: string): Promise<readonly AgentCommandName[]>;
+  readonly diagnostics: Pick<Diagnostics, 'take'>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly random: () => number;
@@ -322,6 +323,9 @@ class AttachedSession implements LiveSession {
       case 'metrics':
         counters.reported.note(this.id, output.metrics);
         telemetry.metrics(nodeId, metricsFacts(output.metrics), this.#process);
+        return;
+      case 'diagnostics':
+        void this.#deps.diagnostics.take(nodeId, diagnosticsFacts(output.report));
         return;
       case 'send_unchanged':
         this.send(unchanged(output.generation));

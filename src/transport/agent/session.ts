@@ -7,6 +7,7 @@
  */
 import type { ConfigAnswer, ApplyReport, SnapshotPush } from '../../delivery/port.js';
 import { ConfigApplyStatus, type ConfigApplyReport } from '../../gen/svc/control/v1/config.js';
+import type { DiagnosticsReport } from '../../gen/svc/control/v1/diagnostics.js';
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
 import type { AgentHello, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
@@ -60,7 +61,7 @@ export type SessionInput =
 
 export type SessionOutput =
   | { readonly kind: 'hello'; readonly hello: AgentHello }
-  /** A heartbeat, metrics report or config request was read; its list entries are charged to the read budget. */
+  /** A heartbeat, config request, or report of metrics or diagnostics was read; its list entries are charged to the read budget. */
   | { readonly kind: 'charge'; readonly entries: number }
   /** A valid payload other than a heartbeat arrived. Only after `hello`. */
   | { readonly kind: 'alive' }
@@ -71,6 +72,7 @@ export type SessionOutput =
   /** A report with a status unknown to this release. */
   | { readonly kind: 'ignored_report' }
   | { readonly kind: 'metrics'; readonly metrics: MetricsReport }
+  | { readonly kind: 'diagnostics'; readonly report: DiagnosticsReport }
   | { readonly kind: 'send_unchanged'; readonly generation: number }
   | { readonly kind: 'send_snapshot'; readonly push: SnapshotPush }
   | { readonly kind: 'end'; readonly reason: CloseReason; readonly agentReason: SessionCloseReason | undefined };
@@ -230,6 +232,8 @@ function onMessage(state: OpenState, message: AgentMessage, entries: number): St
       return next(state, { kind: 'alive' }, reportOf(message.value));
     case 'metrics':
       return next(state, charge, { kind: 'alive' }, { kind: 'metrics', metrics: message.value });
+    case 'diagnostics':
+      return next(state, charge, { kind: 'alive' }, { kind: 'diagnostics', report: message.value });
     case 'close':
       return over(closeReasons.byAgent, message.value.reason);
     default:

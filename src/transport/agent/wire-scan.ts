@@ -9,6 +9,8 @@ import { err, ok, type Result } from '../../kernel/result.js';
 /** What a walk does with the fields of a message, by field number. */
 export interface WireShape {
   readonly [field: number]: {
+    /** The size of one entry is limited. */
+    readonly sized?: { readonly name: string; readonly maxBytes: number };
     /** Each entry counts against a limit, over the whole message, wherever the field repeats. */
     readonly counted?: { readonly name: string; readonly max: number };
     /** The field is a message to walk into. */
@@ -16,8 +18,8 @@ export interface WireShape {
   };
 }
 
-/** Why bytes are refused; `tooMany` names the field whose count exceeds its limit. */
-type ShapeError = 'malformed' | { readonly tooMany: string };
+/** Why bytes are refused; an object names the field whose count or size exceeds its limit. */
+type ShapeError = 'malformed' | { readonly tooMany: string } | { readonly tooLong: string };
 
 interface Decoder<T> {
   decode(bytes: Uint8Array): T;
@@ -68,7 +70,8 @@ function walkFields(
     const length = reader.uint32();
     const contentEnd = reader.pos + length;
     if (contentEnd > end) return 'malformed';
-    const { counted, nested } = shape[number] ?? {};
+    const { counted, nested, sized } = shape[number] ?? {};
+    if (sized !== undefined && length > sized.maxBytes) return { tooLong: sized.name };
     if (counted !== undefined) {
       const count = (counts.get(counted.name) ?? 0) + 1;
       if (count > counted.max) return { tooMany: counted.name };

@@ -23,7 +23,7 @@ import type { AgentFacts } from '../../reports/facts.js';
 import type { StatusLedger } from '../../status/ledger.js';
 import type { Webhooks } from '../../webhooks/port.js';
 import type { Counts } from '../../reports/counts.js';
-import type { Activity, Reports } from '../../reports/port.js';
+import type { Activity, Diagnostics, Reports } from '../../reports/port.js';
 import type { RouteConfig, RouteSchema } from './route-declaration.js';
 import type { Filled } from './usual-parts.js';
 import type { Timeouts } from './tuning.js';
@@ -87,8 +87,11 @@ export interface RestDeps {
   readonly statusLedger: Pick<StatusLedger, 'last'>;
   /** Counts over the whole fleet, from those reports. */
   readonly counts: Omit<Counts, 'close'>;
-  /** When agent commands were delivered, by id; without those that were not. @throws ServiceError `unavailable` */
-  commandsDelivered(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** When agent commands were delivered, and whether answered, by id; without the others. @throws ServiceError `unavailable` */
+  commandsDelivered(
+    ids: readonly string[],
+  ): Promise<ReadonlyMap<string, { readonly at: string; readonly answered: boolean }>>;
+  readonly diagnostics: Pick<Diagnostics, 'of'>;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;

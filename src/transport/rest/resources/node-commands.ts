@@ -1,4 +1,7 @@
-/** Commands to a node's agent, sent with the answer to its next heartbeat. Implements `docs/contract/rest.md#nodes`. */
+/**
+ * Commands to a node's agent, sent with the answer to its next heartbeat, and what it answered to RUN_DIAGNOSTICS.
+ * Implements `docs/contract/rest.md#nodes`.
+ */
 import { z } from 'zod';
 import { agentCommandNames, type AgentCommand } from '../../../domain/node/node.js';
 import { timestamp } from '../../../kernel/clock.js';
@@ -21,7 +24,7 @@ export const queuedCommand = z
   })
   .meta({ id: 'AgentCommand', description: 'A command that waits for its agent' });
 
-const states = ['queued', 'delivered', 'expired'] as const;
+const states = ['queued', 'delivered', 'answered', 'expired'] as const;
 
 const listed = z
   .object({
@@ -29,7 +32,7 @@ const listed = z
     command: documented(z.enum(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG'),
     state: documented(
       z.enum(states),
-      'It waits for the next heartbeat, was delivered to the agent, or expired before that',
+      'It waits for the next heartbeat, was delivered to the agent, was answered by it (RUN_DIAGNOSTICS), or expired before it was delivered',
       'delivered',
     ),
     queued_at: timeOf('When it was queued'),
@@ -44,6 +47,26 @@ export const command = documented(oneOf(agentCommandNames), 'What the agent is t
 
 const newCommand = body({ command }).meta({ id: 'NewAgentCommand', description: 'A command to an agent' });
 
+const diagnostics = z
+  .object({
+    at: documented(time.nullable(), 'When the report came; null before one', sample.later),
+    agent_version: documented(z.string().nullable(), 'The agent that made it', 'reference-agent/0.2.0'),
+    items: documented(
+      z.array(
+        z
+          .object({
+            name: documented(z.string(), 'What was looked at', 'upstream 192.0.2.7:443 over tcp, of l4_chain "web"'),
+            value: documented(z.string(), 'What was found', 'not reached after 3 ms: ECONNREFUSED'),
+            ok: documented(z.boolean(), 'False if it needs attention', false),
+          })
+          .meta({ id: 'DiagnosticsItem', description: 'One thing that the agent looked at, in its words' }),
+      ),
+      'About the agent and its machine, then each listener, peer, upstream and target',
+    ),
+    log: documented(z.array(z.string()), 'The last lines of its log, oldest first', ['info configuration applied']),
+  })
+  .meta({ id: 'Diagnostics', description: 'What the agent found when it last checked itself; empty before' });
+
 export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'GET',
@@ -52,7 +75,7 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
     schema: {
       operationId: 'listNodeCommands',
       summary: `List the last ${limits.rest.nodeCommands} commands to the agent, newest first`,
-      description: 'Each with its state: queued, delivered or expired.',
+      description: 'Each with its state: queued, delivered, answered or expired.',
       tags: ['nodes'],
       response: answers(
         z
@@ -66,8 +89,8 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
       const delivered = await deps.commandsDelivered(newest.map(({ id }) => id));
       const now = timestamp(deps.clock.now());
       const items = newest.map((command) => {
-        const delivered_at = delivered.get(command.id) ?? null;
-        return { ...command, delivered_at, state: stateOf(command, delivered_at, now) };
+        const sent = delivered.get(command.id);
+        return { ...command, delivered_at: sent?.at ?? null, state: stateOf(command, sent, now) };
       });
       return ok({ items });
     },
@@ -94,10 +117,35 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
       return ok({ ...command, state: 'queued' as const });
     },
   });
+
+  app.route({
+    method: 'GET',
+    url: '/api/nodes/:id/diagnostics',
+    config: { access: 'operator', takes: 'none' },
+    schema: {
+      operationId: 'getNodeDiagnostics',
+      summary: 'Get what the agent answered last to RUN_DIAGNOSTICS',
+      description:
+        'Once the command has the state `answered`, the report is there. It is kept for 7 days. A viewer may not read it: it holds lines of the log.',
+      tags: ['nodes'],
+      response: answers(diagnostics),
+    },
+    handler: async (request) => {
+      const { id } = orNotFound(deps.fleet.node(pathId(request.params, 'node')), 'node');
+      const { at, agent_version, items, log } = (await deps.diagnostics.of(id)) ?? none;
+      return ok({ at, agent_version, items: [...items], log: [...log] });
+    },
+  });
 }
 
-function stateOf({ expires_at }: AgentCommand, deliveredAt: string | null, now: string): (typeof states)[number] {
-  if (deliveredAt !== null) return 'delivered';
+const none = { at: null, agent_version: null, items: [], log: [] } as const;
+
+function stateOf(
+  { expires_at }: AgentCommand,
+  sent: { readonly answered: boolean } | undefined,
+  now: string,
+): (typeof states)[number] {
+  if (sent !== undefined) return sent.answered ? 'answered' : 'delivered';
   return expires_at > now ? 'queued' : 'expired';
 }
 

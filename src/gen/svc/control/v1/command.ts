@@ -13,7 +13,7 @@ export const Command = {
   RELOAD_CONFIG: 1,
   /** RESTART_PINGORA - Restart the gateway engine. */
   RESTART_PINGORA: 2,
-  /** RUN_DIAGNOSTICS - Run the agent's own checks and write the results to its log. */
+  /** RUN_DIAGNOSTICS - Run the agent's own checks and answer with a DiagnosticsReport. */
   RUN_DIAGNOSTICS: 3,
 } as const;
 

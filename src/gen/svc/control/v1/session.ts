@@ -7,6 +7,7 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { ConfigApplyReport, ConfigRequest, ConfigUpdate } from "./config.js";
+import { DiagnosticsReport } from "./diagnostics.js";
 import { HeartbeatRequest, HeartbeatResponse } from "./heartbeat.js";
 import { MetricsReport } from "./metrics.js";
 
@@ -128,6 +129,7 @@ export interface AgentPayload {
     | { readonly $case: "applyReport"; readonly value: ConfigApplyReport }
     | { readonly $case: "metrics"; readonly value: MetricsReport }
     | { readonly $case: "close"; readonly value: SessionClose }
+    | { readonly $case: "diagnostics"; readonly value: DiagnosticsReport }
     | undefined;
 }
 
@@ -607,6 +609,9 @@ export const AgentPayload: MessageFns<AgentPayload> = {
       case "close":
         SessionClose.encode(message.payload.value, writer.uint32(50).fork()).join();
         break;
+      case "diagnostics":
+        DiagnosticsReport.encode(message.payload.value, writer.uint32(66).fork()).join();
+        break;
     }
     return writer;
   },
@@ -672,6 +677,14 @@ export const AgentPayload: MessageFns<AgentPayload> = {
             message.payload = { $case: "close", value: SessionClose.decode(reader, reader.uint32()) };
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.payload = { $case: "diagnostics", value: DiagnosticsReport.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -723,6 +736,12 @@ export const AgentPayload: MessageFns<AgentPayload> = {
       case "close": {
         if (object.payload?.value !== undefined && object.payload?.value !== null) {
           message.payload = { $case: "close", value: SessionClose.fromPartial(object.payload.value) };
+        }
+        break;
+      }
+      case "diagnostics": {
+        if (object.payload?.value !== undefined && object.payload?.value !== null) {
+          message.payload = { $case: "diagnostics", value: DiagnosticsReport.fromPartial(object.payload.value) };
         }
         break;
       }
