@@ -134,9 +134,11 @@ export function createNode(): PlayedNode & NodeCalls {
   };
   const answerHeartbeat = (heartbeat: HeartbeatRequest, session: PlayedSession): void => {
     if (!plays.answers) return;
+    const commands = plays.commands.splice(0);
+    watch.commanded(commands);
     session.send({
       $case: 'heartbeatResponse',
-      value: { ok: true, ackSequence: heartbeat.sequence, commands: plays.commands.splice(0), ...intervals() },
+      value: { ok: true, ackSequence: heartbeat.sequence, commands, ...intervals() },
     });
   };
   const intervals = (): { readonly heartbeatIntervalSecs: number; readonly metricsIntervalSecs: number } => ({

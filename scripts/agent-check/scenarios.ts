@@ -3,6 +3,7 @@ import type { Scenario } from './play.js';
 import { badFramesScenario } from './scenarios/bad-frames.js';
 import { clockSkew } from './scenarios/clock-skew.js';
 import { awayScenarios, bareStatuses, closes } from './scenarios/closes.js';
+import { diagnostics } from './scenarios/diagnostics.js';
 import { firstSessionScenario } from './scenarios/first-session.js';
 import { edits } from './scenarios/edits.js';
 import { fragments } from './scenarios/fragments.js';
@@ -25,6 +26,7 @@ export const scenarios: readonly Scenario[] = [
   slowReader,
   edits,
   heartbeats,
+  diagnostics,
   rekey,
   closes,
   snapshots,

@@ -159,6 +159,17 @@ export const sentences = {
     'If three responses in a row are missing, the connection is lost: reconnect.',
   ),
   unknownCommand: protocol('heartbeats-commands-metrics', 'Ignore a command that you do not know.'),
+  diagnostics: protocol('heartbeats-commands-metrics', 'answer with a `DiagnosticsReport` within 30 seconds'),
+  diagnosticsItems: protocol(
+    'heartbeats-commands-metrics',
+    'each listener, and each peer, upstream and target that your rules name, by address and port',
+  ),
+  diagnosticsOk: protocol(
+    'heartbeats-commands-metrics',
+    '`ok` is false for whatever you have not reached or not tried.',
+  ),
+  diagnosticsSecrets: protocol('heartbeats-commands-metrics', 'Leave secrets out.'),
+  diagnosticsAsked: protocol('heartbeats-commands-metrics', 'Send none that was not asked for'),
   metrics: protocol(
     'heartbeats-commands-metrics',
     'Send a `MetricsReport` after each metrics interval; it is not answered.',
@@ -214,6 +225,7 @@ export const sentences = {
     'how-a-session-ends',
     'the first payload was no hello, no hello within 10 s, a second hello, an absurd `config_version`',
   ),
+  diagnosticsBound: protocol('limits', 'a diagnostics report; items and lines of the log in it | 64 KiB; 1,000; 100'),
   errorsBound: protocol('limits', 'errors in one apply report | 1,000'),
   textBound: protocol('limits', 'any text | 1,024 bytes of UTF-8: shorten messages before you send them'),
 } as const satisfies Readonly<Record<string, Sentence>>;

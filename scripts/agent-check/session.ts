@@ -194,6 +194,7 @@ export function playSession(
 function sentenceOf(why: string): SentenceName {
   if (why.startsWith('node_id')) return 'ownNodeId';
   if (why.startsWith('errors: too many')) return 'errorsBound';
+  if (/^(diagnostics|items|log): too many/.test(why)) return 'diagnosticsBound';
   if (why.includes('a text is longer')) return 'textBound';
   if (why.startsWith('hello.process_id')) return 'processId';
   return 'limits';

@@ -8,6 +8,7 @@ import {
   type ConfigRequest,
   type RuntimeConfigSnapshot,
 } from '../../src/gen/svc/control/v1/config.js';
+import { Command } from '../../src/gen/svc/control/v1/command.js';
 import type { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import type { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import type { AgentHello, OpenSessionRequest, SessionOffer } from '../../src/gen/svc/control/v1/session.js';
@@ -28,6 +29,7 @@ export interface Watch {
   offered(request: OpenSessionRequest, offer: SessionOffer | undefined): boolean;
   attached(granted: Granted, peer: string): void;
   sent(snapshot: RuntimeConfigSnapshot): void;
+  commanded(commands: readonly Command[]): void;
   said(message: AgentMessage, session: PlayedSession): void;
   /** A new process follows, which has no state. */
   forget(): void;
@@ -52,6 +54,8 @@ export function createWatch(verdicts: () => Verdicts): Watch {
   let beat: { readonly at: number; readonly uptimeSeconds: number } | undefined;
   /** Whether its hello names the feature `route_state`. */
   let tellsStates = false;
+  /** Whether it owes a report of diagnostics. */
+  let isAsked = false;
   let counters = new Map<string, bigint>();
   let held: Held = { applied: undefined, lastReport: undefined };
   const check: Verdicts['check'] = (...given) => verdicts().check(...given);
@@ -182,6 +186,7 @@ export function createWatch(verdicts: () => Verdicts): Watch {
     attached(granted, peer) {
       check('oneConnection', granted.peer === peer, 'Control came on another connection than OpenSession');
     },
+    commanded: (commands) => void (isAsked ||= commands.includes(Command.RUN_DIAGNOSTICS)),
     sent(snapshot) {
       outstanding += 1;
       const known = sent.get(snapshot.generation) ?? new Set();
@@ -199,6 +204,12 @@ export function createWatch(verdicts: () => Verdicts): Watch {
         heartbeat(message.value);
       }
       if (message.$case === 'metrics') metrics(message.value);
+      if (message.$case === 'diagnostics') {
+        check('diagnosticsAsked', isAsked, 'a DiagnosticsReport without the command');
+        // One that is too large is no message.
+        check('diagnosticsBound', true, '');
+        isAsked = false;
+      }
     },
     forget,
   };

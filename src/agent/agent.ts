@@ -10,6 +10,8 @@ import { silentLogger, type Logger } from '../kernel/logger.js';
 import { version } from '../kernel/version.js';
 import type { AgentConfig } from './config.js';
 import { startSessionLoop, type SessionEvents } from './control/session-loop.js';
+import { diagnose } from './diagnosis/diagnose.js';
+import { keepLastLines } from './diagnosis/last-lines.js';
 import type { Gateway } from './gateway.js';
 import { createUsageMeter, hostAddresses } from './host.js';
 import { createRuntime } from './runtime.js';
@@ -18,7 +20,8 @@ import { createRuntime } from './runtime.js';
 export const agentVersion = `reference-agent/${version}`;
 
 /** The features of `docs/contract/agent-protocol.md#configuration` that this agent supports. */
-const features = ['tcp_raw', 'tcp_sni', 'tcp_tls', 'tcp_reality', 'udp_raw', 'udp_enc', 'http', 'route_state'] as const;
+const kinds = ['tcp_raw', 'tcp_sni', 'tcp_tls', 'tcp_reality', 'udp_raw', 'udp_enc', 'http'] as const;
+const features = [...kinds, 'diagnostics', 'route_state'];
 
 export interface AgentOptions {
   readonly config: Omit<AgentConfig, 'logLevel' | 'metrics'>;
@@ -48,7 +51,8 @@ export interface AgentHandle {
 
 /** Starts an agent. Resolves before it is connected; it keeps trying until `close`. */
 export async function startAgent(options: AgentOptions): Promise<AgentHandle> {
-  const { config, logger = silentLogger, clock = systemClock, random = Math.random, events = {} } = options;
+  const { config, clock = systemClock, random = Math.random, events = {} } = options;
+  const { logger, lines: logLines } = keepLastLines(options.logger ?? silentLogger, clock);
   const gateway = options.gateway ?? createRuntime({ rejectUnsupported: config.rejectUnsupported, logger, clock });
   // The gateway's counters start at 0 with each process id.
   const processId = randomBytes(16);
@@ -69,10 +73,12 @@ export async function startAgent(options: AgentOptions): Promise<AgentHandle> {
         multiplex: false,
         multiplexPort: 0,
         detectedAddresses: detected,
-        features: [...features],
+        features,
         processId,
       };
     },
+    diagnose: (offset, signal) =>
+      diagnose({ agentVersion, gateway, clock, lastReport: () => lastReport, logLines }, offset, signal),
     usage: createUsageMeter(),
     logger,
     clock,

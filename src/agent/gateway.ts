@@ -1,5 +1,6 @@
 /** The data plane as the control side sees it. `runtime.ts` implements it with relays. */
 import type { ConfigApplyReport, RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
+import type { DiagnosticsItem } from '../gen/svc/control/v1/diagnostics.js';
 import type { LinkMetric, RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
 import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
 
@@ -33,8 +34,8 @@ export interface Gateway {
   report(): GatewayReport;
   /** Sets who is told of changes. */
   watch(changes: GatewayChanges): void;
-  /** For RUN_DIAGNOSTICS: the state that an operator wants to see in the agent's log. */
-  diagnostics(): object;
+  /** Tries everything that the configuration dials; an abort ends it early. */
+  probe(signal: AbortSignal): Promise<readonly DiagnosticsItem[]>;
   /** Closes listeners and connections. */
   close(): Promise<void>;
 }

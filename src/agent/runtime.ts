@@ -16,6 +16,7 @@ import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import { createSampledLog } from '../kernel/sampled-log.js';
 import type { AppliedConfig, Gateway, GatewayChanges, GatewayReport } from './gateway.js';
+import { probeAll } from './diagnosis/probes.js';
 import { createCertificates } from './plan/certificates.js';
 import type { ListenerPlan, Target } from './plan/plan.js';
 import { planTarget } from './plan/target.js';
@@ -40,7 +41,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
   const latency = createSamples(relayLimits.latencySamples);
   let changes: GatewayChanges | undefined;
   const upstreams = createUpstreams(latency, () => changes?.onUpstreams());
-  const checks = createHealthChecks(upstreams);
+  const checks = createHealthChecks(upstreams, clock);
   const links = createLinks();
   const pins = createPins();
   const targets = createRealityTargets({ clock, logger, changed: () => changes?.onRoutes() });
@@ -50,6 +51,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
   const certificates = createCertificates();
   let applied: AppliedConfig | undefined;
   let plans: ReadonlyMap<string, ListenerPlan> = new Map();
+  let running: Target | undefined;
   let closed = false;
 
   const switchTo = async (target: Target): Promise<readonly ConfigApplyError[]> => {
@@ -62,6 +64,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
     targets.set(target.listeners.values());
     prepared.value.commit();
     plans = target.listeners;
+    running = target;
     links.keep(new Set(Array.from(plans.values()).flatMap(({ origins }) => origins.map((of) => of.resourceId))));
     for (const omitted of target.unsupported) logger.warn({ omitted: errorLine(omitted) }, 'left out');
     return [];
@@ -124,13 +127,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
     watch(watching) {
       changes = watching;
     },
-    diagnostics: () => ({
-      generation: applied === undefined ? null : String(applied.generation),
-      listeners: runtimeListeners().map(
-        ({ transport, listenAddr, listenPort, state }) => `${transport} ${listenAddr} ${listenPort} ${state}`,
-      ),
-      totals: { ...totals.values },
-    }),
+    probe: async (signal) => (running === undefined ? [] : probeAll(running, clock, signal)),
     async close() {
       closed = true;
       plans = new Map();

@@ -1,6 +1,6 @@
-/** File-system helpers: codes of system errors, folder flushes, private files, secrets in files. */
+/** File-system helpers: codes of system errors, folder flushes, private files, secrets in files, open descriptors. */
 import { readFileSync } from 'node:fs';
-import { chmod, open } from 'node:fs/promises';
+import { chmod, open, readdir, readFile } from 'node:fs/promises';
 
 /** Makes files and folders accessible to their owner alone. Those of another owner are left alone. */
 export async function makePrivate(mode: 0o600 | 0o700, paths: readonly string[]): Promise<void> {
@@ -17,6 +17,17 @@ export async function makePrivate(mode: 0o600 | 0o700, paths: readonly string[])
 export function systemErrorCode(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : undefined;
+}
+
+/** How many descriptors this process has open, and may have; undefined where the system does not say. */
+export async function openDescriptors(): Promise<{ readonly open: number; readonly limit: number } | undefined> {
+  try {
+    const [open, limits] = await Promise.all([readdir('/proc/self/fd'), readFile('/proc/self/limits', 'utf8')]);
+    const limit = /^Max open files +(\d+)/m.exec(limits)?.[1];
+    return { open: open.length, limit: limit === undefined ? Number.POSITIVE_INFINITY : Number(limit) };
+  } catch {
+    return undefined;
+  }
 }
 
 /** Reads a secret from a file, without a trailing line break. @throws a system error */

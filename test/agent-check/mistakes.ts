@@ -283,6 +283,34 @@ export const mistakes: readonly Mistake[] = [
       'false',
     ),
   ]),
+  ...inScenario('diagnostics', [
+    source('diagnostics', 'only logs that it is to check itself', session, 'return onDiagnose();', 'return;'),
+    source('diagnosticsItems', 'tries nothing', 'diagnosis/diagnose', '    ...probes,\n', ''),
+    source(
+      'diagnosticsOk',
+      'takes an error for an answer',
+      'diagnosis/probes',
+      'if (why === undefined) return',
+      'if (why !== probe.what) return',
+    ),
+    source(
+      'diagnosticsSecrets',
+      'tells its key',
+      'agent',
+      'lastReport: () => lastReport, logLines }',
+      "lastReport: () => lastReport, logLines: () => [Buffer.from(config.keys.psk).toString('hex')] }",
+    ),
+    source(
+      'diagnosticsAsked',
+      'answers twice',
+      session,
+      'return onDiagnose();',
+      'setTimeout(onDiagnose, 1_000); return onDiagnose();',
+    ),
+    sent('diagnosticsBound', 'sends a long log', () => ({
+      diagnostics: (report) => ({ ...report, log: Array.from({ length: 101 }, () => 'line') }),
+    })),
+  ]),
   ...inScenario('rekey', [
     source(
       'rekeyInTime',

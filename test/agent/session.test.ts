@@ -4,6 +4,7 @@ import { connect, createServer } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startAgent, type AgentHandle, type AgentOptions } from '../../src/agent/agent.js';
+import type { Gateway } from '../../src/agent/gateway.js';
 import type { ConnectionEnd } from '../../src/agent/control/reconnect.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
 import { ConfigApplyStatus, type RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
@@ -11,6 +12,7 @@ import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
 import { sleep } from '../../src/kernel/background.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
+import { agentRuntime } from '../support/agent-runtime.js';
 import {
   issuePsk,
   startControlServer,
@@ -127,7 +129,7 @@ describe('a session of the reference agent', () => {
     expect(payloadsOf(session).slice(0, 2)).toEqual(['hello', 'configRequest']);
     expect(session?.said[0]).toMatchObject({
       value: {
-        features: ['tcp_raw', 'tcp_sni', 'tcp_tls', 'tcp_reality', 'udp_raw', 'udp_enc', 'http', 'route_state'],
+        features: 'tcp_raw tcp_sni tcp_tls tcp_reality udp_raw udp_enc http diagnostics route_state'.split(' '),
       },
     });
     const request = session?.said.find((said) => said.$case === 'configRequest');
@@ -354,6 +356,28 @@ describe('a session of the reference agent', () => {
         .map(({ value }) => value.configVersion);
     await eventually(versions).toEqual([0n, 0n]);
     await eventually(() => payloadsOf(service.sessions[0]).filter((name) => name === 'applyReport').length).toBe(2);
+  });
+
+  it('answers RUN_DIAGNOSTICS on the session that it has then, and a second one with the same report', async () => {
+    const [runtime, commands] = [agentRuntime(closers), [Command.RUN_DIAGNOSTICS, Command.RUN_DIAGNOSTICS]];
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const probe: Gateway['probe'] = async (signal) => (await held, runtime.probe(signal));
+    const service = await server({
+      grant: { heartbeatIntervalSecs: 1 },
+      onSaid(said, session) {
+        serving(snapshot(4))(said, session);
+        if (said.$case === 'heartbeat') session.send(answerTo(said, 1, commands.splice(0)));
+      },
+    });
+    await agent(service, { gateway: { ...runtime, probe } });
+    await eventually(() => commands).toEqual([]);
+    service.sessions[0]?.drop(status.UNAVAILABLE);
+    await eventually(() => service.sessions.length).toBe(2);
+    release();
+    await eventually(() => payloadsOf(service.sessions[1])).toContain('diagnostics');
+    const reports = service.sessions.flatMap(({ said }) => said.filter(({ $case }) => $case === 'diagnostics'));
+    expect(reports).toHaveLength(1);
   });
 
   it('is given up as lost after three heartbeats without an answer', async () => {

@@ -104,6 +104,28 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
     expect((await applied(clients[0]!)).generation).toBeGreaterThan(before.generation);
   }, 120_000);
 
+  test('diagnostics asked for at one reach the agent at the other, whose answer is read at both', async () => {
+    const path = `/api/nodes/${node.id}/diagnostics`;
+    const { id } = await clients[1]!.call<{ id: string }>('POST', `/api/nodes/${node.id}/commands`, {
+      command: 'RUN_DIAGNOSTICS',
+    });
+    for (const client of clients.toReversed()) {
+      await eventually('the command is answered', async () => {
+        const { items } = await client.call<{ items: { id: string; state: string }[] }>(
+          'GET',
+          `/api/nodes/${node.id}/commands`,
+        );
+        return items.find((item) => item.id === id)?.state === 'answered' ? true : undefined;
+      });
+      expect(await client.call('GET', path)).toMatchObject({
+        agent_version: expect.stringMatching(/^reference-agent/),
+        items: expect.arrayContaining([
+          expect.objectContaining({ ok: false, name: expect.stringContaining('127.0.0.1:9 ') }),
+        ]),
+      });
+    }
+  }, 120_000);
+
   test('names stay unique when both create the same one', async () => {
     const races = Array.from({ length: 10 }, (_, round) => `race-${round}`);
     for (const name of races) {

@@ -11,6 +11,7 @@ import { GrpcStatus } from '../../kernel/errors.js';
 import { formatHostPort } from '../../kernel/host-port.js';
 import { limits } from '../../kernel/limits.js';
 import { err, ok, type Result } from '../../kernel/result.js';
+import type { ClockOffset } from '../diagnosis/diagnose.js';
 import { realityCredentials } from '../reality/credentials.js';
 import type { ControlEndpoint } from '../../channel/reality/endpoint.js';
 import { beginOpening, wipe, type Identity, type Opened, type OpenRefusal } from './opening.js';
@@ -27,18 +28,19 @@ const keepaliveMs = 30_000;
 const keepaliveTimeoutMs = 10_000;
 
 /** Service time minus local time. Outlives connections, so that a skewed clock costs only one refusal in total. */
-interface ClockOffset {
+interface OfferOffset {
   milliseconds: number;
 }
 
 interface ControlClientOptions extends Identity {
   readonly endpoint: ControlEndpoint;
   readonly clock: Clock;
-  readonly offset: ClockOffset;
+  readonly offset: OfferOffset;
 }
 
 export interface OpenedSession {
   readonly grant: SessionGrant;
+  readonly clockOffset: ClockOffset;
   /** Attaches the session to a Control stream. Called at most once. */
   attach(handlers: StreamHandlers): ControlStream;
   /** Wipes the keys of a session that will not be attached. */
@@ -83,10 +85,11 @@ export function createControlClient(options: ControlClientOptions): ControlClien
     if (signal.aborted) return err({ status: GrpcStatus.ABORTED, detail: 'the agent is stopping' });
     const opening = beginOpening(options, clock.now() + offset.milliseconds);
     if (!opening.ok) return opening;
+    const began = clock.monotonic();
     const answer = await call(opening.value.request, signal);
     if (!(answer instanceof Error)) {
       const finished = opening.value.finish(answer);
-      return finished.ok ? ok(openedSession(finished.value)) : finished;
+      return finished.ok ? ok(openedSession(finished.value, clock.monotonic() - began)) : finished;
     }
     opening.value.discard();
     const serverTime = serverTimeOf(answer);
@@ -97,8 +100,14 @@ export function createControlClient(options: ControlClientOptions): ControlClien
     return err({ status: answer.code, detail: "the agent's clock differs from the service's", skewed: true });
   };
 
-  const openedSession = ({ noise, sessionId, grant }: Opened): OpenedSession => ({
+  /** @param tookMs of which the service read its clock at some time */
+  const openedSession = ({ noise, sessionId, grant }: Opened, tookMs: number): OpenedSession => ({
     grant,
+    clockOffset: {
+      ms: Number(grant.serverTimeMs) - (clock.now() - tookMs / 2),
+      withinMs: tookMs / 2,
+      measuredAt: clock.monotonic(),
+    },
     attach: (handlers) => attachStream(client.control(), noise, sessionId, handlers, clock),
     discard: () => wipe(noise),
   });

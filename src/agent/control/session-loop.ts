@@ -5,6 +5,7 @@
  * `docs/contract/agent-protocol.md#control`.
  */
 import type { ConfigApplyReport, RuntimeConfigSnapshot } from '../../gen/svc/control/v1/config.js';
+import type { DiagnosticsReport } from '../../gen/svc/control/v1/diagnostics.js';
 import { SessionCloseReason, type AgentHello } from '../../gen/svc/control/v1/session.js';
 import { sleep } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
@@ -13,6 +14,7 @@ import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import { backoff } from '../../kernel/retry.js';
 import type { AgentConfig } from '../config.js';
+import type { ClockOffset } from '../diagnosis/diagnose.js';
 import type { Gateway } from '../gateway.js';
 import type { HostUsage } from '../host.js';
 import { createControlClient, type ControlClient, type OpenedSession } from './client.js';
@@ -39,6 +41,8 @@ interface SessionLoopOptions {
   readonly agentVersion: string;
   readonly gateway: Gateway;
   readonly hello: () => AgentHello;
+  /** Answers RUN_DIAGNOSTICS; an abort of the signal ends it early. */
+  readonly diagnose: (offset: ClockOffset | undefined, signal: AbortSignal) => Promise<DiagnosticsReport>;
   readonly usage: () => HostUsage;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -58,6 +62,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   const stop = new AbortController();
   const offset = { milliseconds: 0 };
   let current: Session | undefined;
+  let measured: ClockOffset | undefined;
   let connected = false;
   const pace = createReconnectPace(random);
   let sequence = 0n;
@@ -79,6 +84,21 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
     (error) => logger.error({ error: errorText(error) }, 'cannot apply a snapshot'),
   );
 
+  let diagnosing: Promise<void> | undefined;
+  let diagnosis: DiagnosticsReport | undefined;
+  const tellDiagnosis = (): void => {
+    if (diagnosis !== undefined && current?.diagnosed(diagnosis) === true) diagnosis = undefined;
+  };
+  const diagnose = async (): Promise<void> => {
+    try {
+      diagnosis = await options.diagnose(measured, stop.signal);
+      tellDiagnosis();
+    } catch (error) {
+      logger.error({ error: errorText(error) }, 'the diagnosis failed');
+    }
+    diagnosing = undefined;
+  };
+
   const dependencies: SessionDependencies = {
     nodeId: config.nodeId,
     gateway,
@@ -90,6 +110,8 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
     nextSequence: () => (sequence += 1n),
     lastReport: () => applier.lastReport,
     onSnapshot: applier.offer,
+    // One at a time: a report answers every command that came before it.
+    onDiagnose: () => void (diagnosing ??= diagnose()),
     onAnswer: () => {
       pace.answered();
       if (connected) return;
@@ -109,7 +131,9 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
       const rekeyMs = rekeyDelay(config.rekeyIntervalSeconds, opened.grant.rekeyAfterSecs, random);
       const session = startSession(opened, dependencies);
       current = session;
+      measured = opened.clockOffset;
       metrics.retry();
+      tellDiagnosis();
       const next = await untilReplaced(options, client, session, rekeyMs, stop.signal);
       if (next.kind === 'ended') return next.end;
       // Make before break: the new session is open before the old one is closed. An old session closed with REKEY is
@@ -155,6 +179,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
       heartbeat.close();
       metrics.close();
       await applier.close();
+      await diagnosing;
     },
   };
 }

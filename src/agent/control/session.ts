@@ -6,6 +6,7 @@
  */
 import { Command } from '../../gen/svc/control/v1/command.js';
 import type { ConfigApplyReport, ConfigUpdate, RuntimeConfigSnapshot } from '../../gen/svc/control/v1/config.js';
+import type { DiagnosticsReport } from '../../gen/svc/control/v1/diagnostics.js';
 import type { HeartbeatResponse } from '../../gen/svc/control/v1/heartbeat.js';
 import { SessionCloseReason, type AgentHello } from '../../gen/svc/control/v1/session.js';
 import type { Clock } from '../../kernel/clock.js';
@@ -32,6 +33,7 @@ export interface SessionDependencies {
   readonly nextSequence: () => bigint;
   readonly lastReport: () => ConfigApplyReport | undefined;
   readonly onSnapshot: (snapshot: RuntimeConfigSnapshot) => void;
+  readonly onDiagnose: () => void;
   /** Called when the service has sent something: the session is live on both sides. */
   readonly onAnswer: () => void;
 }
@@ -39,6 +41,8 @@ export interface SessionDependencies {
 export interface Session {
   readonly ended: Promise<StreamEnd>;
   report(report: ConfigApplyReport): void;
+  /** Answers RUN_DIAGNOSTICS. @returns false if the session is over */
+  diagnosed(report: DiagnosticsReport): boolean;
   /** Sends a heartbeat beside the regular ones. @returns false if the session is over */
   beat(): boolean;
   /** Sends a MetricsReport beside the regular ones. @returns false if the session is over */
@@ -156,6 +160,10 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
     report(report) {
       if (!over) stream.send({ $case: 'applyReport', value: report });
     },
+    diagnosed(report) {
+      if (!over) stream.send({ $case: 'diagnostics', value: report });
+      return !over;
+    },
     beat() {
       if (!over) beat();
       return !over;
@@ -176,13 +184,14 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
 }
 
 /** @param reload requests the full configuration */
-function obey(command: Command, { gateway, logger }: SessionDependencies, reload: () => void): void {
+function obey(command: Command, { logger, onDiagnose }: SessionDependencies, reload: () => void): void {
   switch (command) {
     case Command.RELOAD_CONFIG:
       logger.info({}, 'command RELOAD_CONFIG: requesting the full configuration');
       return reload();
     case Command.RUN_DIAGNOSTICS:
-      return logger.info({ diagnostics: JSON.stringify(gateway.diagnostics()) }, 'command RUN_DIAGNOSTICS');
+      logger.info({}, 'command RUN_DIAGNOSTICS');
+      return onDiagnose();
     case Command.RESTART_PINGORA:
       // The relays run in this process: there is no separate engine to restart.
       return logger.warn({}, 'command RESTART_PINGORA ignored: this agent has no separate gateway engine');

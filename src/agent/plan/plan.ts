@@ -148,8 +148,16 @@ export interface HealthCheck {
   readonly tls: UpstreamTls | undefined;
 }
 
+/** A route, with what it carries. */
+export interface DialledRoute {
+  readonly transport: Transport;
+  readonly route: RelayRoute;
+}
+
 export interface Target {
   readonly listeners: ReadonlyMap<string, ListenerPlan>;
+  /** Everything that the rules dial, for diagnostics. */
+  readonly routes: readonly DialledRoute[];
   readonly clusters: ReadonlyMap<string, Cluster>;
   /** By cluster. Disabled clusters, and those dialled only by UDP rules, have none: a UDP service may not use TCP. */
   readonly checks: ReadonlyMap<string, HealthCheck>;

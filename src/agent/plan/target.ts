@@ -13,6 +13,7 @@ import type { ContextOf } from './certificates.js';
 import { createHttpRoutes, createNameTable, type HttpRoute } from './matches.js';
 import type {
   Cluster,
+  DialledRoute,
   HealthCheck,
   ListenerPlan,
   NamedRule,
@@ -51,7 +52,14 @@ export function planTarget(
   if (rejectUnsupported) errors.push(...unsupported);
   return errors.length > 0
     ? err(errors)
-    : ok({ listeners, clusters, checks: checksOf(snapshot, clusters, rules), pins: pinsOf(rules), unsupported });
+    : ok({
+        listeners,
+        routes: routesOf(rules),
+        clusters,
+        checks: checksOf(snapshot, clusters, rules),
+        pins: pinsOf(rules),
+        unsupported,
+      });
 }
 
 /** Everything that this agent cannot run. */
@@ -65,6 +73,13 @@ function unsupportedOf(snapshot: RuntimeConfigSnapshot, rules: readonly CheckedR
     found.push({ resourceType: 'connectivity', resourceId: 'connectivity', path: 'multiplex', message });
   }
   return found;
+}
+
+function routesOf(rules: readonly CheckedRule[]): readonly DialledRoute[] {
+  return rules.flatMap((rule) => {
+    const route = rule.unsupported === undefined ? routeOf(rule) : undefined;
+    return route === undefined || rule.listener === undefined ? [] : [{ transport: rule.listener.transport, route }];
+  });
 }
 
 function checksOf(

@@ -3,7 +3,8 @@
  * or REALITY if the route requires them. `upstreams.ts` chooses the endpoints.
  */
 import { connect, type Socket } from 'node:net';
-import { unreachable } from '../../kernel/errors.js';
+import { errorText, unreachable } from '../../kernel/errors.js';
+import { systemErrorCode } from '../../kernel/files.js';
 import { formatHostPort, type HostPort } from '../../kernel/host-port.js';
 import type { RelayRoute, UpstreamTls } from '../plan/plan.js';
 import { openReality } from '../reality/handshake.js';
@@ -36,15 +37,14 @@ export async function dialNextHop(
     const started = clock.monotonic();
     const socket = await dial(endpoint, signal);
     const connectMs = clock.monotonic() - started;
-    const side =
-      typeof socket === 'string' ? undefined : await secure(socket, { route, endpoint, dependencies, signal });
+    const side = 'why' in socket ? undefined : await secure(socket, { route, endpoint, dependencies, signal });
     // A client that left during the dial says nothing about the next hop.
     if (signal.aborted) {
       side?.reset();
       return { kind: 'aborted' };
     }
     if (side === undefined) {
-      timedOut = socket === 'timeout';
+      timedOut = 'why' in socket && socket.timedOut;
       link.failed();
       continue;
     }
@@ -56,31 +56,37 @@ export async function dialNextHop(
   return { kind: 'failed', timedOut };
 }
 
+interface NotDialled {
+  readonly timedOut: boolean;
+  /** For people. */
+  readonly why: string;
+}
+
 /** Opens a TCP connection, which is paused. */
-export function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Socket | 'timeout' | 'failed'> {
+export function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Socket | NotDialled> {
   return new Promise((resolve) => {
-    if (signal.aborted) return resolve('failed');
+    let failure: NotDialled = { timedOut: false, why: 'aborted' };
+    if (signal.aborted) return resolve(failure);
     const socket = connect({ host, port, allowHalfOpen: true, noDelay: true });
-    let timedOut = false;
     const timer = setTimeout(() => {
-      timedOut = true;
+      failure = { timedOut: true, why: `no answer within ${relayLimits.connectTimeoutMs} ms` };
       socket.destroy();
     }, relayLimits.connectTimeoutMs);
     const abort = (): void => void socket.destroy();
-    const settle = (outcome: Socket | 'timeout' | 'failed'): void => {
+    const settle = (outcome: Socket | NotDialled): void => {
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);
       resolve(outcome);
     };
     signal.addEventListener('abort', abort, { once: true });
     // Never removed: an error without a listener would end the process.
-    socket.on('error', () => undefined);
+    socket.on('error', (error) => (failure = { timedOut: false, why: systemErrorCode(error) ?? errorText(error) }));
     socket.once('connect', () => {
       socket.setKeepAlive(true, relayLimits.tcpKeepaliveMs);
       socket.pause();
       settle(socket);
     });
-    socket.once('close', () => settle(timedOut ? 'timeout' : 'failed'));
+    socket.once('close', () => settle(failure));
   });
 }
 
@@ -118,8 +124,8 @@ async function secureTls(socket: Socket, tls: UpstreamTls, of: Secured): Promise
   let outcome = await connectTls(socket, tls);
   if (outcome.kind === 'wrong_pin' && outcome.pin !== undefined) {
     const newer = await of.dependencies.pins.arrival(tls.ruleId, outcome.pin);
-    const again = newer === undefined ? 'failed' : await dial(of.endpoint, of.signal);
-    if (newer !== undefined && typeof again !== 'string') outcome = await connectTls(again, newer);
+    const again = newer && (await dial(of.endpoint, of.signal));
+    if (newer !== undefined && again !== undefined && !('why' in again)) outcome = await connectTls(again, newer);
   }
   switch (outcome.kind) {
     case 'connected':

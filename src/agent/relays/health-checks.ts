@@ -5,9 +5,9 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { sleep } from '../../kernel/background.js';
+import type { Clock } from '../../kernel/clock.js';
 import type { HealthCheck } from '../plan/plan.js';
-import { dial } from './dial.js';
-import { connectTls } from './tls.js';
+import { reach } from './reach.js';
 import type { Upstreams } from './upstreams.js';
 
 export interface HealthChecks {
@@ -22,12 +22,12 @@ interface Running {
   readonly done: Promise<void>;
 }
 
-export function createHealthChecks(upstreams: Pick<Upstreams, 'checked'>): HealthChecks {
+export function createHealthChecks(upstreams: Pick<Upstreams, 'checked'>, clock: Clock): HealthChecks {
   const running = new Map<string, Running>();
 
   async function run(name: string, check: HealthCheck, stopped: AbortSignal): Promise<void> {
     while (!stopped.aborted) {
-      const healthy = await reachable(check, stopped);
+      const healthy = await reachable(check, clock, stopped);
       if (stopped.aborted) return;
       upstreams.checked(name, healthy);
       await sleep(check.everyMs, stopped);
@@ -56,16 +56,10 @@ export function createHealthChecks(upstreams: Pick<Upstreams, 'checked'>): Healt
 }
 
 /** Whether one of the endpoints accepts a connection, and proves a pinned key if TLS is required. */
-async function reachable({ endpoints, tls }: HealthCheck, signal: AbortSignal): Promise<boolean> {
+async function reachable({ endpoints, tls }: HealthCheck, clock: Clock, signal: AbortSignal): Promise<boolean> {
+  const security = tls === undefined ? ({ kind: 'raw' } as const) : ({ kind: 'tls', ...tls } as const);
   for (const endpoint of endpoints) {
-    const socket = await dial(endpoint, signal);
-    if (typeof socket === 'string') continue;
-    const abort = (): void => void socket.destroy();
-    signal.addEventListener('abort', abort, { once: true });
-    const outcome = tls === undefined ? 'connected' : (await connectTls(socket, tls)).kind;
-    signal.removeEventListener('abort', abort);
-    socket.destroy();
-    if (outcome === 'connected') return true;
+    if ((await reach({ endpoint, transport: 'tcp', security }, clock, signal)) === undefined) return true;
   }
   return false;
 }

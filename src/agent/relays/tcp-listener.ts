@@ -207,7 +207,7 @@ function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: Tcp
   const endAtTarget = async (client: Socket, { hop }: RealityRule, ended: Buffer): Promise<void> => {
     meter.refused();
     const target = await dial(hop.target, new AbortController().signal);
-    if (typeof target === 'string') return reset(client);
+    if ('why' in target) return reset(client);
     await splice(plainSide(client), plainSide(target), { up: () => undefined, down: () => undefined }, ended);
   };
 

@@ -5,6 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RestClient } from '../../../scripts/stack/rest-client.js';
 import type { Gateway, AppliedConfig } from '../../../src/agent/gateway.js';
+import { DiagnosticsReport } from '../../../src/gen/svc/control/v1/diagnostics.js';
 import { startSessionLoop } from '../../../src/agent/control/session-loop.js';
 import { agentVersion } from '../../../src/agent/agent.js';
 import { ConfigApplyStatus } from '../../../src/gen/svc/control/v1/config.js';
@@ -85,7 +86,7 @@ export function startWatchedAgent(
     linkMetrics: () => [],
     report: () => ({ connections: undefined, bandwidth: undefined, gateway: undefined }),
     watch: () => undefined,
-    diagnostics: () => ({}),
+    probe: async () => [],
     close: async () => undefined,
   };
   const loop = startSessionLoop({
@@ -97,6 +98,7 @@ export function startWatchedAgent(
     },
     agentVersion,
     gateway,
+    diagnose: async () => DiagnosticsReport.create(),
     hello: () => ({
       nodeId: node.id,
       publicIpv4: '',
