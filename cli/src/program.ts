@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { bulkCommands } from './commands/bulk.js';
 import { completionCommands } from './commands/completion.js';
+import { diagnoseCommand } from './commands/diagnose.js';
 import { eventCommands } from './commands/events.js';
 import { fleetCommands } from './commands/fleet.js';
 import { operateCommands } from './commands/operate.js';
@@ -31,6 +32,7 @@ export function createProgram(): Command {
   fleetCommands(program);
   operateCommands(program);
   bulkCommands(program);
+  diagnoseCommand(program);
   eventCommands(program);
   statusCommand(program);
   topCommand(program);
