@@ -4,7 +4,7 @@
  */
 import { fleetAggregate } from '../src/commands/aggregate.js';
 import { asRecorded, propose } from '../src/commands/proposal.js';
-import { compilerVersion } from '../src/domain/compile/version.js';
+import { compilerVersion } from '../src/kernel/release.js';
 import type { FleetCommand } from '../src/domain/fleet/resources.js';
 import { emptyFleet } from '../src/domain/fleet/fleet.js';
 import { applyCommand } from '../src/domain/fleet/apply.js';

@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { argv } from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { commitOf } from '../scripts/commit.js';
 
 const folder = dirname(fileURLToPath(import.meta.url));
 export const built = join(folder, 'dist', 'main.js');
@@ -17,34 +18,52 @@ function newest(path) {
   return Math.max(...readdirSync(path).map((name) => newest(join(path, name))));
 }
 
-/** The repository's package.json, which states the version. */
-const manifest = join(dirname(folder), 'package.json');
+/** The repository, whose package.json states the version. */
+const root = dirname(folder);
+const manifest = join(root, 'package.json');
+const release = join(root, 'src', 'kernel', 'release.ts');
 
 function upToDate() {
   const sources = join(folder, 'src');
   if (!existsSync(built)) return false;
   if (!existsSync(sources)) return true;
-  return Math.max(...[sources, join(folder, 'package.json'), manifest].map(newest)) <= statSync(built).mtimeMs;
+  return Math.max(...[sources, join(folder, 'package.json'), manifest, release].map(newest)) <= statSync(built).mtimeMs;
 }
 
 /** Packages in CommonJS expect `require`. */
-const banner = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
+const banner =
+  "#!/usr/bin/env node\nimport { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
 
-/** @throws Error when the development packages are not installed */
+/** What the command line says of itself. */
+function productOf(commit) {
+  const numbers = readFileSync(release, 'utf8');
+  const numberOf = (name) => Number(new RegExp(`export const ${name} = (\\d+);`).exec(numbers)[1]);
+  const { version } = JSON.parse(readFileSync(manifest, 'utf8'));
+  return { version, commit, compiler_version: numberOf('compilerVersion'), format: numberOf('dataFormat') };
+}
+
+/** Bundles it unless it is up to date. @throws Error when the development packages are not installed */
 export async function buildCli() {
-  if (upToDate()) return;
+  if (!upToDate()) await bundleCli(built, commitOf(root));
+}
+
+/** @returns the paths of what is in it, from the repository @throws as above */
+export async function bundleCli(outfile, commit) {
   const { build } = await import('esbuild');
-  await build({
+  const { metafile } = await build({
+    absWorkingDir: root,
     entryPoints: [join(folder, 'src', 'main.ts')],
-    outfile: built,
+    outfile,
     bundle: true,
     platform: 'node',
     format: 'esm',
     target: 'node20',
     banner: { js: banner },
-    define: { PRODUCT_VERSION: JSON.stringify(JSON.parse(readFileSync(manifest, 'utf8')).version) },
+    define: { PRODUCT: JSON.stringify(productOf(commit)) },
+    metafile: true,
     logLevel: 'error',
   });
+  return Object.keys(metafile.inputs);
 }
 
 /** A machine that only runs the service lacks these packages, and does not build the command line. */
@@ -54,4 +73,5 @@ function isInstalled() {
   return Object.keys(devDependencies).every((name) => paths(name).some((path) => existsSync(join(path, name))));
 }
 
-if (argv[1] === fileURLToPath(import.meta.url) && isInstalled()) await buildCli();
+// Also when no source is newer, because the commit may be another.
+if (argv[1] === fileURLToPath(import.meta.url) && isInstalled()) await bundleCli(built, commitOf(root));

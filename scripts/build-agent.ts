@@ -8,12 +8,13 @@ import { dirname, join } from 'node:path';
 import { argv, stdout } from 'node:process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { version } from '../src/kernel/version.js';
+import { commitOf } from './commit.js';
 
 const timeoutMs = 60_000;
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** @param outfile the path to write @returns its size in bytes @throws Error with the compiler's output */
-export function buildAgent(outfile: string): number {
+/** @param outfile the path to write @param more options of esbuild @returns its size in bytes @throws Error with the compiler's output */
+export function buildAgent(outfile: string, commit = commitOf(root), more: readonly string[] = []): number {
   const options = [
     join(root, 'src', 'agent', 'main.ts'),
     `--outfile=${outfile}`,
@@ -28,9 +29,11 @@ export function buildAgent(outfile: string): number {
     `--banner:js=#!/usr/bin/env node\nconst ownUrl = require('node:url').pathToFileURL(__filename).href;`,
     '--define:import.meta.url=ownUrl',
     `--define:PRODUCT_VERSION=${JSON.stringify(version)}`,
+    `--define:PRODUCT_COMMIT=${JSON.stringify(commit)}`,
     '--log-level=error',
+    ...more,
   ];
-  execFileSync(join(root, 'node_modules', 'esbuild', 'bin', 'esbuild'), options, { timeout: timeoutMs });
+  execFileSync(join(root, 'node_modules', 'esbuild', 'bin', 'esbuild'), options, { cwd: root, timeout: timeoutMs });
   return statSync(outfile).size;
 }
 

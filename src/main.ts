@@ -3,12 +3,14 @@
  * SIGTERM and SIGINT. A start that fails ends with one sentence on standard error and exit code 1, and so does a service
  * whose stores are no longer the ones that it opened.
  */
+import { realpathSync } from 'node:fs';
 import { startApp } from './app/app.js';
 import { readConfig } from './app/config/config.js';
 import { ConfigError, printableConfig, unknownVariables, usage } from './app/config/variables.js';
 import { logCryptoLibrary } from './kernel/crypto/crypto.js';
 import { errorText } from './kernel/errors.js';
-import { version } from './kernel/version.js';
+import { serviceUnit } from './kernel/units.js';
+import { build, versionLine } from './kernel/version.js';
 import { createServiceLog } from './instance/service-log.js';
 import { StartError } from './app/installation/installation.js';
 import { handleUncaught, logWarnings } from './app/uncaught.js';
@@ -25,13 +27,17 @@ function answerTo(args: readonly string[]): string | undefined {
     case undefined:
       return undefined;
     case '--help':
-      return usage(version);
+      return usage(build);
     case '--version':
-      return version;
+      return versionLine('gateway-control');
     case '--print-config':
       return printableConfig(process.env);
+    case '--print-unit':
+      return serviceUnit(process.execPath, realpathSync(process.argv[1] ?? '')).trimEnd();
     default:
-      process.stderr.write(`${args[0]}: unknown argument; expected --help, --version, --print-config or none\n`);
+      process.stderr.write(
+        `${args[0]}: unknown argument; expected --help, --version, --print-config, --print-unit or none\n`,
+      );
       process.exit(2);
   }
 }

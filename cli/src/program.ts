@@ -12,15 +12,13 @@ import { resourceCommands } from './commands/resources.js';
 import { signInCommands } from './commands/sign-in.js';
 import { statusCommand } from './commands/status.js';
 import { topCommand } from './commands/top.js';
+import { ownVersion, versionCommand } from './commands/version.js';
 import { everyCommand } from './program-tree.js';
-
-/** Defined by `build.js`. */
-declare const PRODUCT_VERSION: string;
 
 export function createProgram(): Command {
   const program = new Command('svcctl')
     .description('The command line of the gateway control service.')
-    .version(PRODUCT_VERSION)
+    .version(ownVersion, '-V, --version', 'show what this program is')
     .option('--context <name>', 'use this context instead of the current one')
     .option('--ca-file <file>', 'trust the certificates of this file too', (file) => resolve(file))
     .option('--insecure', 'let the token go over plain http')
@@ -36,6 +34,7 @@ export function createProgram(): Command {
   eventCommands(program);
   statusCommand(program);
   topCommand(program);
+  versionCommand(program);
   completionCommands(program);
   referenceCommand(program);
   for (const command of everyCommand(program)) command.exitOverride().copyInheritedSettings(program);

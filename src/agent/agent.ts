@@ -7,7 +7,7 @@ import type { ConfigApplyReport } from '../gen/svc/control/v1/config.js';
 import type { RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
 import { systemClock, type Clock } from '../kernel/clock.js';
 import { silentLogger, type Logger } from '../kernel/logger.js';
-import { version } from '../kernel/version.js';
+import { build } from '../kernel/version.js';
 import type { AgentConfig } from './config.js';
 import { startSessionLoop, type SessionEvents } from './control/session-loop.js';
 import { diagnose } from './diagnosis/diagnose.js';
@@ -16,8 +16,10 @@ import type { Gateway } from './gateway.js';
 import { createUsageMeter, hostAddresses } from './host.js';
 import { createRuntime } from './runtime.js';
 
+export const agentName = 'reference-agent';
+
 /** As sent in SessionOffer and AgentHello. */
-export const agentVersion = `reference-agent/${version}`;
+export const agentVersion = `${agentName} ${build}`;
 
 /** The features of `docs/contract/agent-protocol.md#configuration` that this agent supports. */
 const kinds = ['tcp_raw', 'tcp_sni', 'tcp_tls', 'tcp_reality', 'udp_raw', 'udp_enc', 'http'] as const;

@@ -2,6 +2,7 @@
  * `npm run agent`: reads the environment and logs one JSON line per event. Exit code 0 after SIGTERM or SIGINT, 2 if the
  * environment is unusable, 1 for an internal failure.
  */
+import { realpathSync } from 'node:fs';
 import { pino, stdTimeFunctions } from 'pino';
 import { withDeadline, timedOut } from '../kernel/background.js';
 import { shutdownMs } from '../kernel/closers.js';
@@ -9,7 +10,9 @@ import { logCryptoLibrary } from '../kernel/crypto/crypto.js';
 import { errorText } from '../kernel/errors.js';
 import { formatHostPort } from '../kernel/host-port.js';
 import { logOutput } from '../kernel/log-output.js';
-import { startAgent, agentVersion } from './agent.js';
+import { agentUnit } from '../kernel/units.js';
+import { versionLine } from '../kernel/version.js';
+import { agentName, startAgent, agentVersion } from './agent.js';
 import { AgentConfigError, readAgentConfig, type AgentConfig } from './config.js';
 import { startMetricsServer } from './metrics-server.js';
 
@@ -48,7 +51,7 @@ async function run(config: AgentConfig): Promise<number> {
   return 0;
 }
 
-const usage = `Usage: agent [--help | --version]
+const usage = `Usage: gateway-agent [--help | --version | --print-unit]
 
 The reference agent of a node. It is configured by its environment:
 
@@ -58,13 +61,30 @@ The reference agent of a node. It is configured by its environment:
   SVC_CONTROL_REKEY_INTERVAL_SECS  how old the keys of a session may get
   SVC_AGENT_REJECT_UNSUPPORTED     false: run what it can of a snapshot, and report the rest
   SVC_AGENT_METRICS_ADDR           host:port for /healthz and /metrics
-  SVC_LOG_LEVEL                    debug, info, warn or error`;
+  SVC_LOG_LEVEL                    debug, info, warn or error
+
+--print-unit prints the systemd unit that runs this file.
+`;
+
+/** What an argument asks for; undefined for an unknown one. */
+function answerTo(argument: string): string | undefined {
+  switch (argument) {
+    case '--help':
+      return usage;
+    case '--version':
+      return `${versionLine(agentName)}\n`;
+    case '--print-unit':
+      return agentUnit(process.execPath, realpathSync(process.argv[1] ?? ''));
+    default:
+      return undefined;
+  }
+}
 
 async function main([argument]: readonly string[]): Promise<number> {
   if (argument !== undefined) {
-    const answer = { '--help': usage, '--version': agentVersion }[argument];
-    if (answer !== undefined) process.stdout.write(`${answer}\n`);
-    else process.stderr.write(`agent: ${argument} is not one of its arguments\n\n${usage}\n`);
+    const answer = answerTo(argument);
+    if (answer !== undefined) process.stdout.write(answer);
+    else process.stderr.write(`gateway-agent: ${argument} is not one of its arguments\n\n${usage}`);
     return answer === undefined ? 2 : 0;
   }
   let config: AgentConfig;

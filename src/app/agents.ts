@@ -8,7 +8,7 @@ import { liveInstances } from '../instance/instance-lease.js';
 import { keepStandingFacts } from '../commands/standing-facts.js';
 import { agentContext } from '../commands/system.js';
 import type { Config } from './config/config.js';
-import { compilerVersion } from '../domain/compile/version.js';
+import { compilerVersion } from '../kernel/release.js';
 import type { Delivery } from '../delivery/port.js';
 import { shutdownMs } from '../kernel/closers.js';
 import { errorText } from '../kernel/errors.js';

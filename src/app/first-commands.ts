@@ -8,7 +8,7 @@ import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
-import { compilerVersion } from '../domain/compile/version.js';
+import { compilerVersion } from '../kernel/release.js';
 import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 

@@ -2,7 +2,7 @@
  * Everything that `/metrics` shows of this service, in one list. The parts provide the numbers.
  * `docs/reference/metrics.md` is generated from it, and `docs/alerts.yml` watches some of it.
  */
-import type { Counter, Histogram } from 'prom-client';
+import { Gauge, type Counter, type Histogram } from 'prom-client';
 import type { FactRecorder } from '../commands/port.js';
 import type { StandingFacts } from '../commands/standing-facts.js';
 import type { BudgetedLogger } from '../kernel/budgeted-logger.js';
@@ -13,7 +13,7 @@ import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import type { Projections } from '../projections/port.js';
 import type { LogChain } from '../security/log-chain/log-chain.js';
 import type { FleetCounts } from '../reports/sums.js';
-import { version } from '../kernel/version.js';
+import { release } from '../kernel/version.js';
 
 /** A part with its own metrics. */
 export interface Measured {
@@ -48,13 +48,7 @@ interface MeasuredService {
 
 export function serviceMetrics(service: MeasuredService): readonly MetricSource[] {
   return [
-    {
-      type: 'gauge',
-      name: 'svc_build_info',
-      help: 'Always 1; the label says which version runs.',
-      label: 'version',
-      read: () => new Map([[version, 1]]),
-    },
+    buildInfo(),
     {
       type: 'gauge',
       name: 'svc_ready',
@@ -102,6 +96,17 @@ export function serviceMetrics(service: MeasuredService): readonly MetricSource[
     },
     ...service.parts.flatMap((part) => part.metrics()),
   ];
+}
+
+function buildInfo(): Gauge {
+  const info = new Gauge({
+    name: 'svc_build_info',
+    help: 'Always 1; the labels say what runs.',
+    labelNames: Object.keys(release),
+    registers: [],
+  });
+  info.set(release, 1);
+  return info;
 }
 
 /** Every instance shows the whole fleet. */

@@ -4,7 +4,7 @@
  * compiled while the log is at another compiler version, whose generations it would carry. Implements `docs/architecture.md#a-push`.
  */
 import type { compileNode } from '../domain/compile/compile-node.js';
-import { compilerVersion } from '../domain/compile/version.js';
+import { compilerVersion } from '../kernel/release.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { ServiceError, errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';

@@ -1,12 +1,29 @@
-/** The version of the product, which only package.json states. A bundle has it built in, because no such file is beside it. */
+/**
+ * What this build is: the version, which only package.json states, and the commit that it was built from. A bundle has both
+ * built in, because no such files are beside it. Implements `docs/contract/joining.md#what-a-release-is`.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { compilerVersion, dataFormat } from './release.js';
 
 /** Defined by the bundler. */
 declare const PRODUCT_VERSION: string | undefined;
+declare const PRODUCT_COMMIT: string | undefined;
 
 export const version = typeof PRODUCT_VERSION === 'string' ? PRODUCT_VERSION : statedVersion();
+
+/** Twelve digits, with `-dirty` if files had changed since; `unknown` for what was not built in a clone. */
+const commit = typeof PRODUCT_COMMIT === 'string' ? PRODUCT_COMMIT : stampedCommit();
+
+/** `VERSION+COMMIT`. */
+export const build = `${version}+${commit}`;
+
+export const release = { version, commit, compiler_version: compilerVersion, format: dataFormat } as const;
+
+/** What `--version` of a program prints. */
+export const versionLine = (program: string): string =>
+  `${program} ${build} (compiler version ${compilerVersion}, format ${dataFormat})`;
 
 /** From the first package.json above this file, which is the product's for the sources and for what is compiled. */
 function statedVersion(): string {
@@ -17,4 +34,10 @@ function statedVersion(): string {
   }
   const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { readonly version: string };
   return manifest.version;
+}
+
+/** From the file that `npm run build` writes beside what it compiles; the sources as they stand have none. */
+function stampedCommit(): string {
+  const stamp = fileURLToPath(new URL('../../commit', import.meta.url));
+  return existsSync(stamp) ? readFileSync(stamp, 'utf8').trim() : 'unknown';
 }

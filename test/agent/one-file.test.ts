@@ -1,14 +1,15 @@
 /** The agent as one file, on a machine with Node and nothing else (`docs/how-to/add-an-agent.md`). */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { buildAgent } from '../../scripts/build-agent.js';
+import { agentUnit } from '../../src/kernel/units.js';
 import { startControlServer, type ControlServer } from '../support/agent-control-server.js';
 import { eventually } from '../support/eventually.js';
+import { sandboxOf } from '../support/sandbox.js';
 import { freePort, snapshot, tcpRule } from '../support/snapshots.js';
 
 let folder: string;
@@ -94,7 +95,7 @@ it('runs what the service sends, with its PSK in a file, and tells of itself', a
   expect(await exited).toBe(0);
 });
 
-/** What `docs/how-to/add-an-agent.md` lets the agent do: a user without rights, and ports below 1024. */
+/** What its unit lets the agent do: a user without rights, and ports below 1024. */
 const asItsUnit = [
   'setpriv',
   `--reuid=${nobody}`,
@@ -135,19 +136,10 @@ it.skipIf(!canRestrict)('needs no right but that to low ports, and no socket of 
   expect(await exited).toBe(0);
 });
 
-/** What the unit of the documents allows, which this does as well where the machine can. */
-const unit = readFileSync(new URL('../../docs/how-to/add-an-agent.md', import.meta.url), 'utf8');
-const setting = (name: string): string => new RegExp(`^ *${name}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
-const sandbox = [
-  'python3',
-  fileURLToPath(new URL('../support/sandbox.py', import.meta.url)),
-  setting('SystemCallFilter'),
-  setting('RestrictAddressFamilies'),
-];
-const hasSandbox = spawnSync(sandbox[0] ?? '', [...sandbox.slice(1), 'true']).status === 0;
+const sandbox = sandboxOf(agentUnit('node', 'agent'));
 
-it.skipIf(!hasSandbox)('runs with the system calls and address families of its unit', async () => {
-  const { output, child, exited } = await start(await freePort(), { command: sandbox });
+it.skipIf(sandbox === undefined)('runs with the system calls and address families of its unit', async () => {
+  const { output, child, exited } = await start(await freePort(), { command: sandbox ?? [] });
   await eventually(output).toContain('configuration applied');
   child.kill('SIGTERM');
   expect(await exited).toBe(0);

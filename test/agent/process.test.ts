@@ -40,8 +40,8 @@ describe('the agent process', () => {
     const [help, version, other] = [run({}, '--help'), run({}, '--version'), run({}, '--port')];
     expect([await help.exit, await version.exit, await other.exit]).toEqual([0, 0, 2]);
     expect(help.output()).toContain('SVC_CONTROL_PSK_FILE');
-    expect(version.output()).toMatch(/^reference-agent\/\d+\.\d+\.\d+\n$/);
-    expect(other.output()).toMatch(/^agent: --port is not/);
+    expect(version.output()).toMatch(/^reference-agent \d+\.\d+\.\d+\+\w+ \(compiler version \d+, format \d+\)\n$/);
+    expect(other.output()).toMatch(/^gateway-agent: --port is not/);
   });
 
   it('exits with code 2 and names the wrong variables of its environment', async () => {

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { DeliveryDeps, DeliveryService } from '../../src/delivery/delivery.js';
 import type { ServingState } from '../../src/delivery/port.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
-import { compilerVersion } from '../../src/domain/compile/version.js';
+import { compilerVersion } from '../../src/kernel/release.js';
 import { streams } from '../../src/kernel/event.js';
 import {
   createDeliveryFixture,

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { stampOf } from '../../src/delivery/target.js';
 import { createNewestSnapshots, type NewestSnapshotsDeps } from '../../src/delivery/newest.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
-import { compilerVersion } from '../../src/domain/compile/version.js';
+import { compilerVersion } from '../../src/kernel/release.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';

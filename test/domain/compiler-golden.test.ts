@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import type { NodeSnapshot } from '../../src/domain/snapshot/snapshot.js';
-import { compilerVersion } from '../../src/domain/compile/version.js';
+import { compilerVersion } from '../../src/kernel/release.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { canonicalJson } from '../../src/kernel/json.js';
 import { foldOf } from '../support/fleet.js';
@@ -24,7 +24,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..', 'golden');
 const folder = join(root, `compiler-v${compilerVersion}`);
 
 const remedy =
-  'If the change is intended, raise compilerVersion in src/domain/compile/version.ts and record the new outputs with ' +
+  'If the change is intended, raise compilerVersion in src/kernel/release.ts and record the new outputs with ' +
   '`RECORD_GOLDEN=1 npx vitest run test/domain/compiler-golden.test.ts`. Recorded outputs are never edited.';
 
 function compileAll(log: readonly RecordedCommand[]): Golden['snapshots'] {

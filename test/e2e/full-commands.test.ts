@@ -10,7 +10,7 @@ import { signIn, type RestClient } from '../../scripts/stack/rest-client.js';
 import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import { openInstallation } from '../../src/app/installation/installation.js';
 import { asRecorded, propose } from '../../src/commands/proposal.js';
-import { compilerVersion } from '../../src/domain/compile/version.js';
+import { compilerVersion } from '../../src/kernel/release.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';

@@ -14,7 +14,7 @@ import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { eventually, freePorts, startProgram, type RunningProgram } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
 import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
-import { compilerVersion } from '../../src/domain/compile/version.js';
+import { compilerVersion } from '../../src/kernel/release.js';
 import { startEventStoreDb, type EventStoreDbServer } from '../servers/eventstoredb/server.js';
 import { ferretDbBuilt, startFerretDb, type FerretDb } from '../servers/ferretdb-process.js';
 import { makeNewerRelease, type NewerRelease } from '../support/newer-release.js';

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { compilerVersion } from '../../src/domain/compile/version.js';
+import { compilerVersion } from '../../src/kernel/release.js';
 import { streams, type RecordedEvent, type StoredEvent } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { LogChain } from '../../src/security/log-chain/log-chain.js';

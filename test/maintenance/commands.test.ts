@@ -11,7 +11,7 @@ import { prepareService, type ServiceProcess } from '../../scripts/stack/service
 import { fleetAggregate } from '../../src/commands/aggregate.js';
 import { createGateway } from '../../src/commands/gateway.js';
 import { systemContext } from '../../src/commands/system.js';
-import { compilerVersion } from '../../src/domain/compile/version.js';
+import { compilerVersion } from '../../src/kernel/release.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import { systemClock } from '../../src/kernel/clock.js';

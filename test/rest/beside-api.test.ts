@@ -1,5 +1,6 @@
 /** `docs/contract/rest.md#beside-api`: probes, metrics, CORS. The OpenAPI document is in `openapi.test.ts`. */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { release } from '../../src/kernel/version.js';
 import { startRest, type RestFixture } from '../support/rest-fixture.js';
 import { openPaths } from './endpoints.js';
 
@@ -12,7 +13,7 @@ afterAll(() => rest.close());
 const nobody = { role: 'nobody' } as const;
 
 test('the probes and the metrics need no token; an unready instance answers 503 with its reasons', async () => {
-  expect((await rest.call('GET', '/healthz', nobody)).statusCode).toBe(200);
+  expect((await rest.call('GET', '/healthz', nobody)).json()).toEqual({ status: 'ok', ...release });
   expect((await rest.call('GET', '/readyz', nobody)).json()).toEqual({ ready: true, reasons: [] });
   vi.spyOn(rest.deps, 'readiness').mockReturnValue({ ready: false, reasons: ['projections: catching up'] });
   const answer = await rest.call('GET', '/readyz', nobody);
@@ -20,7 +21,9 @@ test('the probes and the metrics need no token; an unready instance answers 503 
   const metrics = await rest.call('GET', '/metrics', nobody);
   expect([metrics.statusCode, metrics.body]).toEqual([
     200,
-    expect.stringContaining('\nsvc_store_up{store="read store"} 1\n'),
+    expect.stringMatching(
+      /\nsvc_build_info\{version="[\d.]+",commit="\w+",compiler_version="\d+",format="\d+"\} 1\n[^]*\nsvc_store_up\{store="read store"\} 1\n/,
+    ),
   ]);
   expect(metrics.headers['content-type']).toMatch(/^text\/plain/);
   for (const url of openPaths)

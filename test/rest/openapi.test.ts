@@ -3,6 +3,7 @@
  * keeps the rules of the standard. That answers are as it says is checked wherever tests call the service.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { release } from '../../src/kernel/version.js';
 import type { Document, Operation } from '../../src/transport/rest/openapi/openapi-document.js';
 import { openApiAnswers, pointerTo } from '../support/openapi-answers.js';
 import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
@@ -298,7 +299,7 @@ describe('the schemas of the OpenAPI document', () => {
     const answer = {
       statusCode: 200,
       headers: { 'content-type': 'application/json' },
-      body: '{"status":"ok","version":"0.1.0"}',
+      body: JSON.stringify({ status: 'ok', ...release }),
     };
     expect(() => check('GET', '/healthz', answer)).not.toThrow();
     expect(() => check('GET', '/healthz', { ...answer, statusCode: 418 })).toThrow('this status');

@@ -1,6 +1,6 @@
 /** A node's configuration at an earlier generation (`docs/contract/rest.md#nodes`). */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { compilerVersion } from '../../src/domain/compile/version.js';
+import { compilerVersion } from '../../src/kernel/release.js';
 import { streams } from '../../src/kernel/event.js';
 import { until } from '../support/delivery-fixture.js';
 import { eventually } from '../support/eventually.js';

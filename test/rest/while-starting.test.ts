@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { freePorts } from '../../scripts/stack/process.js';
+import { release } from '../../src/kernel/version.js';
 import { answerWhileStarting } from '../../src/transport/rest/server/while-starting.js';
 
 async function starting(): Promise<{ url: string; port: number; close(): Promise<void> }> {
@@ -15,7 +16,7 @@ async function starting(): Promise<{ url: string; port: number; close(): Promise
 it('answers the probes as alive and not ready, and every other request with a 503', async () => {
   const { url } = await starting();
   const health = await fetch(`${url}/healthz`);
-  expect([health.status, await health.json()]).toEqual([200, { status: 'ok' }]);
+  expect([health.status, await health.json()]).toEqual([200, { status: 'ok', ...release }]);
   const ready = await fetch(`${url}/readyz?verbose`);
   expect([ready.status, await ready.json()]).toEqual([
     503,

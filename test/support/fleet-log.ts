@@ -7,7 +7,7 @@ import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
-import { compilerVersion } from '../../src/domain/compile/version.js';
+import { compilerVersion } from '../../src/kernel/release.js';
 import { streams, type ProposedEvent, type RecordedCommand } from '../../src/kernel/event.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import type { EventStore } from '../../src/storage/event-store.js';

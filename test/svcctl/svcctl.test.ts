@@ -95,6 +95,13 @@ describe.skipIf(!terminals)('signing in on a terminal', () => {
     await done(person.run(['logout']));
     expect(await admin.call('GET', '/api/auth/tokens?q=svcctl@')).toMatchObject({ total: 0 });
     await fails(person.run(['whoami']), 5, /not signed in; run svcctl login/);
+    // What it is itself, it says nevertheless.
+    const { code, out, err } = await person.run(['version']);
+    expect([code, out]).toEqual([
+      5,
+      expect.stringMatching(/^client \d+\.\d+\.\d+\+\S+ \(compiler version \d+, format \d+\)\n$/),
+    ]);
+    expect(err).toMatch(/not signed in; run svcctl login/);
   });
 
   test('a table is coloured on a terminal alone, and top draws until q', async () => {

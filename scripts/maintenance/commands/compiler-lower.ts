@@ -4,7 +4,7 @@ import { createGateway } from '../../../src/commands/gateway.js';
 import type { Gateway } from '../../../src/commands/port.js';
 import { systemContext } from '../../../src/commands/system.js';
 import { openCommittedFleet } from '../../../src/projections/fleet/committed-fleet.js';
-import { compilerVersion } from '../../../src/domain/compile/version.js';
+import { compilerVersion } from '../../../src/kernel/release.js';
 import { fleetEvent, type FleetCommand } from '../../../src/domain/fleet/resources.js';
 import type { Fleet } from '../../../src/domain/fleet/fleet.js';
 import { BrokenChainError } from '../../../src/domain/log-chain/links.js';

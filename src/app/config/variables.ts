@@ -292,8 +292,9 @@ export function usage(version: string): string {
     '',
     'Arguments:',
     '  --help          this text',
-    '  --version       the version',
+    '  --version       version, commit, compiler version and format',
     '  --print-config  the effective settings, secrets masked',
+    '  --print-unit    a hardened systemd unit that runs this program',
   ].join('\n');
 }
 

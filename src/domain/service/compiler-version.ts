@@ -1,6 +1,6 @@
 /**
  * The compiler version of the log. A release with a higher number raises it at its start; an operator who returns to an older
- * release lowers it. This release's number is in `compile/version.ts`. Implements `docs/contract/domain.md#generation`.
+ * release lowers it. This release's number is in `kernel/release.ts`. Implements `docs/contract/domain.md#generation`.
  */
 import { err, ok } from '../../kernel/result.js';
 import { eventAudit, fieldChanges } from '../resource/audit-change.js';

@@ -7,7 +7,7 @@
  * chain, and has the log's compiler version. A running instance never writes that version, so that a lowered one stays lowered.
  * Implements `docs/architecture.md#one-fleet`, `docs/contract/domain.md#generation` and `#commands-and-events`.
  */
-import { compilerVersion } from '../../domain/compile/version.js';
+import { compilerVersion } from '../../kernel/release.js';
 import { emptyFleet, type Fleet } from '../../domain/fleet/fleet.js';
 import { UnknownEventError } from '../../domain/log/upcast.js';
 import { yieldToEventLoop } from '../../kernel/background.js';

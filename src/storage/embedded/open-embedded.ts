@@ -7,6 +7,7 @@ import type { Clock } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
 import { makePrivate, syncFolder } from '../../kernel/files.js';
 import type { Logger } from '../../kernel/logger.js';
+import { dataFormat } from '../../kernel/release.js';
 import type { ReadStore } from '../read-store.js';
 import { isDiskFull } from '../store-access.js';
 import { noteClosed, setAsideIfDamaged } from './damaged-read-store.js';
@@ -94,8 +95,6 @@ async function checkRoom(path: string): Promise<void> {
 export const fullDisk = (dataDir: string): string =>
   `The disk of the data folder ${dataDir} is full: make room and start again.`;
 
-/** Raise it when the folder's content changes in a way that earlier releases cannot read. */
-const dataFormat = 1;
 const markerName = 'format.json';
 
 /** The folder cannot be used; the message is a sentence for the operator. */

@@ -7,12 +7,12 @@ import { open, rename, rm, stat, truncate, type FileHandle } from 'node:fs/promi
 import { dirname } from 'node:path';
 import { chainedStreams, type RecordedEvent } from '../../kernel/event.js';
 import { syncFolder, systemErrorCode } from '../../kernel/files.js';
+import { dataFormat } from '../../kernel/release.js';
 import type { LogReader, ResumePoint, Retention } from '../event-store.js';
 import { readWholeLog } from '../follow.js';
 import {
   ArchiveDamagedError,
   archiveFormat,
-  archiveVersion,
   archiveBounds,
   blockLine,
   chainStart,
@@ -124,7 +124,7 @@ export async function exportLog(options: ExportOptions): Promise<ExportReport | 
 const headerOf = ({ archiveId, installationId, upTo, exportedAt }: ExportOptions): ArchiveHeader => ({
   kind: 'header',
   format: archiveFormat,
-  version: archiveVersion,
+  version: dataFormat,
   archive_id: archiveId,
   installation_id: installationId,
   up_to: upTo,

@@ -10,8 +10,6 @@ import type { JsonObject } from '../../kernel/json.js';
 import type { Retention } from '../event-store.js';
 
 export const archiveFormat = 'gateway-control-log';
-/** Raise it when earlier releases cannot read the new format. */
-export const archiveVersion = 1;
 
 /** Bounds and waits of everything that reads or writes archives. */
 export const archiveBounds = {

@@ -3,9 +3,9 @@
  * on. Holds one block in memory at a time. `log-check.ts` checks the events themselves.
  */
 import { open, type FileHandle } from 'node:fs/promises';
+import { dataFormat } from '../../kernel/release.js';
 import {
   ArchiveDamagedError,
-  archiveVersion,
   archiveBounds,
   blockLine,
   chainStart,
@@ -71,10 +71,10 @@ function parse(line: Buffer, number: number): { readonly [key: string]: unknown 
 
 function assertReadable(item: ArchiveItem | undefined, number: number): asserts item is ArchiveHeader {
   if (item?.kind !== 'header') throw new ArchiveDamagedError(number, 'this is not a log archive: it has no header');
-  if (item.version > archiveVersion) {
+  if (item.version > dataFormat) {
     throw new ArchiveDamagedError(
       number,
-      `the archive has format version ${item.version}; this release reads up to ${archiveVersion}`,
+      `the archive has format version ${item.version}; this release reads up to ${dataFormat}`,
     );
   }
 }

@@ -5,6 +5,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ServiceError } from '../../kernel/errors.js';
+import { release } from '../../kernel/version.js';
 import type { Budget } from './checks/address-budget.js';
 import type { RestApp, RestDeps, RestOptions } from './deps.js';
 import { failureSchema } from './answers/envelope.js';
@@ -24,7 +25,14 @@ const readiness = z
 const health = z
   .object({
     status: documented(z.literal('ok'), 'Always'),
-    version: documented(z.string(), 'The version of the service', '0.1.0'),
+    version: documented(z.string(), 'The version of the service', '0.2.0'),
+    commit: documented(
+      z.string(),
+      'What it was built from; ends in `-dirty` if files had changed since, `unknown` if it was not built in a clone',
+      '1f2e3d4c5b6a',
+    ),
+    compiler_version: documented(z.number().int(), 'The version of its compiler', 3),
+    format: documented(z.number().int(), 'The format of log, archive and data folder', 1),
   })
   .meta({ id: 'Health', description: 'The process answers' });
 const tags = ['operation'] as const;
@@ -48,7 +56,7 @@ export function probeRoutes(app: RestApp, deps: RestDeps, budget: Budget, option
       security: [],
       response: { 200: health },
     },
-    handler: async () => ({ status: 'ok' as const, version: options.version }),
+    handler: async () => ({ status: 'ok' as const, ...release }),
   });
 
   app.route({

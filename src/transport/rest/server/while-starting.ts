@@ -5,6 +5,7 @@
  */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { release } from '../../../kernel/version.js';
 import type { RestOptions } from '../deps.js';
 import { failure } from '../answers/envelope.js';
 import { createHttpServer } from './http-server.js';
@@ -20,7 +21,7 @@ function answer(request: IncomingMessage, response: ServerResponse, waitsFor: ()
     const headers = { 'content-type': 'application/json; charset=utf-8', 'retry-after': '1', connection: 'close' };
     response.writeHead(status, headers).end(request.method === 'HEAD' ? undefined : JSON.stringify(body));
   };
-  if (path === '/healthz') send(200, { status: 'ok' });
+  if (path === '/healthz') send(200, { status: 'ok', ...release });
   else if (path === '/readyz') send(503, { ready: false, reasons: [reason, ...waitsFor()] });
   else send(503, failure('unavailable', reason));
 }

@@ -1,0 +1,2 @@
+/** Types of `commit.js`. */
+export declare function commitOf(root: string): string;
