@@ -1,37 +1,36 @@
-# The service, and with `--target agent` the agent of a gateway, each in one image: built with the development packages, run
-# without them.
+# The service, and with `--target agent` the agent of a gateway, each in one image: the same files as in the packages of a
+# release. `--build-arg COMMIT=$(git rev-parse --short=12 HEAD)` lets them name the commit, which the build does not see.
 FROM node:24.21.0-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY console/package.json console/
-RUN npm ci --no-audit --no-fund --workspace=console --include-workspace-root
-COPY tsconfig.json tsconfig.build.json ./
+COPY cli/package.json cli/
+RUN npm ci --no-audit --no-fund --workspace=console --workspace=cli --include-workspace-root
+COPY tsconfig.json tsconfig.build.json CHANGELOG.md LICENSE ./
 COPY src ./src
 COPY scripts ./scripts
+COPY packaging ./packaging
 COPY console ./console
 COPY cli ./cli
-RUN npm run build && npm run build:agent && npm prune --omit=dev --no-audit --no-fund --workspaces=false
+ARG COMMIT=unknown
+RUN BUILD_COMMIT="$COMMIT" npm run packages -- --trees
 
 FROM node:24.21.0-bookworm-slim AS agent
 ENV NODE_ENV=production \
     SVC_AGENT_METRICS_ADDR=127.0.0.1:9105
-COPY --from=build /app/dist/agent/gateway-agent.cjs /usr/local/lib/gateway-agent.cjs
-COPY LICENSE /usr/share/doc/gateway-agent/
+COPY --from=build /app/dist/trees/gateway-agent /usr/lib/gateway-agent
 USER node
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:9105/healthz', { signal: AbortSignal.timeout(4000) }).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "/usr/local/lib/gateway-agent.cjs"]
+ENTRYPOINT ["node", "/usr/lib/gateway-agent/gateway-agent.cjs"]
 
 FROM node:24.21.0-bookworm-slim
 ENV NODE_ENV=production \
     SVC_DATA_DIR=/data
-WORKDIR /app
-COPY --from=build /app/package.json ./
-COPY --from=build /app/node_modules ./node_modules
-COPY --from=build /app/dist ./dist
-COPY LICENSE ./
+COPY --from=build /app/dist/trees/gateway-control /usr/lib/gateway-control
 # A named volume gets the owner of this folder.
 RUN mkdir /data && chown node:node /data && chmod 700 /data
+WORKDIR /data
 USER node
 VOLUME /data
 # REST, agents.
@@ -40,4 +39,4 @@ EXPOSE 8081 8443
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "const port = (process.env.SVC_HTTP_LISTEN_ADDR ?? ':8081').split(':').at(-1); fetch(`http://127.0.0.1:${port}/healthz`, { signal: AbortSignal.timeout(4000) }).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # No npm and no shell in between, so that signals reach the service.
-ENTRYPOINT ["node", "--enable-source-maps", "dist/scripts/gateway-control.js"]
+ENTRYPOINT ["node", "/usr/lib/gateway-control/dist/gateway-control.js"]

@@ -23,6 +23,7 @@ const programs = [
   'golden',
   'invented-resource',
   'maintenance',
+  'packages',
   'start',
   'storage',
   'typed-client',

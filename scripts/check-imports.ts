@@ -11,7 +11,7 @@ import { checkFile, folderCycles, type DeclaredPackages, type Violation } from '
 /** Folders whose subfolders may not import one another in circles. */
 const LAYERED: readonly string[] = ['src/domain', 'src/transport/rest', 'cli/src'];
 
-const FOLDERS: readonly string[] = ['src', 'scripts', 'test', 'bench', 'console', 'cli'];
+const FOLDERS: readonly string[] = ['src', 'scripts', 'packaging', 'test', 'bench', 'console', 'cli'];
 
 function sourceFiles(root: string, folder: string): readonly string[] {
   let entries;

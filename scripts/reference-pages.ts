@@ -193,7 +193,10 @@ async function commandsPage(): Promise<string> {
 /** What a script of package.json does: the first sentence of the program that it runs, else the script itself. */
 function meaningOf(command: string): string {
   const built = /dist\/(\S+)\.js/.exec(command)?.[1];
-  const file = built === undefined ? /^(?:npm run --silent build && )?tsx (?:watch )?(\S+\.ts)$/.exec(command)?.[1] : `${built}.ts`;
+  const file =
+    built === undefined
+      ? /^(?:npm run --silent build && )?tsx (?:watch )?(\S+\.ts)$/.exec(command)?.[1]
+      : `${built}.ts`;
   return file === undefined ? `\`${command}\`` : firstSentence(file);
 }
 

@@ -30,6 +30,8 @@ const maxOutput = 4 * 1024 * 1024;
 export interface ProgramOptions {
   /** Root of another release's compiled programs; this release if absent. */
   readonly root?: string;
+  /** The command that starts the program, instead of Node with the file of a build. */
+  readonly command?: readonly string[];
 }
 
 /** Starts `src/<name>`, such as `main` or `agent/main`, with `env` and this process's variables except `SVC_` ones. */
@@ -41,7 +43,8 @@ export function startProgram(
 ): RunningProgram {
   const entry = join(options.root ?? compiledRoot, 'src', `${name}.js`);
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('SVC_')));
-  const child = spawn(process.execPath, [entry, ...args], {
+  const [command = '', ...more] = options.command ?? [process.execPath, entry];
+  const child = spawn(command, [...more, ...args], {
     env: { ...inherited, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

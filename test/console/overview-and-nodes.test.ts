@@ -5,7 +5,7 @@ import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { containerLine, systemdUnit } from '../../console/src/nodes/machine-files.js';
+import { containerLine, systemdLines } from '../../console/src/nodes/machine-files.js';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { freePorts, type RunningProgram } from '../../scripts/stack/process.js';
 import { projectRoot } from '../support/project-root.js';
@@ -23,7 +23,7 @@ interface Resource {
 test('what a machine needs is what the document on agents explains', () => {
   const lines = readFileSync(join(projectRoot, 'docs/how-to/add-an-agent.md'), 'utf8').split('\n');
   const page = lines.map((line) => line.trim()).join('\n');
-  for (const text of [systemdUnit, containerLine]) {
+  for (const text of [systemdLines, containerLine]) {
     expect(page).toContain(text.replaceAll(/^ +/gm, '').trim());
   }
 });
@@ -58,6 +58,10 @@ describe.skipIf(browser === undefined)('overview and nodes', () => {
     outer: 'tcp',
     security: 'raw',
   });
+  const shownPsk = async (page: Page): Promise<string> => {
+    const file = await field(page, 'Environment file, which only root may read', /^SVC_CONTROL_PSK=/m);
+    return /svcpsk1_\S+/.exec(file)![0];
+  };
 
   test('the keyboard alone adds a node; its agent, started with what the page shows, comes online there and carries traffic', async () => {
     const page = await site.openAs('operator', '/');
@@ -83,14 +87,14 @@ describe.skipIf(browser === undefined)('overview and nodes', () => {
     await page.getByText('Waiting for its agent').waitFor();
     await expectAccessible(page);
     const environment = Object.fromEntries(
-      (await field(page, 'Environment file', /SVC_AGENT_ID=/))
+      (await field(page, 'Environment file, which only root may read', /SVC_AGENT_ID=/))
         .trim()
         .split('\n')
         .map((line) => line.split('=', 2)),
     ) as { SVC_AGENT_ID: string; SVC_CONTROL_ENDPOINT: string };
     expect(environment.SVC_CONTROL_ENDPOINT).toBe(site.service.controlEndpoint);
     node = { id: environment.SVC_AGENT_ID };
-    const psk = await field(page, 'PSK, for a file that only root can read', /^svcpsk1_/);
+    const psk = await shownPsk(page);
     agents.push(
       startAgentProcess({
         nodeId: node.id,
@@ -173,7 +177,7 @@ describe.skipIf(browser === undefined)('overview and nodes', () => {
     await page.getByRole('button', { name: 'Issue PSK' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Issue PSK' }).click();
     await page.getByText('Waiting for its agent').waitFor();
-    const psk = await field(page, 'PSK, for a file that only root can read', /^svcpsk1_/);
+    const psk = await shownPsk(page);
     await page.reload();
     await page.getByText('Its agent is not connected').waitFor();
     await expectNowhere(page, psk);

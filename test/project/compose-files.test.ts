@@ -2,6 +2,7 @@
  * The compose files give the service only variables and values that it accepts, and URLs that the clients of both stores
  * can read. Whether the images start is not tested: that needs a container engine.
  */
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -109,5 +110,18 @@ test('docker-compose.three-nodes.yml gives no private key to anybody but its own
       expect.stringContaining('tls=true'),
       expect.stringContaining('tls=true'),
     ]);
+  }
+});
+
+test('the image copies what there is, and what .dockerignore lets through', async () => {
+  const text = (file: string): Promise<string> => readFile(new URL(`../../${file}`, import.meta.url), 'utf8');
+  const letThrough = (await text('.dockerignore')).split('\n').filter((line) => line.startsWith('!'));
+  const copied = [...(await text('Dockerfile')).matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, from = '']) =>
+    from.split(' '),
+  );
+  expect(copied).toContain('packaging');
+  for (const path of copied) {
+    expect(existsSync(new URL(`../../${path}`, import.meta.url))).toBe(true);
+    expect(letThrough).toContain(`!${path.split('/')[0]}`);
   }
 });

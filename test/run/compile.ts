@@ -9,22 +9,10 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, wri
 import { basename, dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
+import { banner, native, unused } from '../../packaging/bundle.js';
 import { projectRoot } from '../support/project-root.js';
 import { machineCodeOf } from './launch.js';
 import { recordMachineCode } from './machine-code.js';
-
-/** Packages with native code, and one that the MongoDB driver looks for and this project does not use. */
-const external = ['lmdb', '@node-rs/argon2', 'mongodb-client-encryption'];
-
-/** Packages in CommonJS expect these. */
-const banner = `
-import { createRequire as bundleCreateRequire } from 'node:module';
-import { dirname as bundleDirname } from 'node:path';
-import { fileURLToPath as bundleFileUrlToPath } from 'node:url';
-const require = bundleCreateRequire(import.meta.url);
-const __filename = bundleFileUrlToPath(import.meta.url);
-const __dirname = bundleDirname(__filename);
-`;
 
 /**
  * Compiles programs of `root` into `out`, each as a file with the same path.
@@ -50,7 +38,7 @@ export async function compileProgramsOf(root: string, programs: readonly string[
     bundle: true,
     platform: 'node',
     target: 'node20',
-    external,
+    external: [...native, ...unused],
     plugins: [ownUrls],
     logLevel: 'silent',
   };

@@ -8,7 +8,7 @@ import { useState, type ReactNode } from 'react';
 import { CopyField } from '../shared/ui/copy-field.js';
 import { Section } from '../shared/ui/section.js';
 import { Sign, State } from '../shared/ui/state.js';
-import { containerLine, environmentOf, systemdUnit } from './machine-files.js';
+import { containerLine, environmentOf, systemdLines } from './machine-files.js';
 import { controlEndpointQuery, nodes } from './nodes.js';
 import { text } from './nodes.text.js';
 
@@ -30,7 +30,6 @@ export function Machine({ nodeId, psk, onKept }: MachineProps): ReactNode {
         <Alert color="orange" variant="light" icon={<Sign mood="warning" />}>
           {psk === null ? text.pskShownBefore : text.pskOnce}
         </Alert>
-        {psk !== null && <CopyField label={text.pskFile} description="/etc/gateway-agent/psk" value={psk} />}
         <TextInput
           label={text.endpoint}
           description={text.endpointHint}
@@ -41,7 +40,7 @@ export function Machine({ nodeId, psk, onKept }: MachineProps): ReactNode {
         <CopyField
           label={text.environmentFile}
           description="/etc/gateway-agent/env"
-          value={environmentOf(nodeId, endpoint)}
+          value={environmentOf(nodeId, endpoint, psk)}
         />
         <Tabs defaultValue="systemd" keepMounted={false}>
           <Tabs.List>
@@ -50,11 +49,7 @@ export function Machine({ nodeId, psk, onKept }: MachineProps): ReactNode {
           </Tabs.List>
           <Tabs.Panel value="systemd" pt="sm">
             <Stack gap="xs">
-              <CopyField
-                label={text.unitFile}
-                description="/etc/systemd/system/gateway-agent.service"
-                value={systemdUnit}
-              />
+              <CopyField label={text.systemdLines} value={systemdLines} />
               <Text size="sm" c="dimmed">
                 {text.systemdHint}
               </Text>
