@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, lutimesSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { create } from 'tar';
+import { gzipSync } from 'node:zlib';
 
 /** Paths of files and links below a folder, from it, sorted. */
 export function filesBelow(folder: string): readonly string[] {
@@ -27,13 +27,19 @@ function settle(folder: string, seconds: number): void {
 }
 
 /** @param folder of one package of npm @param file the archive to write */
-export async function npmArchive(folder: string, file: string, seconds: number): Promise<void> {
+export function npmArchive(folder: string, file: string, seconds: number): void {
   settle(folder, seconds);
-  const options = { cwd: folder, prefix: 'package', portable: true, noPax: true, gzip: { level: 9 } } as const;
-  await create({ ...options, mtime: new Date(seconds * 1000), file }, [...filesBelow(folder)]);
+  const owners = ['--owner=0', '--group=0', '--numeric-owner'];
+  const files = ['--no-recursion', '--transform=s,^,package/,', '--files-from=-'];
+  execFileSync('tar', ['--create', '--format=ustar', ...owners, `--file=${file}`, ...files], {
+    cwd: folder,
+    input: filesBelow(folder).join('\n'),
+    timeout: packMs,
+  });
+  writeFileSync(file, gzipSync(readFileSync(file), { level: 9 }));
 }
 
-const dpkgMs = 120_000;
+const packMs = 120_000;
 
 /** @param folder as it will be installed, with `DEBIAN` in it @param file the archive to write */
 export function debianArchive(folder: string, file: string, seconds: number): void {
@@ -41,7 +47,7 @@ export function debianArchive(folder: string, file: string, seconds: number): vo
   execFileSync('dpkg-deb', ['--root-owner-group', '-Zgzip', '--build', folder, file], {
     env: { PATH: process.env['PATH'], SOURCE_DATE_EPOCH: String(seconds), LC_ALL: 'C' },
     stdio: ['ignore', 'ignore', 'inherit'],
-    timeout: dpkgMs,
+    timeout: packMs,
   });
 }
 

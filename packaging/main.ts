@@ -164,7 +164,7 @@ export async function makePackages(out: string, source: Source): Promise<void> {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
   for (const { name } of [service, agent, svcctl])
-    await npmArchive(join(work, name), join(out, `${name}-${version}.tgz`), source.seconds);
+    npmArchive(join(work, name), join(out, `${name}-${version}.tgz`), source.seconds);
   if (spawnSync('dpkg-deb', ['--version']).status === 0) await makeDebians(work, out, source);
   rmSync(work, { recursive: true });
   writeSums(out);

@@ -2,13 +2,12 @@
  * The packages with native code, and what they need, for the Linux platforms of a release: from `node_modules` where npm has
  * installed them, else from the registry that npm is configured with, as package-lock.json names them by version and hash.
  */
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { promisify } from 'node:util';
-import { extract } from 'tar';
 import { native } from './bundle.js';
 
 /** What those need only on another runtime, and only to be compiled. */
@@ -105,7 +104,7 @@ async function foldersOf(root: string, names: readonly string[], lock: Lock): Pr
     const folder = archive.replace(/\.tgz$/, '');
     await rm(folder, { recursive: true, force: true });
     mkdirSync(folder);
-    await extract({ file: archive, cwd: folder, strip: 1 });
+    execFileSync('tar', ['--extract', `--file=${archive}`, `--directory=${folder}`, '--strip-components=1']);
     folders.set(name, folder);
   }
   return folders;
