@@ -4,6 +4,7 @@
  */
 import type { DiagnosticsItem } from '../../gen/svc/control/v1/diagnostics.js';
 import type { RuleOrigin } from '../../gen/svc/control/v1/transport.js';
+import { createTurns } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { unreachable } from '../../kernel/errors.js';
 import { formatHostPort, type HostPort } from '../../kernel/host-port.js';
@@ -31,7 +32,7 @@ interface Probe {
 
 /** @param signal ends all attempts */
 export async function probeAll(target: Target, clock: Clock, signal: AbortSignal): Promise<readonly DiagnosticsItem[]> {
-  const waiting = [...probesOf(target, clock).values()].entries();
+  const waiting = [...(await probesOf(target, clock)).values()].entries();
   const found: DiagnosticsItem[] = [];
   const over = AbortSignal.any([signal, AbortSignal.timeout(allMs)]);
   const work = async (): Promise<void> => {
@@ -55,8 +56,9 @@ async function tried(probe: Probe, clock: Clock, over: AbortSignal): Promise<Dia
 }
 
 /** By what distinguishes them. */
-function probesOf(target: Target, clock: Clock): Map<string, Probe> {
+async function probesOf(target: Target, clock: Clock): Promise<Map<string, Probe>> {
   const probes = new Map<string, Probe>();
+  const pause = createTurns(10);
   const add = (key: string, probe: Omit<Probe, 'others'>): void => {
     const known = probes.get(key);
     if (known === undefined) probes.set(key, { ...probe, others: 0 });
@@ -64,6 +66,7 @@ function probesOf(target: Target, clock: Clock): Map<string, Probe> {
   };
   for (const dialled of target.routes) {
     for (const { key, ...probe } of probesOfRoute(dialled, target.clusters, clock)) add(key, probe);
+    await pause();
   }
   for (const plan of target.listeners.values()) {
     const [origin] = plan.origins;

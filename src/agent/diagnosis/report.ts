@@ -17,30 +17,31 @@ const ellipsis = Buffer.from('…');
 
 /** Keeps items that need attention before others, and newer lines before older ones. */
 export function reportOf(items: readonly DiagnosticsItem[], log: readonly string[], now: number): DiagnosticsReport {
-  const cut = items.map(({ name, value, ok }) => ({ name: shortened(name), value: shortened(value), ok }));
   const lines = log.slice(-diagnostics.logLines).map(shortened);
-  const itemSize = (item: DiagnosticsItem): number => headerBytes + DiagnosticsItem.encode(item).finish().length;
   const lineSize = (line: string): number => headerBytes + Buffer.byteLength(line);
-  const linesAtLeast = Math.min(
-    logBytes,
-    lines.reduce((sum, line) => sum + lineSize(line), 0),
-  );
-  let room = diagnostics.bytes - reservedBytes - linesAtLeast;
-  const kept = new Set<DiagnosticsItem>();
-  for (const item of [...cut.filter(({ ok }) => !ok), ...cut.filter(({ ok }) => ok)]) {
-    const size = itemSize(item);
-    if (size > room || kept.size === diagnostics.items - 1) break;
-    kept.add(item);
-    room -= size;
+  const allLines = lines.reduce((sum, line) => sum + lineSize(line), 0);
+  const forLines = Math.min(logBytes, allLines);
+  let room = diagnostics.bytes - reservedBytes - forLines;
+  const entries = [...items.entries()];
+  const kept = new Map<number, DiagnosticsItem>();
+  for (const [index, { name, value, ok }] of [
+    ...entries.filter(([, one]) => !one.ok),
+    ...entries.filter(([, one]) => one.ok),
+  ]) {
+    const item = { name: shortened(name), value: shortened(value), ok };
+    room -= headerBytes + DiagnosticsItem.encode(item).finish().length;
+    if (room < 0 || kept.size === diagnostics.items - 1) break;
+    kept.set(index, item);
   }
-  room += linesAtLeast;
+  room = Math.max(0, room) + forLines;
   // From the newest backwards, up to the first that does not fit.
   const from = lines.findLastIndex((line) => (room -= lineSize(line)) < 0) + 1;
-  const [itemsLeft, linesLeft] = [cut.length - kept.size, from + (log.length - lines.length)];
+  const [itemsLeft, linesLeft] = [items.length - kept.size, log.length - lines.length + from];
   const leftOut = { name: 'left out', value: `${itemsLeft} items, ${linesLeft} lines of the log`, ok: itemsLeft === 0 };
+  const inOrder = [...kept].toSorted(([a], [b]) => a - b).map(([, item]) => item);
   return {
     timestamp: { seconds: BigInt(Math.floor(now / 1000)), nanos: (Math.floor(now) % 1000) * 1_000_000 },
-    items: [...cut.filter((item) => kept.has(item)), ...(itemsLeft + linesLeft > 0 ? [leftOut] : [])],
+    items: itemsLeft + linesLeft > 0 ? [...inOrder, leftOut] : inOrder,
     log: lines.slice(from),
   };
 }
