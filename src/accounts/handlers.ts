@@ -12,7 +12,7 @@ import { createPasswordCheck } from './password-check.js';
 import { signInHandlers, subjectOf } from './sign-in.js';
 import type { UserState, AccountCommand } from '../domain/accounts/user.js';
 import { versionMismatch, type IfMatch } from '../domain/resource/refusal.js';
-import { ServiceError } from '../kernel/errors.js';
+import { ServiceError, errorText } from '../kernel/errors.js';
 import { lastEvent, streams, type RecordedCommand } from '../kernel/event.js';
 import type { CommandContext, Gateway, ProjectionWait } from '../commands/port.js';
 import { present } from '../commands/resources.js';
@@ -46,7 +46,7 @@ function userToChange({ view }: AccountParts, id: string, ifMatch: IfMatch): Use
   return user;
 }
 
-/** Stores a password, which ends all older tokens of its user. */
+/** Stores a password, which ends all older tokens of its user. @param before done once the password is hashed */
 async function storePassword(
   parts: AccountParts,
   context: CommandContext,
@@ -56,10 +56,12 @@ async function storePassword(
   }: Omit<Extract<AccountCommand, { readonly type: 'ChangeUserPassword' }>, 'type' | 'password'> & {
     readonly password: string;
   },
+  before: () => Promise<void> = async () => undefined,
 ): Promise<Done<UserState>> {
   const { gateway, fields, passwords } = parts;
   const { id } = change;
   const sealed = fields.sealPassword(id, await passwords.hash(password));
+  await before();
   const command = { type: 'ChangeUserPassword', ...change, password: sealed } as const;
   const outcome = await gateway.execute(command, context, ({ users }) => knownUser(users.get(id), id));
   if (outcome.kind !== 'done') throw new Error('a PUT has no idempotency key');
@@ -147,14 +149,17 @@ function userHandlers(parts: AccountParts): Users {
     },
     async resetPassword(context, id, ifMatch, password) {
       userToChange(parts, id, ifMatch);
-      const outcome = await storePassword(parts, context, {
-        id,
-        ifMatch,
-        password,
-        replaces: null,
-        endsApiTokens: true,
+      let joinTokensDeleted = 0;
+      const change = { id, ifMatch, password, replaces: null, endsApiTokens: true };
+      const outcome = await storePassword(parts, context, change, async () => {
+        joinTokensDeleted = await parts.deleteJoinTokens(context, id);
       });
-      return { ...outcome, result: fields.show(outcome.result) };
+      // Those that were made while the password was still the old one.
+      joinTokensDeleted += await parts.deleteJoinTokens(context, id).catch((error: unknown) => {
+        parts.logger.warn({ user_id: id, error: errorText(error) }, 'join tokens of a user were perhaps not deleted');
+        return 0;
+      });
+      return { ...outcome, result: { user: fields.show(outcome.result), joinTokensDeleted } };
     },
   };
 

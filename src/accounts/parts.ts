@@ -11,7 +11,7 @@ import type { Keyring } from '../security/keyring.js';
 import type { LoginLimiter } from '../security/login-limiter.js';
 import type { PasswordHasher } from '../security/passwords.js';
 import type { Tokens } from '../security/tokens.js';
-import type { FactRecorder, Gateway } from '../commands/port.js';
+import type { CommandContext, FactRecorder, Gateway } from '../commands/port.js';
 import type { UserFields } from './fields.js';
 import type { PasswordCheck } from './password-check.js';
 import type { TokenUses } from './token-uses.js';
@@ -32,6 +32,8 @@ export interface AccountHandlerOptions {
   readonly logger: Logger;
   /** True once every live instance refuses the tokens that a change at the revision ended; false after a timeout. */
   readonly tokensEnded: (revision: number, timeoutMs: number) => Promise<boolean>;
+  /** Deletes the join tokens that a user has made, as somebody else's command. @returns how many */
+  readonly deleteJoinTokens: (context: CommandContext, userId: string) => Promise<number>;
   /** Turns the hash of a body that contains a password into one that tells readers of the log nothing. */
   readonly blindBodyHash: (hash: string) => string;
 }

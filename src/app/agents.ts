@@ -5,6 +5,7 @@
 import { openCommandClaims, type CommandClaims } from '../instance/command-claims.js';
 import { joinCluster, type Membership } from '../instance/membership.js';
 import { liveInstances } from '../instance/instance-lease.js';
+import { createJoin } from '../commands/join-tokens.js';
 import { keepStandingFacts } from '../commands/standing-facts.js';
 import { agentContext } from '../commands/system.js';
 import type { Config } from './config/config.js';
@@ -12,6 +13,7 @@ import { compilerVersion } from '../kernel/release.js';
 import type { Delivery } from '../delivery/port.js';
 import { shutdownMs } from '../kernel/closers.js';
 import { errorText } from '../kernel/errors.js';
+import { joinTokenIn } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
 import { openDiagnostics, type DiagnosticsStore } from '../reports/diagnostics.js';
 import { createCarriers } from '../reports/history/carriers.js';
@@ -157,6 +159,17 @@ async function openTransport(
         const command = { type: 'ReportNodeAddress', id: nodeId, public_ipv4, public_ipv6 } as const;
         await fleet.execute(command, agentContext(nodeId, 'hello'), () => undefined);
       },
+      join: createJoin({
+        gateway: fleet,
+        keyring: core.keyring,
+        servicePublic: core.identity.staticPublic,
+        clock,
+        ids: core.ids,
+        eventStore: core.eventStore,
+        // The fact of a session that has just begun is on its way to the log.
+        hasConnected: (nodeId) => agentFacts.of(nodeId).connected_once || reports.presence(nodeId) !== undefined,
+        holdsFacts: agentFacts.holds,
+      }),
       storesAway: () => health.problems().length + clocks.problems().length > 0,
       hasCommands: (nodeId) =>
         (delivery.node(nodeId)?.commands ?? []).some(({ expires_at }) => Date.parse(expires_at) > clock.now()),
@@ -182,7 +195,7 @@ function forgetDeletedNodes(
   logger: Logger,
 ): void {
   delivery.onRevoked((nodeId) => {
-    if (delivery.node(nodeId) !== undefined) return;
+    if (delivery.node(nodeId) !== undefined || joinTokenIn(nodeId) !== undefined) return;
     Promise.all(kept.map((one) => one.forget([nodeId]))).catch((error: unknown) => {
       logger.warn({ error: errorText(error), node_id: nodeId }, 'the reports of a deleted node could not be deleted');
     });

@@ -7,6 +7,7 @@ import { openTokenUses } from '../accounts/token-uses.js';
 import { createCredentialHandlers } from '../commands/credentials.js';
 import { createFleetFileHandlers } from '../commands/fleet-file.js';
 import type { CommandHandlers } from '../commands/handlers-port.js';
+import { createJoinTokenHandlers } from '../commands/join-tokens.js';
 import { createNodeHandlers } from '../commands/nodes.js';
 import {
   createChainHandlers,
@@ -145,16 +146,20 @@ export async function createRest(
   closers: Closers,
 ): Promise<RestApp> {
   const { corsOrigins, trustedProxies, metricsToken } = config.http;
-  const controlEndpoint = controlEndpointOf(agents, config.agents.reality);
-  const { publicUrl } = config;
-  const origins = { corsOrigins, publicUrl };
-  const app = await buildRest(deps, { version, ...origins, trustedProxies, metricsToken, tls, controlEndpoint });
+  const controlEndpoint = controlEndpointOf(agents, config.agents);
+  const { publicUrl, serveAgent } = config;
+  const addresses = { corsOrigins, publicUrl, controlEndpoint, serveAgent };
+  const app = await buildRest(deps, { version, ...addresses, trustedProxies, metricsToken, tls });
   closers.add('rest', () => app.close());
   return app;
 }
 
-/** The endpoint by which an agent reaches this instance at a host; with several names and short ids, the first ones. */
-function controlEndpointOf(address: string, reality: Config['agents']['reality']): (host: string) => string {
+/**
+ * The endpoint by which an agent reaches this instance at a host, unless the settings say another; with several names and
+ * short ids, the first ones.
+ */
+function controlEndpointOf(address: string, { reality, publicEndpoint }: Config['agents']): (host: string) => string {
+  if (publicEndpoint !== undefined) return () => publicEndpoint;
   // The port of the agents' listener, even if the system chose it.
   const port = Number(address.slice(address.lastIndexOf(':') + 1));
   const [serverName] = reality?.serverNames ?? [];
@@ -177,6 +182,10 @@ async function createHandlers(
   closers.add('login limiter', () => limiter.close());
   const uses = await openTokenUses({ readStore: core.readStore, clock, logger, away });
   closers.add('uses of API tokens', () => uses.close());
+  const servicePublic = identity.staticPublic;
+  const writing = { gateway: fleet, keyring, clock, ids };
+  const { sessionsEnded } = membership;
+  const joinTokens = createJoinTokenHandlers({ ...writing, servicePublic, logger, sessionsEnded });
   const accountHandlers = createAccountHandlers({
     gateway: accounts,
     view: core.accountsView,
@@ -191,13 +200,12 @@ async function createHandlers(
     ids,
     logger,
     tokensEnded: membership.tokensEnded,
+    deleteJoinTokens: joinTokens.removeThoseOf,
     blindBodyHash: bodyHashBlinder(identity.staticPrivate),
   });
-  const servicePublic = identity.staticPublic;
   const committed = (): Fleet => core.committed.fleet();
   const audit = projections.auditTrail;
   const reverts = createRevertHandlers({ gateway: fleet, fleet: committed, projections, audit });
-  const writing = { gateway: fleet, keyring, clock, ids };
   return {
     nodes: createNodeHandlers({ ...writing, servicePublic }),
     credentials: createCredentialHandlers(writing),
@@ -211,6 +219,7 @@ async function createHandlers(
       accounts: createProfileRevertHandlers({ gateway: accounts, projections, audit }),
     },
     accounts: accountHandlers,
+    joinTokens,
     webhooks: webhookHandlers,
   };
 }

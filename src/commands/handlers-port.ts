@@ -19,6 +19,7 @@ import type { ResourceMeta } from '../domain/resource/meta.js';
 import type { ListOf, ListQuery } from '../kernel/list.js';
 import type { IfMatch } from '../domain/resource/refusal.js';
 import type { PreviewedChange } from '../domain/revert/decide.js';
+import type { JoinTokenDefinition, JoinTokenState } from '../domain/join-token/join-token.js';
 import type { WebhookDefinition, WebhookState } from '../domain/webhook/webhook.js';
 import type { SettingsState } from '../domain/settings/settings.js';
 import type { Needs } from '../domain/snapshot/features.js';
@@ -111,6 +112,9 @@ export type CredentialChanges = Given<
 /** A webhook in a create; its secret is generated. */
 export type NewWebhook = Omit<WebhookDefinition, 'secret' | 'former_secret' | 'former_secret_until'>;
 export type WebhookChanges = Given<NewWebhook & { readonly rotate_secret: boolean }>;
+
+/** A join token in a create. */
+export type NewJoinToken = Omit<JoinTokenDefinition, 'expires_at'> & { readonly expires_in_hours: number };
 
 export type CreateNodeFields = Omit<CreateFields<'node'>, 'psk'> & { readonly issuePsk: boolean };
 
@@ -252,7 +256,9 @@ export interface FilePlan {
  * `unavailable` when the log cannot be written or the instance is read-only.
  */
 export interface CommandHandlers {
-  readonly resources: { readonly [T in Exclude<PlainType, 'credential' | 'webhook'>]: LifecycleHandlers<T> };
+  readonly resources: {
+    readonly [T in Exclude<PlainType, 'credential' | 'webhook' | 'join_token'>]: LifecycleHandlers<T>;
+  };
   readonly credentials: Omit<LifecycleHandlers<'credential'>, 'create' | 'update'> & {
     create(ctx: CommandContext, fields: NewCredential): Answer<CredentialState>;
     update(ctx: CommandContext, id: string, ifMatch: IfMatch, changes: CredentialChanges): Answer<CredentialState>;
@@ -265,6 +271,16 @@ export interface CommandHandlers {
     /** @param ids of at least one node, each once, as of `label` */
     commandSeveral(ctx: CommandContext, ids: readonly string[], command: AgentCommandName): Answer<void>;
     label(ctx: CommandContext, ids: readonly string[], labels: LabelFields): Answer<void>;
+  };
+  readonly joinTokens: {
+    create(
+      ctx: CommandContext,
+      fields: NewJoinToken,
+    ): Answer<{ readonly joinToken: JoinTokenState; readonly token: string }>;
+    /** Once it returns, every live instance that answers in time refuses the token. */
+    remove(ctx: CommandContext, id: string, ifMatch: IfMatch): Answer<void>;
+    /** Deletes those that a user has made. @returns how many */
+    removeThoseOf(ctx: CommandContext, userId: string): Promise<number>;
   };
   readonly webhooks: {
     create(
@@ -350,8 +366,16 @@ export interface CommandHandlers {
     ): Promise<Done<NewToken>>;
     /** Ends the caller's token on every instance that answers in time. */
     signOut(ctx: CommandContext, caller: Caller): Answer<void>;
-    /** Ends every token of the user. @throws ServiceError `rate_limited` with `retryAfterSeconds` */
-    resetPassword(ctx: CommandContext, id: string, ifMatch: IfMatch, password: string): Promise<Done<UserView>>;
+    /**
+     * Deletes the join tokens that the user has made, then ends every token of the user.
+     * @throws ServiceError `rate_limited` with `retryAfterSeconds`
+     */
+    resetPassword(
+      ctx: CommandContext,
+      id: string,
+      ifMatch: IfMatch,
+      password: string,
+    ): Promise<Done<{ readonly user: UserView; readonly joinTokensDeleted: number }>>;
     users(query: ListQuery): Promise<ListOf<UserView>>;
     user(id: string): Promise<UserView | undefined>;
     /** @throws ServiceError `rate_limited` with `retryAfterSeconds` */

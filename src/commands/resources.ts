@@ -51,7 +51,7 @@ export function lifecycleHandlers<T extends ResourceType>(
 /** Handlers of every resource except nodes, policies, and those that store secrets. */
 export function createResourceHandlers(gateway: FleetGateway, ids: Ids): CommandHandlers['resources'] {
   const handlers = plainTypes
-    .filter((type) => type !== 'credential' && type !== 'webhook')
+    .filter((type) => type !== 'credential' && type !== 'webhook' && type !== 'join_token')
     .map((type) => [type, lifecycleHandlers(type, gateway, ids)]);
   return Object.fromEntries(handlers) as CommandHandlers['resources'];
 }

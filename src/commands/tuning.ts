@@ -11,6 +11,8 @@ export const tuning = {
   unchangedRetry: { firstMs: 20, maxMs: 500 },
   /** How often a revert starts over because its resource has changed meanwhile. */
   revertAttempts: 5,
+  /** How often a join whose request is carried out elsewhere at the same time starts over. */
+  joinAttempts: 3,
   /** Cached entries about several resources. */
   entriesRemembered: 8,
   /** Histories read at a time. */

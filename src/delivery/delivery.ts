@@ -4,11 +4,14 @@
  */
 import type { Histogram } from 'prom-client';
 import type { RecordFact } from '../domain/agents/facts.js';
+import { hasExpired } from '../domain/join-token/join-token.js';
 import type { compileNode } from '../domain/compile/compile-node.js';
 import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
+import { joinTokenIn } from '../kernel/ids.js';
+import { createShared } from '../kernel/shared.js';
 import { streams } from '../kernel/event.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
@@ -131,7 +134,19 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     onStateChange: committed.onStateChange,
     node: (nodeId) => committed.fleet().tables.node.get(nodeId),
     settings: () => committed.fleet().singletons.connectivity.value,
-    verifier: (nodeId) => committed.fleet().tables.node.get(nodeId)?.psk?.verifier,
+    verifier(nodeId) {
+      const { tables } = committed.fleet();
+      const joining = joinTokenIn(nodeId);
+      if (joining === undefined) return tables.node.get(nodeId)?.psk?.verifier;
+      const token = tables.join_token.get(joining);
+      return token === undefined || hasExpired(token, clock.now()) ? undefined : (token.verifier ?? undefined);
+    },
+    // One read for all who ask while the one before is under way: strangers may cause it.
+    atHead: createShared(() => parts.atHead().catch(() => false), {
+      stamp: () => 0,
+      isFresh: () => false,
+      now: clock.monotonic,
+    }),
     generation,
     onRevoked: revokedListeners.add,
     openNodeSession: nodeSessions.open,
@@ -200,6 +215,12 @@ function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
     onError: (nodeId, error) =>
       logger.warn({ node_id: nodeId, error: errorText(error) }, 'a generation was not raised'),
   });
+  const atHead = async (): Promise<boolean> => {
+    // Asks the store, because the subscription may lag unnoticed.
+    const head = await withDeadline(lastRevision(deps.eventStore, streams.fleet), requestWaitMs);
+    if (head === timedOut) return false;
+    return committed.until(() => committed.fleet().revision.value >= (head ?? -1), requestWaitMs);
+  };
   const answer = createAnswerer({
     newest,
     lastGood,
@@ -213,12 +234,7 @@ function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
     checkCompilerVersion: newest.checkCompilerVersion,
     // While cut off from the log, serving the newest known snapshot is better than ending a working session.
     upToDate: () => committed.until(() => committed.upToDate() || committed.state().kind === 'cut_off', requestWaitMs),
-    async atHead() {
-      // Asks the store, because the subscription may lag unnoticed.
-      const head = await withDeadline(lastRevision(deps.eventStore, streams.fleet), requestWaitMs);
-      if (head === timedOut) return false;
-      return committed.until(() => committed.fleet().revision.value >= (head ?? -1), requestWaitMs);
-    },
+    atHead,
     drainRetryMs: () => Math.round(drainRetryMs * (0.5 + random())),
   });
   const reportTurns = createReportTurns(() => fanOut.running);
@@ -245,6 +261,7 @@ function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
   });
   return {
     applyReports,
+    atHead,
     fanOut,
     generation,
     histories,

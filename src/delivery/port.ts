@@ -77,11 +77,13 @@ export interface Delivery {
 
   node(nodeId: string): NodeState | undefined;
   settings(): SettingsState;
-  /** The sealed PSK verifier, or undefined for an unknown node or one without a PSK. */
+  /** The sealed PSK verifier, or undefined for an unknown node or one without a PSK, and for a join token that has expired. */
   verifier(nodeId: string): SealedSecret | undefined;
+  /** True once the committed fleet has everything that the log had at the call; false after a while, or without the store. */
+  atHead(): Promise<boolean>;
   /** The newest generation of a node, or undefined for an unknown node. */
   generation(nodeId: string): number | undefined;
-  /** Calls back when a node's PSK is replaced or the node is deleted, before the command is answered. */
+  /** Calls back when a node's PSK is replaced or the node, or a join token, is deleted, before the command is answered. */
   onRevoked(listener: (nodeId: string) => void): () => void;
 
   openNodeSession(nodeId: string, sessionId: string, slot: PushSlot): NodeSession;

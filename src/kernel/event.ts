@@ -52,7 +52,8 @@ export function agentsStream(nodeId: string): string {
 export type Actor =
   | { readonly type: 'user'; readonly id: string; readonly name: string }
   | { readonly type: 'agent'; readonly id: string; readonly name: string }
-  | { readonly type: 'system'; readonly id: string; readonly name: string };
+  /** Id null: a machine that joins by itself. */
+  | { readonly type: 'system'; readonly id: string | null; readonly name: string };
 
 export interface EventMetadata {
   /** The command of this event, the event's index in it, and the command's number of events. */
@@ -63,7 +64,7 @@ export interface EventMetadata {
   /** RFC 3339, UTC, milliseconds. */
   readonly occurred_at: string;
   readonly schema_version: number;
-  /** The API token that the actor used to give the command. */
+  /** The API token, or the join token, that the actor used to give the command. */
   readonly token?: TokenMark;
   /** The audit entry (command id) that this command reverts. */
   readonly revert_of?: string;

@@ -16,6 +16,15 @@ export function isUuid(value: string): boolean {
   return uuidPattern.test(value);
 }
 
+const joinPrefix = 'join:';
+
+/** The id by which a join token opens a session, in place of a node's: no node has such an id. */
+export const joinIdOf = (tokenId: string): string => joinPrefix + tokenId;
+
+/** The join token of such an id; undefined for the id of a node. */
+export const joinTokenIn = (nodeId: string): string | undefined =>
+  nodeId.startsWith(joinPrefix) ? nodeId.slice(joinPrefix.length) : undefined;
+
 /** A version 8 UUID (RFC 9562, section 5.8) derived from a name; for fixtures and benchmarks. */
 export function uuidFromName(name: string): string {
   const hash = createHash('sha256').update(name).digest();

@@ -229,6 +229,19 @@ export const limits = {
     },
     /** How often one node may change its public addresses. */
     addressReports: { everyMs: MINUTE, perHour: 6 },
+    // docs/contract/joining.md#join-tokens
+    joinTokens: {
+      live: 100,
+      uses: { max: 1000, default: 1 },
+      hours: { max: 8760, default: 24 },
+      nodesShown: 50,
+      endedListedMs: 30 * DAY_SECONDS * SECOND,
+      /** Ended ones that leave the fold with a new one. */
+      forgottenAtOnce: 20,
+      requestIdBytes: 16,
+      /** Sessions that may be opened with one token. */
+      opens: { perSecond: 50, burst: 50 },
+    },
   },
   agent: {
     // docs/contract/agent-protocol.md#the-listener

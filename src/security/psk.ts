@@ -5,6 +5,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { deriveNodeSecrets, encodeControlPsk, pskFingerprint } from '../channel/noise/control-psk.js';
+import { encodeJoinToken } from '../channel/noise/join-token.js';
 import { generateX25519, x25519PairOf } from '../kernel/crypto/crypto.js';
 import type { Keyring, Place } from './keyring.js';
 import type { OpenRefusal, OpenResult, SealedValue } from './sealing.js';
@@ -44,6 +45,18 @@ export function issueControlPsk(servicePublic: Uint8Array, secret: Uint8Array = 
   const nodeStaticPublic = x25519PairOf(nodeStaticPrivate).publicKey;
   nodeStaticPrivate.fill(0);
   return { controlPsk, verifier: { nodeStaticPublic, psk }, fingerprint: pskFingerprint(nodeStaticPublic) };
+}
+
+/** Issues the text of a join token. @param id its UUID @param servicePublic as above */
+export function issueJoinToken(
+  id: string,
+  servicePublic: Uint8Array,
+): Pick<IssuedPsk, 'verifier'> & { readonly token: string } {
+  const secret = randomBytes(halfBytes);
+  const token = encodeJoinToken({ id, secret, servicePublic });
+  const { verifier } = issueControlPsk(servicePublic, secret);
+  secret.fill(0);
+  return { token, verifier };
 }
 
 /** Seals a verifier for the event that carries it. */

@@ -86,6 +86,9 @@ const isCommand = ({ id, index, count }: Fields): boolean =>
   Number(index) < Number(count);
 
 const isActor = ({ type, id, name }: Fields): boolean =>
-  (type === 'user' || type === 'agent' || type === 'system') && typeof id === 'string' && typeof name === 'string';
+  typeof name === 'string' &&
+  (typeof id === 'string'
+    ? type === 'user' || type === 'agent' || type === 'system'
+    : type === 'system' && id === null);
 
 const isTime = (value: unknown): boolean => typeof value === 'string' && !Number.isNaN(Date.parse(value));

@@ -45,7 +45,7 @@ describe('handlers of resources', () => {
   it('are those of every resource that stores no secret and belongs to no other', () => {
     const { gateway } = fleetInstallation();
     const types = Object.keys(createResourceHandlers(gateway, randomIds));
-    const secret = ['credential', 'webhook'];
+    const secret = ['credential', 'webhook', 'join_token'];
     for (const type of secret) expect(types).not.toContain(type);
     expect(types).toEqual(plainTypes.filter((type) => !secret.includes(type)));
   });

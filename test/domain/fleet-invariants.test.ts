@@ -235,7 +235,7 @@ describe('after every command of a random history', () => {
     }
     expect(outcomes.accepted).toBeGreaterThan(3 * outcomes.refused);
     expect(outcomes.refused).toBeGreaterThan(100);
-    expect(written.size).toBe(38);
+    expect(written.size).toBe(42);
   });
 });
 

@@ -135,6 +135,10 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'RolloutStarted':
     case 'RolloutStepped':
     case 'RolloutClockSet':
+    case 'JoinTokenCreated':
+    case 'JoinTokenUsed':
+    case 'JoinTokenDeleted':
+    case 'JoinTokenForgotten':
       return { type: event.type, data: event.data };
     default:
       return unreachable(event);

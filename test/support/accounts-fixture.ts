@@ -61,6 +61,7 @@ export async function startAccounts(
     ids: randomIds,
     logger: silentLogger,
     tokensEnded: async () => true,
+    deleteJoinTokens: async () => 0,
     blindBodyHash: bodyHashBlinder(seed),
     ...overrides,
   };

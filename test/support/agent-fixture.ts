@@ -160,6 +160,7 @@ export async function startAgentFixture(
         : undefined,
     settings: () => fixture.settings,
     verifier: (nodeId) => verifiers.get(nodeId),
+    atHead: async () => true,
     generation: () => 1,
     onRevoked(listener) {
       revokedListeners.add(listener);
@@ -227,6 +228,7 @@ export async function startAgentFixture(
         commands.delete(nodeId);
         return claimed;
       },
+      join: unused,
       storesAway: () => fixture.storesAway,
       random: () => 0.5,
     },

@@ -13,7 +13,7 @@ import { fleetQueries } from '../../src/projections/fleet/fleet-queries.js';
 import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import type { WholeFleet } from '../../src/projections/port.js';
 import { systemClock } from '../../src/kernel/clock.js';
-import type { RestApp, RestDeps } from '../../src/transport/rest/deps.js';
+import type { RestApp, RestDeps, RestOptions } from '../../src/transport/rest/deps.js';
 import { sectionsOf, type Sections } from '../../src/transport/rest/fleet-file/sections.js';
 import type { DeclaredRoute } from '../../src/transport/rest/route-declaration.js';
 import { routesOfResources } from '../../src/transport/rest/resources.js';
@@ -28,7 +28,9 @@ function declaredSections(): Sections {
     webhooks: anything,
     clock: systemClock,
   };
-  for (const add of Object.values(routesOfResources)) add(app as unknown as RestApp, deps as unknown as RestDeps);
+  for (const add of Object.values(routesOfResources)) {
+    add(app as unknown as RestApp, deps as unknown as RestDeps, anything as RestOptions);
+  }
   return sectionsOf(routes);
 }
 

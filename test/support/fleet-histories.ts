@@ -46,6 +46,9 @@ const weights = {
   createNetwork: 8,
   editNetwork: 8,
   deleteNetwork: 1,
+  createJoinToken: 3,
+  joinNode: 3,
+  deleteJoinToken: 1,
   settings: 3,
   overrides: 4,
   raiseCompiler: 2,
@@ -102,6 +105,7 @@ const names = ['alpha', 'Alpha', '\u00c9', 'e\u0301', ...greek];
 const addresses = [null, 'a.example', '198.51.100.7', '2001:db8::7', 'b.example'];
 const ports = [80, 443, 9000, 9001, 9002];
 const listenAddrs = ['0.0.0.0', '::', '10.0.0.1', '10.0.0.1', '10.0.0.2', '10.0.0.3', 'fd00::1', 'fd00::2'];
+const month = 31 * 86_400_000;
 const labelKeys = ['site', 'rack', 'constructor', '__proto__', '10'];
 
 /** The command of a move on this fleet; undefined when the fleet has nothing to apply it to. */
@@ -269,6 +273,33 @@ export function commandOf(fleet: Fleet, move: Move, step: number): FleetCommand 
       return editNetwork(fleet, deal, network, version(network.version), deal.of(names), nodes);
     case 'deleteNetwork':
       return network === undefined ? undefined : { type: 'DeleteL3Network', id: network.id, ifMatch: undefined };
+    case 'createJoinToken':
+      return {
+        type: 'CreateJoinToken',
+        id,
+        // Some end before the next one is made, and are forgotten.
+        now: step * month,
+        name: deal.of(names),
+        uses: 1 + deal.upTo(2),
+        expires_at: new Date((step + deal.upTo(30)) * month).toISOString(),
+        labels: labels(deal),
+        name_prefix: deal.of([null, 'edge-']),
+        created_by: { id: 'maker', name: 'maker' },
+        verifier: sealed,
+      };
+    case 'joinNode': {
+      const tokens = [...fleet.tables.join_token.ids()].sort();
+      if (tokens.length === 0 || nodes.length > 6) return undefined;
+      const [token, request_id] = [deal.of(tokens), deal.of(['one', 'two', 'three'])];
+      const before = fleet.tables.join_token.get(token)?.joins.find((join) => join.request_id === request_id);
+      const psk = { fingerprint: 'f', verifier: sealed };
+      const node_id = before?.node_id ?? id;
+      return { type: 'JoinNode', id: token, now: step * month, node_id, request_id, name: deal.of(names), psk };
+    }
+    case 'deleteJoinToken': {
+      const tokens = [...fleet.tables.join_token.ids()].sort();
+      return tokens.length === 0 ? undefined : { type: 'DeleteJoinToken', id: deal.of(tokens), ifMatch: undefined };
+    }
     case 'settings':
       return {
         type: 'UpdateConnectivity',

@@ -27,7 +27,7 @@ import type { Logger } from '../../src/kernel/logger.js';
 import type { Diagnostics } from '../../src/reports/port.js';
 import type { ReportsService } from '../../src/reports/reports.js';
 import type { PasswordHasher } from '../../src/security/passwords.js';
-import { openStores } from '../../src/storage/open-stores.js';
+import { openStores, type OpenStores } from '../../src/storage/open-stores.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
 import { createDeployPlaces, type WaitingBounds } from '../../src/transport/rest/checks/waiting-places.js';
 import type { RestApp, RestDeps } from '../../src/transport/rest/deps.js';
@@ -108,6 +108,11 @@ export const password = 'correct horse battery';
 const reachedWithinMs = 200;
 /** The built program of the worker threads: it starts faster than through a compiler. */
 const workerEntry = pathToFileURL(join(projectRoot, 'dist/test-programs/src/projections/history/worker.js'));
+/** Of instances that share stores; the URL is never opened. */
+const sharedSettings = {
+  masterKey: { inline: Buffer.alloc(32, 7).toString('base64'), file: undefined },
+  mongoUrl: 'mongodb://shared/svc',
+};
 const offlineAfterMs = 60_000;
 /** Reports of nodes whose session does not matter. */
 const noSession = { session_id: '', instance_id: 'one', pushed_generation: 0, pushed_at: null };
@@ -116,10 +121,12 @@ const patienceMs = 20_000;
 
 interface RestChoices
   extends
-    Partial<Pick<Config, 'tokenTtlSeconds' | 'webhookAllow' | 'publicUrl' | 'mail'>>,
+    Partial<Pick<Config, 'tokenTtlSeconds' | 'webhookAllow' | 'publicUrl' | 'serveAgent' | 'mail'>>,
     Partial<Pick<Config['http'], 'corsOrigins' | 'trustedProxies' | 'metricsToken'>>,
     Pick<Replaced, 'hasher' | 'history'> {
   readonly waitingDeploys?: WaitingBounds;
+  /** Stores in memory that several instances share; none of them closes the stores. */
+  readonly shared?: Pick<OpenStores, 'eventStore' | 'readStore'>;
   /** What stands before the read store, as an outage does. */
   readonly before?: (readStore: ReadStore) => ReadStore;
 }
@@ -134,6 +141,7 @@ export async function startRest(
     hasher = plainPasswords,
     history,
     before = (readStore) => readStore,
+    shared,
     ...settings
   }: RestChoices = {},
   clock: Clock = systemClock,
@@ -148,7 +156,12 @@ export async function startRest(
     SVC_REALITY_LISTEN_ADDR: '127.0.0.1:0',
     SVC_ADMIN_PASSWORD: password,
   });
-  const config: Config = { ...defaults, ...settings, http: { ...defaults.http, ...settings } };
+  const config: Config = {
+    ...defaults,
+    ...settings,
+    ...(shared === undefined ? {} : sharedSettings),
+    http: { ...defaults.http, ...settings },
+  };
   const core = await createCore({
     config,
     logger,
@@ -161,7 +174,7 @@ export async function startRest(
       hasher,
       history: { entry: workerEntry, ...history },
       async openStores(store) {
-        const opened = await openStores(store);
+        const opened = shared === undefined ? await openStores(store) : { ...shared, close: async () => undefined };
         return { ...opened, readStore: before(opened.readStore) };
       },
     },
@@ -198,7 +211,8 @@ export async function startRest(
     await accounts.execute(command, systemContext('test'), () => undefined);
   }
   // The start has created the admin.
-  await Promise.all((['operator', 'viewer'] as const).map(createUser));
+  const created = [...accountsView.accounts.users.values()].map(({ username }) => username);
+  await Promise.all((['operator', 'viewer'] as const).filter((role) => !created.includes(role)).map(createUser));
   const tokens = new Map<Role, string>();
   for (const { id, role, token_version: ver } of accountsView.accounts.users.values()) {
     tokens.set(role, issued.issue({ sub: id, role, ver }).token);

@@ -17,6 +17,7 @@ afterAll(() => rest.close());
 const stated: Readonly<Record<string, number>> = {
   // Names.
   name: 128,
+  name_prefix: 128,
   display_name: 128,
   interface_name: 15,
   common_name: 64,

@@ -120,6 +120,9 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
         return onHeartbeatResponse(message.value);
       case 'configUpdate':
         return takeUpdate(message.value, dependencies);
+      case 'joinGrant':
+        // Only for a machine that joins.
+        return undefined;
       default:
         message satisfies never;
     }

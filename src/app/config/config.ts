@@ -27,6 +27,8 @@ export interface Config {
   > & {
     /** Undefined: agents speak h2c. */
     readonly reality: RealitySettings | undefined;
+    /** What agents are told to connect to; undefined: the host by which REST is reached. */
+    readonly publicEndpoint: string | undefined;
   };
   readonly dataDir: string;
   /** `esdb://…` or `kurrentdb://…`; undefined: the log is in the data folder. */
@@ -42,6 +44,8 @@ export interface Config {
   readonly webhookAllow: readonly string[];
   /** Where people reach the console, an origin; null if nobody has said. */
   readonly publicUrl: string | null;
+  /** Whether the agent's program and the script that installs it are served. */
+  readonly serveAgent: boolean;
   /** The server for mail; undefined: none is sent. */
   readonly mail: { readonly url: string; readonly from: string } | undefined;
   /** Whether history of nodes, chains and upstreams is recorded. */
@@ -87,6 +91,7 @@ export function readConfig(env: Environment): Config {
       maxConnections: v.SVC_MAX_CONNECTIONS,
       proxyFrom: v.SVC_AGENT_PROXY_FROM,
       reality: realityOf(v),
+      publicEndpoint: v.SVC_AGENT_PUBLIC_ENDPOINT,
     },
     dataDir: v.SVC_DATA_DIR,
     eventStoreUrl: v.SVC_EVENTSTORE_URL,
@@ -97,6 +102,7 @@ export function readConfig(env: Environment): Config {
     tokenTtlSeconds: v.SVC_TOKEN_TTL_SECS,
     webhookAllow: v.SVC_WEBHOOK_ALLOW,
     publicUrl: v.SVC_PUBLIC_URL ?? null,
+    serveAgent: v.SVC_SERVE_AGENT === 'on',
     mail:
       v.SVC_SMTP_URL === undefined || v.SVC_SMTP_FROM === undefined
         ? undefined

@@ -9,6 +9,7 @@ import { parseHostPort, splitHostPort, type HostPort } from '../../kernel/host-p
 import { limits } from '../../kernel/limits.js';
 import { x25519PairOf, type X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import { plainMailAddress } from '../../domain/webhook/webhook.js';
+import { readEndpoint } from '../../channel/reality/endpoint.js';
 import { isServerName, isShortId, readKey } from '../../channel/reality/text-forms.js';
 
 export const listen = z.string().transform((text, context): HostPort => {
@@ -94,6 +95,11 @@ export const publicUrl = z.string().transform((text, context): string => {
     url !== undefined && ['http:', 'https:'].includes(url.protocol) && [url.origin, `${url.origin}/`].includes(text);
   if (!isPlain) context.addIssue('expected http:// or https:// and a host, without a path');
   return url?.origin ?? '';
+});
+
+export const controlEndpoint = z.string().superRefine((text, context) => {
+  const endpoint = readEndpoint(text);
+  if (typeof endpoint === 'string') context.addIssue(endpoint);
 });
 
 export const smtpUrl = z.string().superRefine((text, context) => {

@@ -11,6 +11,7 @@ import { judgeNames } from './names.js';
 import {
   budget,
   cidrs,
+  controlEndpoint,
   integer,
   listen,
   mailAddress,
@@ -128,6 +129,17 @@ const schema = z.object({
   SVC_PUBLIC_URL: publicUrl
     .optional()
     .describe('Where people reach the console: http or https and a host. Messages for people link to it.'),
+  SVC_SERVE_AGENT: z
+    .enum(['on', 'off'], 'expected on or off')
+    .default('on')
+    .describe(
+      "`off`: the agent's program and the script that installs it are not served, and machines join with their own.",
+    ),
+  SVC_AGENT_PUBLIC_ENDPOINT: controlEndpoint
+    .optional()
+    .describe(
+      'Where agents reach the service, as they are told it: `http://host:port` or `reality://…`. Without it: the host by which REST is reached.',
+    ),
   SVC_SMTP_URL: smtpUrl
     .optional()
     .describe(

@@ -75,6 +75,8 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
         fleetSubject(first),
         command.events.map(auditOfFleetEvent),
         resourceOf(first).type === webhookKey.type ? 'admins' : 'all',
+        // Only a join is about two resources.
+        resourcesOf(command.events.filter(({ type }) => type === 'JoinTokenUsed')),
       );
     case streams.accounts: {
       const event = accountEvent(first);
@@ -103,6 +105,7 @@ function entry(
   resource: Subject,
   audits: readonly EventAudit[],
   readers: Readers,
+  others: AuditDescription['others'] = [],
 ): AuditDescription | null {
   const [first] = audits;
   if (first === undefined) return null;
@@ -112,7 +115,7 @@ function entry(
     get changes() {
       return audits.flatMap(({ changes }) => changes);
     },
-    others: [],
+    others,
     readers,
     notRevertibleBecause: first.notRevertibleBecause,
   };
@@ -132,7 +135,7 @@ function aboutSeveral({ events }: RecordedCommand): AuditDescription {
   const isBulk = isOfBulk(first);
   // An apply begins with an event about its set, a command about nodes with the first of them.
   const done = (isBulk ? events : rest).filter((event) => resourceOf(event).type !== rolloutKey.type);
-  const others = [...new Map(done.map((event) => [resourceOf(event).id, resourceOf(event)])).values()];
+  const others = resourcesOf(done);
   let made: readonly AuditChange[] | undefined;
   return {
     action: `${type}.${first.metadata.revert_of === undefined ? auditOfFleetEvent(first).verb : 'revert'}`,
@@ -150,6 +153,10 @@ function aboutSeveral({ events }: RecordedCommand): AuditDescription {
     notRevertibleBecause: isBulk ? auditOfFleetEvent(first).notRevertibleBecause : whyFinal(first, done),
   };
 }
+
+const resourcesOf = (events: readonly RecordedEvent[]): AuditDescription['others'] => [
+  ...new Map(events.map((event) => [resourceOf(event).id, resourceOf(event)])).values(),
+];
 
 /** Ignores the PSK of a created node, which is deleted with the node. */
 function whyFinal(first: RecordedEvent, done: readonly RecordedEvent[]): string | null {

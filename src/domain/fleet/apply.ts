@@ -221,7 +221,7 @@ export function putResource(fleet: Fleet, type: ResourceType, id: string, after:
   const declaration = declarationOf(type);
   if (after === undefined) table.delete(id);
   else table.set(id, after);
-  rename(fleet, type, id, before?.name, after?.name);
+  if (declaration.reusesNames !== true) rename(fleet, type, id, before?.name, after?.name);
   moveIndexes(fleet, declaration, id, before, after);
   if (type === 'rollout') moveMembers(fleet, before, after);
   if (changed(before, after, declaration.indexed?.shapesClaims ?? [])) moveClaimsOfReferrers(fleet, type, id);

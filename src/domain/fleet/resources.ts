@@ -6,6 +6,7 @@ import { l4Chain } from '../chain/declaration.js';
 import { credential } from '../credential/declaration.js';
 import { listenerPolicy } from '../listener-policy/declaration.js';
 import { fleetSets } from '../fleet-set/declaration.js';
+import { joinToken } from '../join-token/declaration.js';
 import { l3Network } from '../l3-network/declaration.js';
 import { node } from '../node/declaration.js';
 import type { FleetEventDeclaration, Resource, Singleton } from '../resource/declaration.js';
@@ -32,6 +33,7 @@ export const resources = {
   webhook,
   rollout_policy: rolloutPolicy,
   rollout,
+  join_token: joinToken,
 } as const;
 export const singletons = { connectivity, service: compiler, fleet: fleetSets } as const;
 

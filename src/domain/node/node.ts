@@ -56,7 +56,7 @@ export interface AgentCommand extends QueuedCommand {
   readonly actor: Actor;
 }
 
-interface IssuedPsk {
+export interface IssuedPsk {
   readonly fingerprint: string;
   /** JSON of {node_static_public, psk}, sealed with stream, node id and field `psk_verifier` as associated data. */
   readonly verifier: SealedSecret;

@@ -128,6 +128,8 @@ export interface Resource<
     /** The states to restore with the node. @param node the data of `NodeRestored` */
     restoredWith(node: object, context: EventContext): readonly S[];
   };
+  /** Set when a name is free again while a resource still has it: its decisions compare names, and no index holds them. */
+  readonly reusesNames?: true;
   /** The fields of its definition, whose size is bounded (`fleet/decide.ts`). */
   readonly fields: readonly (keyof S)[];
   /** The fields that hold a sealed secret or null; null in read models. */

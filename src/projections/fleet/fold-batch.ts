@@ -10,6 +10,7 @@ import { namesHeads } from '../../domain/log-chain/heads.js';
 import type { ChainHead } from '../../domain/log-chain/links.js';
 import { readCommand } from '../../domain/log/upcast.js';
 import { lastEvent, streams, type RecordedCommand } from '../../kernel/event.js';
+import { joinIdOf } from '../../kernel/ids.js';
 import type { LogChain } from '../../security/log-chain/log-chain.js';
 import { MissingEventsError } from '../log-follower.js';
 
@@ -19,7 +20,7 @@ export interface FoldBatch {
   readonly touched: ReadonlySet<string>;
   /** The resources of the events, as `type/id`. */
   readonly changed: ReadonlySet<string>;
-  /** Nodes whose PSK was replaced, or that were deleted, in log order. */
+  /** Nodes whose PSK was replaced, or that were deleted, and the ids of deleted join tokens in sessions, in log order. */
   readonly revoked: readonly string[];
   readonly deleted: ReadonlySet<string>;
   /** Nodes whose generation was raised, with the time of the command (RFC 3339). */
@@ -105,6 +106,7 @@ function noteEvents(command: RecordedCommand, batch: MutableFoldBatch): void {
     const { type, id } = resourceOf(event);
     batch.changed.add(`${type}/${id}`);
     if (event.type === 'NodePskIssued' || event.type === 'NodeDeleted') batch.revoked.push(event.data.node_id);
+    if (event.type === 'JoinTokenDeleted') batch.revoked.push(joinIdOf(event.data.join_token_id));
     if (event.type === 'NodeDeleted') batch.deleted.add(event.data.node_id);
     if (event.type === 'NodeGenerationRaised') batch.raised.set(event.data.node_id, recorded.metadata.occurred_at);
   }

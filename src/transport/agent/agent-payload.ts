@@ -62,6 +62,7 @@ const payloadShape: WireShape = {
     },
   },
   6: { nested: {} },
+  7: { nested: {} },
   8: {
     sized: { name: 'diagnostics', maxBytes: agent.diagnostics.bytes },
     nested: {
@@ -124,6 +125,12 @@ function objection(message: AgentMessage, nodeId: string): string | undefined {
       ]);
     case 'close':
       return longText('close.message', [message.value.message]);
+    case 'join': {
+      const { requestId, name } = message.value;
+      const { requestIdBytes: bytes } = limits.fleet.joinTokens;
+      if (requestId.length !== bytes) return `join.request_id: expected ${bytes} bytes, got ${requestId.length}`;
+      return longText('join.name', [name]);
+    }
     case 'diagnostics':
       return longText('diagnostics', [
         ...message.value.items.flatMap(({ name, value }) => [name, value]),

@@ -8,6 +8,7 @@ import { withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
 import { streams } from '../../kernel/event.js';
+import { joinTokenIn } from '../../kernel/ids.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
@@ -34,7 +35,7 @@ import {
 } from './counters.js';
 import { createGrpcServer } from './grpc-server.js';
 import { createStrangersBytes } from './guarded-stream.js';
-import type { LiveSession } from './live-session.js';
+import type { LiveSession, LiveSessionDeps } from './live-session.js';
 import { createNodeSessions } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
 import { createReadBudgets, type ReadLimits, type UnfinishedBytes } from './read-budget.js';
@@ -82,6 +83,8 @@ interface AgentTransportDeps {
   readonly reportAddress: ReportAddress;
   /** Whether commands are queued for a node, including claimed and expired ones. */
   hasCommands(nodeId: string): boolean;
+  /** See `LiveSessionDeps`. */
+  readonly join: LiveSessionDeps['join'];
   /** Claims the unexpired commands of a node, oldest first, at most 16; each is claimed once. */
   claimCommands(nodeId: string): Promise<readonly AgentCommandName[]>;
   readonly diagnostics: Pick<Diagnostics, 'take'>;
@@ -293,7 +296,7 @@ function createAdmission(
     delivery,
     openVerifier(nodeId, sealed) {
       if (!isSealedValue(sealed)) return { kind: 'refused', reason: 'malformed' };
-      return openVerifier(keyring, sealed, { stream: streams.fleet, resourceId: nodeId });
+      return openVerifier(keyring, sealed, { stream: streams.fleet, resourceId: joinTokenIn(nodeId) ?? nodeId });
     },
     serviceStatic: x25519PairOf(deps.servicePrivate),
     clock,
@@ -316,7 +319,7 @@ function createAdmission(
     waiting: () => gate.waiting,
     /** A session has shown that it has the keys. */
     proven(address: string, nodeId: string): void {
-      provenPairs.proven(address, nodeId);
+      if (joinTokenIn(nodeId) === undefined) provenPairs.proven(address, nodeId);
     },
     close(): void {
       addresses.close();

@@ -28,6 +28,7 @@ type CloseCause =
   | 'draining'
   | 'overloaded'
   | 'closed_by_agent'
+  | 'joined'
   | 'lost';
 
 const overloadedBy = (details: string, retryAfterMs: number): CloseReason =>
@@ -73,6 +74,10 @@ export const closeReasons = {
     GrpcStatus.PERMISSION_DENIED,
     'the control PSK was replaced or the node was deleted',
   ),
+  /** A machine may not join, for good. */
+  joinRefused: (message: string): CloseReason =>
+    closing('revoked', SessionCloseReason.REVOKED, GrpcStatus.PERMISSION_DENIED, message),
+  joined: closing('joined', SessionCloseReason.NORMAL, GrpcStatus.OK, ''),
   expired: closing(
     'expired',
     SessionCloseReason.EXPIRED,

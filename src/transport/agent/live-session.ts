@@ -3,10 +3,17 @@
  * with delivery, telemetry and the stream. `reading.ts` decides when it reads. Implements
  * `docs/contract/agent-protocol.md#control` and `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
+import type { JoinAnswer, JoinRequested } from '../../commands/join-tokens.js';
 import type { AgentCommandName, ConfigAnswer, Delivery, SnapshotPush } from '../../delivery/port.js';
-import { ServicePayload, type AgentHello, type SessionCloseReason } from '../../gen/svc/control/v1/session.js';
+import {
+  ServicePayload,
+  type AgentHello,
+  type JoinRequest,
+  type SessionCloseReason,
+} from '../../gen/svc/control/v1/session.js';
 import type { Clock } from '../../kernel/clock.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
+import { joinTokenIn } from '../../kernel/ids.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { CipherState } from '../../channel/noise/cipher-state.js';
 import type { Diagnostics, PresenceFacts, ReportingProcess, Telemetry } from '../../reports/port.js';
@@ -63,6 +70,8 @@ export interface LiveSessionDeps {
   onProven(session: LiveSession, connection: AgentConnection): void;
   /** The hello has arrived: the session becomes its node's live one. Rejects when the stores are out of reach. */
   onHello(session: LiveSession, hello: AgentHello): Promise<void>;
+  /** Makes the node of a machine that joins. Rejects when it may try again. */
+  join(request: JoinRequested): Promise<JoinAnswer>;
   /** Nothing more will come from the session; its stream may still be closing. */
   onEnded(session: LiveSession, reason: CloseReason, agentReason: SessionCloseReason | undefined): void;
 }
@@ -298,6 +307,14 @@ class AttachedSession implements LiveSession {
           this.#drainAfter(error, 'agent drained: its session cannot be recorded');
         });
         return;
+      case 'join':
+        return this.#join(output.request);
+      case 'send_grant': {
+        const { nodeId: joined, nodeName, controlPsk } = output.grant;
+        const value = { nodeId: joined, nodeName, controlPsk };
+        this.send(ServicePayload.encode({ payload: { $case: 'joinGrant', value } }).finish());
+        return;
+      }
       case 'charge':
         this.readBudget.payload(output.entries);
         return;
@@ -339,6 +356,20 @@ class AttachedSession implements LiveSession {
       default:
         unreachable(output);
     }
+  }
+
+  #join({ requestId, name }: JoinRequest): void {
+    const { nodeId, id: sessionId } = this;
+    const tokenId = joinTokenIn(nodeId) ?? '';
+    const answered = this.#deps.join({ tokenId, requestId: Buffer.from(requestId).toString('hex'), name, sessionId });
+    answered.then(
+      (answer) => this.#run({ kind: 'join_answer', answer }),
+      (error: unknown) => {
+        this.#deps.logger.warn({ join_token_id: tokenId, error: errorText(error) }, 'a machine cannot join now');
+        const retryAfterMs = jittered(drainRetryMs, this.#deps.random);
+        this.#run({ kind: 'join_answer', answer: { kind: 'later', retryAfterMs } });
+      },
+    );
   }
 
   #end(reason: CloseReason, agentReason: SessionCloseReason | undefined): void {

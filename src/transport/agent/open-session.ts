@@ -1,7 +1,8 @@
 /**
  * OpenSession: admission, the handshake, and the checks of an authenticated offer (clock, replay, the node's budget).
  * The result is a pending session, which `control.ts` attaches to a stream. An unknown node, a wrong PSK and a deleted
- * node get the same answer after the same work. Implements `docs/contract/agent-protocol.md#opensession`.
+ * node get the same answer after the same work. A join token counts as a node here. Implements
+ * `docs/contract/agent-protocol.md#opensession` and `docs/contract/joining.md#join-tokens`.
  */
 import { randomBytes } from 'node:crypto';
 import type { Delivery } from '../../delivery/port.js';
@@ -11,9 +12,10 @@ import {
   SessionGrant,
   SessionOffer,
 } from '../../gen/svc/control/v1/session.js';
-import { yieldToEventLoop } from '../../kernel/background.js';
+import { withDeadline, yieldToEventLoop } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { GrpcStatus, errorText, type GrpcStatusCode } from '../../kernel/errors.js';
+import { joinTokenIn } from '../../kernel/ids.js';
 import { limits } from '../../kernel/limits.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
 import { controlPrologue, respond, sessionIdOf, type Responded } from '../../channel/noise/handshake.js';
@@ -33,7 +35,7 @@ import { openWith, sealWith } from '../../security/sealing.js';
 type SealedVerifier = NonNullable<ReturnType<Delivery['verifier']>>;
 
 interface OpenSessionDeps {
-  readonly delivery: Pick<Delivery, 'verifier' | 'settings'>;
+  readonly delivery: Pick<Delivery, 'verifier' | 'settings' | 'atHead'>;
   /** Opens a node's sealed verifier. */
   openVerifier(nodeId: string, sealed: SealedVerifier): OpenedVerifier;
   readonly serviceStatic: X25519KeyPair;
@@ -94,6 +96,14 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
       deps.provenPairs.take(remoteAddress, request.nodeId) ??
       (await deps.addresses.charge(remoteAddress, deps.admissionDelayMs));
     if (charge === undefined) return refuse(overBudget('address_budget'), true);
+    // Another instance may have made the token a moment ago. Known or not, so that the time to answer reveals nothing.
+    if (
+      joinTokenIn(request.nodeId) !== undefined &&
+      (await withDeadline(deps.delivery.atHead(), deps.admissionDelayMs)) !== true
+    ) {
+      charge.refund();
+      return refuse(unavailable, false);
+    }
     const place = await deps.gate.enter(deps.admissionDelayMs - (clock.monotonic() - began));
     if (place === undefined) {
       charge.refund();

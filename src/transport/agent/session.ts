@@ -5,13 +5,15 @@
  * `docs/contract/agent-protocol.md#control` with its table of ends, and the signs of life of
  * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
+import type { JoinAnswer } from '../../commands/join-tokens.js';
 import type { ConfigAnswer, ApplyReport, SnapshotPush } from '../../delivery/port.js';
 import { ConfigApplyStatus, type ConfigApplyReport } from '../../gen/svc/control/v1/config.js';
 import type { DiagnosticsReport } from '../../gen/svc/control/v1/diagnostics.js';
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
-import type { AgentHello, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
+import type { AgentHello, JoinRequest, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import { unreachable } from '../../kernel/errors.js';
+import { joinTokenIn } from '../../kernel/ids.js';
 import { limits } from '../../kernel/limits.js';
 import { readAgentPayload, type AgentMessage } from './agent-payload.js';
 import { closeReasons, type CloseReason } from './close-reasons.js';
@@ -21,7 +23,8 @@ import type { AgentIntervals } from './heartbeats.js';
 
 /** All times are monotonic milliseconds. */
 interface OpenState {
-  readonly phase: 'hello' | 'live';
+  /** Of a join token: `join` until its request has come, `joining` until that is answered. */
+  readonly phase: 'hello' | 'live' | 'join' | 'joining';
   readonly nodeId: string;
   readonly helloBy: number;
   readonly expiresAt: number;
@@ -55,6 +58,11 @@ export type SessionInput =
   | { readonly kind: 'config_answer'; readonly answer: ConfigAnswer }
   /** A HeartbeatResponse with these intervals is on its way. */
   | { readonly kind: 'intervals'; readonly intervals: AgentIntervals }
+  /** What came of a JoinRequest. */
+  | {
+      readonly kind: 'join_answer';
+      readonly answer: JoinAnswer | { readonly kind: 'later'; readonly retryAfterMs: number };
+    }
   | { readonly kind: 'superseded' }
   | { readonly kind: 'revoked' }
   | { readonly kind: 'draining'; readonly retryAfterMs: number };
@@ -73,6 +81,8 @@ export type SessionOutput =
   | { readonly kind: 'ignored_report' }
   | { readonly kind: 'metrics'; readonly metrics: MetricsReport }
   | { readonly kind: 'diagnostics'; readonly report: DiagnosticsReport }
+  | { readonly kind: 'join'; readonly request: JoinRequest }
+  | { readonly kind: 'send_grant'; readonly grant: Extract<JoinAnswer, { readonly kind: 'granted' }> }
   | { readonly kind: 'send_unchanged'; readonly generation: number }
   | { readonly kind: 'send_snapshot'; readonly push: SnapshotPush }
   | { readonly kind: 'end'; readonly reason: CloseReason; readonly agentReason: SessionCloseReason | undefined };
@@ -95,7 +105,7 @@ const { agent } = limits;
 
 export function startState(start: SessionStart): SessionState {
   return {
-    phase: 'hello',
+    phase: joinTokenIn(start.nodeId) === undefined ? 'hello' : 'join',
     nodeId: start.nodeId,
     helloBy: start.streamAt + agent.helloWithinMs,
     expiresAt: start.openedAt + Math.round(start.rekeyAfterSecs * 1000 * agent.sessionAgeFactor),
@@ -107,9 +117,13 @@ export function startState(start: SessionStart): SessionState {
   };
 }
 
+const untilAnswered: ReadonlySet<SessionInput['kind']> = new Set(['tick', 'half_closed', 'revoked', 'draining']);
+
 /** Never throws, whatever the agent sent. After `end` there are no more outputs. */
 export function step(state: SessionState, input: SessionInput, now: number): Step {
   if (state.phase === 'over') return { state, outputs: [] };
+  // The node may be in the log already: only its answer, or the machine, ends the session.
+  if (state.phase === 'joining' && untilAnswered.has(input.kind)) return next(state);
   switch (input.kind) {
     case 'payload':
       return onPayload(state, input.bytes, now);
@@ -131,6 +145,8 @@ export function step(state: SessionState, input: SessionInput, now: number): Ste
       return onAnswer(state, input.answer);
     case 'intervals':
       return next({ ...state, intervals: input.intervals });
+    case 'join_answer':
+      return onJoinAnswer(state, input.answer);
     case 'superseded':
       return over(closeReasons.superseded);
     case 'revoked':
@@ -183,8 +199,9 @@ function resumed(state: OpenState, now: number): OpenState {
 
 function onTick(state: OpenState, now: number): Step {
   if (now > state.expiresAt) return over(closeReasons.expired);
-  if (state.phase === 'hello') {
-    return now > state.helloBy ? over(closeReasons.outOfOrder('no hello within 10 s')) : next(state);
+  if (state.phase !== 'live') {
+    const missing = state.phase === 'hello' ? 'hello' : 'JoinRequest';
+    return now > state.helloBy ? over(closeReasons.outOfOrder(`no ${missing} within 10 s`)) : next(state);
   }
   if (state.unfinishedSince !== undefined) {
     const late = now - state.unfinishedSince > agent.messageCompleteMs && state.pausedSince === undefined;
@@ -197,7 +214,7 @@ function onTick(state: OpenState, now: number): Step {
 /** No tick before this time ends the session, unless a fragment or new intervals arrive. */
 export function dueAt(state: SessionState): number {
   if (state.phase === 'over') return Number.POSITIVE_INFINITY;
-  if (state.phase === 'hello' || state.unfinishedSince !== undefined || state.pausedSince !== undefined) return 0;
+  if (state.phase !== 'live' || state.unfinishedSince !== undefined || state.pausedSince !== undefined) return 0;
   return Math.min(state.expiresAt, state.lastPayloadAt + state.intervals.offlineAfterMs);
 }
 
@@ -206,6 +223,7 @@ function onPayload(state: OpenState, bytes: Uint8Array, now: number): Step {
   if (read.kind === 'refused') return over(closeReasons.protocolError(read.why));
   const { message, entries, tables } =
     read.kind === 'message' ? read : { message: undefined, entries: 0, tables: state.tables };
+  if (state.phase === 'join' || state.phase === 'joining') return onJoining(state, message);
   if (state.phase === 'hello' && message?.$case !== 'hello') {
     return over(closeReasons.outOfOrder('the first payload is not a hello'));
   }
@@ -236,8 +254,37 @@ function onMessage(state: OpenState, message: AgentMessage, entries: number): St
       return next(state, charge, { kind: 'alive' }, { kind: 'diagnostics', report: message.value });
     case 'close':
       return over(closeReasons.byAgent, message.value.reason);
+    case 'join':
+      return over(closeReasons.outOfOrder("a JoinRequest on a node's session"));
     default:
       return unreachable(message);
+  }
+}
+
+/** A payload on the session of a join token. */
+function onJoining(state: OpenState, message: AgentMessage | undefined): Step {
+  if (message?.$case === 'close') return over(closeReasons.byAgent, message.value.reason);
+  if (state.phase === 'joining') return over(closeReasons.outOfOrder('a payload after the JoinRequest'));
+  if (message?.$case !== 'join') return over(closeReasons.outOfOrder('the first payload is not a JoinRequest'));
+  return next({ ...state, phase: 'joining', unfinishedSince: undefined }, { kind: 'join', request: message.value });
+}
+
+function onJoinAnswer(
+  state: OpenState,
+  answer: Extract<SessionInput, { readonly kind: 'join_answer' }>['answer'],
+): Step {
+  if (state.phase !== 'joining') return next(state);
+  switch (answer.kind) {
+    case 'granted': {
+      const { outputs, state: ended } = over(closeReasons.joined);
+      return { state: ended, outputs: [{ kind: 'send_grant', grant: answer }, ...outputs] };
+    }
+    case 'refused':
+      return over(closeReasons.joinRefused(answer.message));
+    case 'later':
+      return over(closeReasons.draining(answer.retryAfterMs));
+    default:
+      return unreachable(answer);
   }
 }
 

@@ -115,7 +115,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   authRoutes(app, deps, requireOwnOrigin);
   userRoutes(app, deps);
   apiTokenRoutes(app, deps);
-  for (const routes of Object.values(routesOfResources)) routes(app, deps);
+  for (const routes of Object.values(routesOfResources)) routes(app, deps, options);
   portRoutes(app, deps);
   portRuntimeRoutes(app, deps);
   linkRoutes(app, deps);

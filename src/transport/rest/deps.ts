@@ -137,6 +137,8 @@ export interface RestOptions {
   readonly trustedProxies: readonly string[];
   /** What an agent needs as `SVC_CONTROL_ENDPOINT` to reach this instance at a host. */
   readonly controlEndpoint: (host: string) => string;
+  /** Whether machines get the agent's program from this service. */
+  readonly serveAgent: boolean;
   /** When set, `/metrics` requires it as bearer token. */
   readonly metricsToken?: string | undefined;
   /** When set, REST is served over TLS. */

@@ -5,7 +5,8 @@ import { chainTransportRoutes, freePortRoutes } from './resources/chain-choices.
 import { chainHistoryRoutes, nodeHistoryRoutes, upstreamHistoryRoutes } from './resources/history.js';
 import { credentialRoutes } from './resources/credentials.js';
 import { deploymentRoutes } from './resources/deployments.js';
-import type { RestApp, RestDeps } from './deps.js';
+import type { RestApp, RestDeps, RestOptions } from './deps.js';
+import { joinTokenRoutes } from './resources/join-tokens.js';
 import { listenerPolicyRoutes } from './resources/listener-policies.js';
 import { l3NetworkRoutes } from './resources/l3-networks.js';
 import { nodeBulkRoutes } from './resources/node-bulk.js';
@@ -18,12 +19,12 @@ import { rolloutPolicyRoutes } from './resources/rollout-policies.js';
 import { upstreamRoutes } from './resources/upstreams.js';
 import { webhookRoutes } from './resources/webhooks.js';
 
-type Routes = (app: RestApp, deps: RestDeps) => void;
+type Routes = (app: RestApp, deps: RestDeps, options: RestOptions) => void;
 
 const allOf =
   (...routes: readonly Routes[]): Routes =>
-  (app, deps) => {
-    for (const add of routes) add(app, deps);
+  (app, deps, options) => {
+    for (const add of routes) add(app, deps, options);
   };
 
 export const routesOfResources: { readonly [T in ResourceType]: Routes } = {
@@ -45,4 +46,5 @@ export const routesOfResources: { readonly [T in ResourceType]: Routes } = {
   webhook: webhookRoutes,
   rollout_policy: rolloutPolicyRoutes,
   rollout: () => undefined,
+  join_token: joinTokenRoutes,
 };

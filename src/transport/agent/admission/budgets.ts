@@ -9,6 +9,7 @@ import { addressKey } from '../../../kernel/addresses.js';
 import { createLru, getOrCreate } from '../../../kernel/lru.js';
 import { createLine, type Line } from './line.js';
 import { createTokenBucket, type TokenBucket } from '../../../kernel/token-bucket.js';
+import { joinTokenIn } from '../../../kernel/ids.js';
 import { limits } from '../../../kernel/limits.js';
 import type { SampledLog } from '../../../kernel/sampled-log.js';
 import type { AgentConnection } from '../../listener/connection.js';
@@ -148,17 +149,20 @@ export function createProvenPairs(clock: Clock, maxEntries: number = provenPairs
  * second. By then the budget has refilled by itself, so no refund is needed at all.
  */
 export interface NodeBudget {
-  /** Returns false if the node is over its budget. */
+  /** Returns false if the node, or the join token, is over its budget. */
   charge(nodeId: string): boolean;
 }
+
+const { nodeOffersPerSecond: perSecond, nodeOffersBurst: burst } = limits.agent;
+const nodeOffers = { perSecond, burst };
 
 export function createNodeBudget(clock: Clock): NodeBudget {
   const buckets = createLru<TokenBucket>(nodeBudgets);
   return {
     charge(nodeId) {
       const now = clock.monotonic();
-      const { nodeOffersPerSecond, nodeOffersBurst } = limits.agent;
-      const bucket = getOrCreate(buckets, nodeId, () => createTokenBucket(nodeOffersPerSecond, nodeOffersBurst, now));
+      const { perSecond, burst } = joinTokenIn(nodeId) === undefined ? nodeOffers : limits.fleet.joinTokens.opens;
+      const bucket = getOrCreate(buckets, nodeId, () => createTokenBucket(perSecond, burst, now));
       if (bucket.wait(now) > 0) return false;
       bucket.take(now);
       return true;

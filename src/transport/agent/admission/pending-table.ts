@@ -1,8 +1,10 @@
 /**
- * Sessions that were opened but not attached yet: kept for 10 s, at most two per node (the oldest is dropped), found
+ * Sessions that were opened but not attached yet: kept for 10 s, at most two per node (the oldest is dropped), any number per
+ * join token, found
  * only from the connection that opened them, taken once. Implements the pending sessions of
  * `docs/contract/agent-protocol.md#opensession` and the attaching of `docs/contract/agent-protocol.md#control`.
  */
+import { joinTokenIn } from '../../../kernel/ids.js';
 import { limits } from '../../../kernel/limits.js';
 import type { NoiseSession } from '../../../channel/noise/handshake.js';
 import type { AgentConnection } from '../../listener/connection.js';
@@ -62,7 +64,7 @@ export function createPendingTable(onFreed: () => void): PendingTable {
     add(session) {
       const ofNode = byNode.get(session.nodeId) ?? new Set();
       for (const oldest of ofNode) {
-        if (ofNode.size < limits.agent.pendingPerNode) break;
+        if (ofNode.size < limits.agent.pendingPerNode || joinTokenIn(session.nodeId) !== undefined) break;
         drop(oldest);
       }
       byNode.set(session.nodeId, ofNode.add(session));

@@ -2,6 +2,7 @@
  * The routes that every resource has: list, create, get, update, delete. The file of a resource calls this one and adds what is
  * special about it. Implements `docs/contract/rest.md#envelope`, `#errors` and `#consistency`.
  */
+import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { CommandContext, CommandOutcome } from '../../../commands/port.js';
 import type { IfMatch } from '../../../domain/resource/refusal.js';
@@ -64,14 +65,15 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
     readonly list: string;
     readonly create: string;
     readonly get: string;
-    readonly update: string;
+    /** Absent when nobody can change one. */
+    readonly update?: string;
     readonly remove: string;
   };
   /** Notes on single operations, added to those of every resource. */
   readonly details?: { readonly [operation in keyof ResourceRoutes<D, State, View, Created>['summaries']]?: string };
   readonly shape: Shape<D>;
   /** Set when the bodies do not follow from the shape. */
-  readonly bodies?: { readonly create: z.ZodType; readonly update: z.ZodType };
+  readonly bodies?: { readonly create: z.ZodType; readonly update?: z.ZodType };
   /** Checks fields against one another, in the bodies that follow from the shape. */
   readonly check?: (checked: CheckedBody, ctx: z.core.$RefinementCtx) => void;
 
@@ -89,8 +91,14 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
 
   list(paged: ListQuery, filters: CheckedFilters): ListOf<View> | Promise<ListOf<View>>;
   get(id: string): View | undefined | Promise<View | undefined>;
-  create(context: CommandContext, definition: D, checked: CheckedBody): Promise<CommandOutcome<Created>>;
-  update(
+  create(
+    context: CommandContext,
+    definition: D,
+    checked: CheckedBody,
+    request: FastifyRequest,
+  ): Promise<CommandOutcome<Created>>;
+  /** Absent when nobody can change one; so is `view`. */
+  update?(
     context: CommandContext,
     id: string,
     ifMatch: IfMatch,
@@ -98,7 +106,7 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
   ): Promise<CommandOutcome<State>>;
   remove(context: CommandContext, id: string, ifMatch: IfMatch): Promise<CommandOutcome<void>>;
   /** Called when the headers are set: a failure here still tells the caller that the command was written. */
-  view(state: State): View | Promise<View>;
+  view?(state: State): View | Promise<View>;
   createdView(created: Created): View | Promise<View>;
   /** Its form in documents of the fleet, when that does not follow from the shape; null for a resource that is not in them. */
   readonly inFile?: null | { readonly body?: z.ZodType; readonly fieldsOf?: FieldsInFile };
@@ -152,6 +160,7 @@ export function resourceRoutes<D, State, View extends Addressable, Created = Sta
   const stored = async (id: string): Promise<View> => orNotFound(await routes.get(id), routes.what);
   routesOfAll(app, routes, stored);
   routesOfOne(app, routes, stored);
+  routeOfUpdate(app, routes, stored);
 }
 
 /** List and create. */
@@ -201,7 +210,7 @@ function routesOfAll<D, State, View extends Addressable, Created>(
     },
     handler: async (request, reply) => {
       const checked = request.body as CheckedBody;
-      const outcome = await routes.create(commandContext(request), definitionIn(checked), checked);
+      const outcome = await routes.create(commandContext(request), definitionIn(checked), checked, request);
       setCommandHeaders(reply, outcome);
       const view =
         outcome.kind === 'done'
@@ -215,13 +224,13 @@ function routesOfAll<D, State, View extends Addressable, Created>(
   });
 }
 
-/** Get, update and delete. */
+/** Get and delete. */
 function routesOfOne<D, State, View extends Addressable, Created>(
   app: RestApp,
   routes: ResourceRoutes<D, State, View, Created>,
   stored: (id: string) => Promise<View>,
 ): void {
-  const { path, what, shape, summaries, names, details = {} } = routes;
+  const { path, what, summaries, names, details = {} } = routes;
   const tags = [routes.tag] as const;
 
   app.route({
@@ -243,31 +252,6 @@ function routesOfOne<D, State, View extends Addressable, Created>(
   });
 
   app.route({
-    method: 'PUT',
-    url: `${path}/:id`,
-    config: { access: writer(routes), takes: 'json', refuses: ['conflict'] },
-    schema: {
-      operationId: `update${names.one}`,
-      summary: summaries.update,
-      description: sentences(rules.update, details.update),
-      tags,
-      body:
-        routes.bodies?.update ??
-        updateBody(shape)
-          .superRefine(routes.check ?? acceptAll)
-          .meta({ id: `${names.one}Changes`, description: `${summaries.update}. Omitted fields stay` }),
-      response: answers(routes.updatedSchema ?? routes.schema),
-    },
-    handler: async (request, reply) => {
-      const id = pathId(request.params, what);
-      const changes = request.body as PartialUpdate<D>;
-      const outcome = await routes.update(commandContext(request), id, request.headers['if-match'], changes);
-      setCommandHeaders(reply, outcome);
-      return ok(saved(routes, outcome.kind === 'done' ? await routes.view(outcome.result) : await stored(id)));
-    },
-  });
-
-  app.route({
     method: 'DELETE',
     url: `${path}/:id`,
     config: { access: writer(routes), takes: 'none', refuses: ['conflict'] },
@@ -282,6 +266,40 @@ function routesOfOne<D, State, View extends Addressable, Created>(
       const id = pathId(request.params, what);
       setCommandHeaders(reply, await routes.remove(commandContext(request), id, request.headers['if-match']));
       return ok({});
+    },
+  });
+}
+
+/** Update, of a resource that somebody can change. */
+function routeOfUpdate<D, State, View extends Addressable, Created>(
+  app: RestApp,
+  routes: ResourceRoutes<D, State, View, Created>,
+  stored: (id: string) => Promise<View>,
+): void {
+  const { path, what, shape, summaries, names, details = {}, update, view } = routes;
+  if (update === undefined || view === undefined || summaries.update === undefined) return;
+  app.route({
+    method: 'PUT',
+    url: `${path}/:id`,
+    config: { access: writer(routes), takes: 'json', refuses: ['conflict'] },
+    schema: {
+      operationId: `update${names.one}`,
+      summary: summaries.update,
+      description: sentences(rules.update, details.update),
+      tags: [routes.tag],
+      body:
+        routes.bodies?.update ??
+        updateBody(shape)
+          .superRefine(routes.check ?? acceptAll)
+          .meta({ id: `${names.one}Changes`, description: `${summaries.update}. Omitted fields stay` }),
+      response: answers(routes.updatedSchema ?? routes.schema),
+    },
+    handler: async (request, reply) => {
+      const id = pathId(request.params, what);
+      const changes = request.body as PartialUpdate<D>;
+      const outcome = await update(commandContext(request), id, request.headers['if-match'], changes);
+      setCommandHeaders(reply, outcome);
+      return ok(saved(routes, outcome.kind === 'done' ? await view(outcome.result) : await stored(id)));
     },
   });
 }

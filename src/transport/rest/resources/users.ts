@@ -37,6 +37,12 @@ export const userSchema = z
   })
   .meta({ id: 'User', description: 'A user' });
 
+const resetSchema = userSchema
+  .extend({
+    join_tokens_deleted: documented(z.int(), 'How many join tokens of the user this request has deleted', 0),
+  })
+  .meta({ id: 'UserAfterReset', description: 'The user whose password was reset' });
+
 const emailPattern = /^[^\s@]+@[^\s@]+$/;
 
 /** The fields that a user may change itself. */
@@ -197,10 +203,10 @@ export function userRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'resetPassword',
       summary: "Reset a user's password",
       description:
-        "Ends all tokens of the user at once, including API tokens. The caller's own password cannot be reset here: that is a 403.",
+        "Deletes the join tokens that the user has made, then ends all tokens of the user at once, including API tokens. The caller's own password cannot be reset here: that is a 403.",
       tags,
       body: reset,
-      response: answers(userSchema),
+      response: answers(resetSchema),
     },
     handler: async (request, reply) => {
       const outcome = await accounts.resetPassword(
@@ -210,7 +216,8 @@ export function userRoutes(app: RestApp, deps: RestDeps): void {
         request.body.new_password,
       );
       setCommandHeaders(reply, outcome);
-      return ok(outcome.result);
+      const { user, joinTokensDeleted } = outcome.result;
+      return ok({ ...user, join_tokens_deleted: joinTokensDeleted });
     },
   });
 }

@@ -17,7 +17,7 @@ import { MetricsReport } from "./metrics.js";
  */
 export const SessionCloseReason = {
   UNSPECIFIED: 0,
-  /** NORMAL - The agent stops. [OK] */
+  /** NORMAL - The agent stops; of the service: after a JoinGrant. [OK] */
   NORMAL: 1,
   /**
    * REKEY - The agent has opened a new session. It sends this on the old stream, waits up to 2 s for its end, and then says
@@ -27,7 +27,7 @@ export const SessionCloseReason = {
   /** SUPERSEDED - A newer session of the node is live. An agent that did not open that session itself waits 60 s. [ABORTED] */
   SUPERSEDED: 3,
   /**
-   * REVOKED - The PSK was replaced or the node was deleted. The agent tries again every 5 minutes, also while OpenSession answers
+   * REVOKED - The PSK was replaced or the node was deleted; of a join token: it is used up or gone. The agent tries again every 5 minutes, also while OpenSession answers
    * UNAUTHENTICATED, until a session opens. [PERMISSION_DENIED]
    */
   REVOKED: 4,
@@ -62,6 +62,7 @@ export namespace SessionCloseReason {
 }
 
 export interface OpenSessionRequest {
+  /** Of a machine that joins: "join:" and the id of its join token. */
   readonly nodeId: string;
   /** 1. Any other value is refused with FAILED_PRECONDITION before anything else is checked. */
   readonly protocolVersion: number;
@@ -129,6 +130,7 @@ export interface AgentPayload {
     | { readonly $case: "applyReport"; readonly value: ConfigApplyReport }
     | { readonly $case: "metrics"; readonly value: MetricsReport }
     | { readonly $case: "close"; readonly value: SessionClose }
+    | { readonly $case: "join"; readonly value: JoinRequest }
     | { readonly $case: "diagnostics"; readonly value: DiagnosticsReport }
     | undefined;
 }
@@ -139,7 +141,24 @@ export interface ServicePayload {
     | { readonly $case: "heartbeatResponse"; readonly value: HeartbeatResponse }
     | { readonly $case: "configUpdate"; readonly value: ConfigUpdate }
     | { readonly $case: "close"; readonly value: SessionClose }
+    | { readonly $case: "joinGrant"; readonly value: JoinGrant }
     | undefined;
+}
+
+/** The first and only payload of a session of a join token, within 10 s of opening the stream. */
+export interface JoinRequest {
+  /** 16 random bytes, on the disk before they are sent: whoever repeats them, because the answer was lost, gets the same node. */
+  readonly requestId: Buffer;
+  /** What the machine calls itself. The service makes the node's name from it. */
+  readonly name: string;
+}
+
+/** The answer, after which the service ends the session with NORMAL. */
+export interface JoinGrant {
+  readonly nodeId: string;
+  readonly nodeName: string;
+  /** The secret of the node's agent, in the form in which operators see it. */
+  readonly controlPsk: string;
 }
 
 /**
@@ -609,6 +628,9 @@ export const AgentPayload: MessageFns<AgentPayload> = {
       case "close":
         SessionClose.encode(message.payload.value, writer.uint32(50).fork()).join();
         break;
+      case "join":
+        JoinRequest.encode(message.payload.value, writer.uint32(58).fork()).join();
+        break;
       case "diagnostics":
         DiagnosticsReport.encode(message.payload.value, writer.uint32(66).fork()).join();
         break;
@@ -677,6 +699,14 @@ export const AgentPayload: MessageFns<AgentPayload> = {
             message.payload = { $case: "close", value: SessionClose.decode(reader, reader.uint32()) };
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.payload = { $case: "join", value: JoinRequest.decode(reader, reader.uint32()) };
+            continue;
+          }
           case 8: {
             if (tag !== 66) {
               break;
@@ -739,6 +769,12 @@ export const AgentPayload: MessageFns<AgentPayload> = {
         }
         break;
       }
+      case "join": {
+        if (object.payload?.value !== undefined && object.payload?.value !== null) {
+          message.payload = { $case: "join", value: JoinRequest.fromPartial(object.payload.value) };
+        }
+        break;
+      }
       case "diagnostics": {
         if (object.payload?.value !== undefined && object.payload?.value !== null) {
           message.payload = { $case: "diagnostics", value: DiagnosticsReport.fromPartial(object.payload.value) };
@@ -765,6 +801,9 @@ export const ServicePayload: MessageFns<ServicePayload> = {
         break;
       case "close":
         SessionClose.encode(message.payload.value, writer.uint32(26).fork()).join();
+        break;
+      case "joinGrant":
+        JoinGrant.encode(message.payload.value, writer.uint32(42).fork()).join();
         break;
     }
     return writer;
@@ -807,6 +846,14 @@ export const ServicePayload: MessageFns<ServicePayload> = {
             message.payload = { $case: "close", value: SessionClose.decode(reader, reader.uint32()) };
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.payload = { $case: "joinGrant", value: JoinGrant.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -843,7 +890,159 @@ export const ServicePayload: MessageFns<ServicePayload> = {
         }
         break;
       }
+      case "joinGrant": {
+        if (object.payload?.value !== undefined && object.payload?.value !== null) {
+          message.payload = { $case: "joinGrant", value: JoinGrant.fromPartial(object.payload.value) };
+        }
+        break;
+      }
     }
+    return message;
+  },
+};
+
+function createBaseJoinRequest(): JoinRequest {
+  return { requestId: Buffer.alloc(0), name: "" };
+}
+
+export const JoinRequest: MessageFns<JoinRequest> = {
+  encode(message: JoinRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.requestId.length !== 0) {
+      writer.uint32(10).bytes(message.requestId);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): JoinRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseJoinRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.requestId = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<JoinRequest>): JoinRequest {
+    return JoinRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<JoinRequest>): JoinRequest {
+    const message = createBaseJoinRequest() as any;
+    message.requestId = object.requestId ?? Buffer.alloc(0);
+    message.name = object.name ?? "";
+    return message;
+  },
+};
+
+function createBaseJoinGrant(): JoinGrant {
+  return { nodeId: "", nodeName: "", controlPsk: "" };
+}
+
+export const JoinGrant: MessageFns<JoinGrant> = {
+  encode(message: JoinGrant, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.nodeId !== "") {
+      writer.uint32(10).string(message.nodeId);
+    }
+    if (message.nodeName !== "") {
+      writer.uint32(18).string(message.nodeName);
+    }
+    if (message.controlPsk !== "") {
+      writer.uint32(26).string(message.controlPsk);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): JoinGrant {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseJoinGrant() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.nodeId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nodeName = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.controlPsk = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<JoinGrant>): JoinGrant {
+    return JoinGrant.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<JoinGrant>): JoinGrant {
+    const message = createBaseJoinGrant() as any;
+    message.nodeId = object.nodeId ?? "";
+    message.nodeName = object.nodeName ?? "";
+    message.controlPsk = object.controlPsk ?? "";
     return message;
   },
 };

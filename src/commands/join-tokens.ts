@@ -1,0 +1,160 @@
+/**
+ * Handlers of join tokens: make and seal the token, delete one and wait until every instance refuses it, and let a machine join.
+ * The rules are in `domain/join-token`. Implements `docs/contract/joining.md#join-tokens`.
+ */
+import type { Fleet } from '../domain/fleet/fleet.js';
+import type { FleetCommand } from '../domain/fleet/resources.js';
+import { joinTokenKey } from '../domain/join-token/join-token.js';
+import { timestamp, type Clock } from '../kernel/clock.js';
+import { ServiceError } from '../kernel/errors.js';
+import { agentsStream, streams } from '../kernel/event.js';
+import { joinIdOf, type Ids } from '../kernel/ids.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import type { Keyring } from '../security/keyring.js';
+import { issueJoinToken, sealVerifier } from '../security/psk.js';
+import { lastRevision, type EventStore } from '../storage/event-store.js';
+import type { CommandHandlers } from './handlers-port.js';
+import { issuePsk } from './nodes.js';
+import type { CommandOutcome, Gateway } from './port.js';
+import { present } from './resources.js';
+import { tuning } from './tuning.js';
+
+interface Options {
+  readonly gateway: Gateway<Fleet, FleetCommand>;
+  readonly keyring: Keyring;
+  /** 32 bytes. */
+  readonly servicePublic: Uint8Array;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly ids: Ids;
+}
+
+export interface JoinTokenHandlerOptions extends Options {
+  readonly logger: Logger;
+  /** True once every session of an id that began before a revision is closed on every instance; false after a timeout. */
+  sessionsEnded(nodeId: string, timeoutMs: number, revision?: number): Promise<boolean>;
+}
+
+const hourMs = 3_600_000;
+/** How many tokens of one person are deleted at a time. */
+const deletedAtOnce = 50;
+
+export function createJoinTokenHandlers(options: JoinTokenHandlerOptions): CommandHandlers['joinTokens'] {
+  const { gateway, keyring, servicePublic, clock, ids, logger } = options;
+
+  /** Waits until every live instance refuses a deleted token. */
+  async function refused(id: string, outcome: CommandOutcome<void>): Promise<CommandOutcome<void>> {
+    const revision = outcome.kind === 'done' ? outcome.events.at(-1)?.revision : undefined;
+    const ended = await options.sessionsEnded(joinIdOf(id), limits.agent.sessionsEndedWaitMs, revision);
+    if (!ended) logger.warn({ join_token_id: id }, 'not every instance has said in time that it refuses a join token');
+    return outcome;
+  }
+
+  const handlers: CommandHandlers['joinTokens'] = {
+    async create(context, { expires_in_hours: hours, ...fields }) {
+      const [id, now] = [ids.next(), clock.now()];
+      const { token, verifier } = issueJoinToken(id, servicePublic);
+      const sealed = sealVerifier(keyring, verifier, { stream: streams.fleet, resourceId: id });
+      verifier.psk.fill(0);
+      const created_by = { id: context.actor.id ?? '', name: context.actor.name };
+      const made = { ...fields, expires_at: timestamp(now + hours * hourMs), created_by, verifier: sealed };
+      return gateway.execute({ type: 'CreateJoinToken', id, now, ...made }, context, (fleet) => ({
+        joinToken: present(fleet.get(joinTokenKey, id)),
+        token,
+      }));
+    },
+    remove: async (context, id, ifMatch) =>
+      refused(id, await gateway.execute({ type: 'DeleteJoinToken', id, ifMatch }, context, () => undefined)),
+    async removeThoseOf(context, userId) {
+      const own = await gateway.read((fleet) =>
+        [...fleet.tables.join_token.values()].flatMap(({ id, created_by }) => (created_by.id === userId ? [id] : [])),
+      );
+      let deleted = 0;
+      const removeOne = async (id: string): Promise<void> => {
+        try {
+          await handlers.remove(context, id, undefined);
+          deleted += 1;
+        } catch (error) {
+          // Somebody else deleted it meanwhile.
+          if (!(error instanceof ServiceError) || error.code !== 'not_found') throw error;
+        }
+      };
+      for (let from = 0; from < own.length; from += deletedAtOnce) {
+        await Promise.all(own.slice(from, from + deletedAtOnce).map(removeOne));
+      }
+      return deleted;
+    },
+  };
+  return handlers;
+}
+
+export interface JoinRequested {
+  readonly tokenId: string;
+  /** 16 bytes, lower-case hex: the same when the machine repeats the request. */
+  readonly requestId: string;
+  /** What the machine calls itself. */
+  readonly name: string;
+  /** Becomes the request id of the command. */
+  readonly sessionId: string;
+}
+
+export type JoinAnswer =
+  | { readonly kind: 'granted'; readonly nodeId: string; readonly nodeName: string; readonly controlPsk: string }
+  /** For good: a sentence that says why. */
+  | { readonly kind: 'refused'; readonly message: string };
+
+export interface JoinOptions extends Options {
+  readonly eventStore: Pick<EventStore, 'read'>;
+  /** Whether the agent of a node has connected, as far as this instance knows. */
+  hasConnected(nodeId: string): boolean;
+  /** True once this instance knows an event of a stream of facts, false after `timeoutMs`. */
+  holdsFacts(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
+}
+
+/** @returns makes the node of a request, or gives the one that it has made another PSK; rejects when it may try again */
+export function createJoin(options: JoinOptions): (request: JoinRequested) => Promise<JoinAnswer> {
+  const { gateway, clock, ids, eventStore } = options;
+
+  /** Whether the agent of a node has ever connected, on any instance. @throws ServiceError `unavailable` */
+  async function hasConnected(nodeId: string): Promise<boolean> {
+    const stream = agentsStream(nodeId);
+    const head = (await lastRevision(eventStore, stream)) ?? -1;
+    if (await options.holdsFacts(stream, head, limits.rest.projectionWaitMs)) return options.hasConnected(nodeId);
+    throw new ServiceError('unavailable', 'the facts about agents are behind the log; nothing was written');
+  }
+
+  async function attempt({ tokenId: id, requestId: request_id, name, sessionId }: JoinRequested): Promise<JoinAnswer> {
+    const { tokenName, before } = await gateway.read((fleet) => {
+      const token = fleet.get(joinTokenKey, id);
+      return { tokenName: token?.name ?? '', before: token?.joins.find((use) => use.request_id === request_id) };
+    });
+    if (before !== undefined && (await hasConnected(before.node_id))) {
+      return { kind: 'refused', message: `the node ${before.node_id}, which this request made, has connected since` };
+    }
+    const nodeId = before?.node_id ?? ids.next();
+    const { controlPsk, psk } = issuePsk(options, nodeId);
+    const context = {
+      actor: { type: 'system', id: null, name: 'join' },
+      token: { id, name: tokenName },
+      requestId: sessionId,
+    } as const;
+    const command = { type: 'JoinNode', id, node_id: nodeId, request_id, name, psk, now: clock.now() } as const;
+    const outcome = await gateway.execute(command, context, (fleet) => present(fleet.nameOf('node', nodeId)));
+    if (outcome.kind !== 'done') throw new Error('a join has no idempotency key');
+    return { kind: 'granted', nodeId, nodeName: outcome.result, controlPsk };
+  }
+
+  return async (request) => {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await attempt(request);
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error;
+        // The same request, on another connection, was first.
+        if (error.code === 'precondition_failed' && tries < tuning.joinAttempts) continue;
+        if (error.code !== 'not_found' && error.code !== 'conflict') throw error;
+        return { kind: 'refused', message: error.message };
+      }
+    }
+  };
+}

@@ -1,0 +1,96 @@
+/**
+ * A join token: lets machines become nodes by themselves. State, events and commands; `declaration.ts` decides. The log holds the
+ * verifier of its secret, sealed as a node's. Implements `docs/contract/joining.md#join-tokens`.
+ */
+import { limits } from '../../kernel/limits.js';
+import type { IssuedPsk, Labels } from '../node/node.js';
+import type { ResourceKey } from '../resource/fleet-view.js';
+import { fieldsOf } from '../resource/lifecycle.js';
+import type { ResourceMeta } from '../resource/meta.js';
+import type { IfMatch } from '../resource/refusal.js';
+import type { SealedSecret } from '../secret/sealed.js';
+
+export interface JoinTokenDefinition {
+  readonly name: string;
+  /** How many nodes it makes at most. */
+  readonly uses: number;
+  /** RFC 3339. */
+  readonly expires_at: string;
+  /** Given to each node. */
+  readonly labels: Labels;
+  /** Before the name of each node; null for none. */
+  readonly name_prefix: string | null;
+}
+
+export const joinTokenFields = fieldsOf<JoinTokenDefinition>()(['name', 'uses', 'expires_at', 'labels', 'name_prefix']);
+
+interface Made {
+  /** The person who made it. */
+  readonly created_by: { readonly id: string; readonly name: string };
+  /** As a node's, sealed with the token's id; null in read models. */
+  readonly verifier: SealedSecret | null;
+}
+
+interface Use {
+  /** 16 bytes, lower-case hex. The machine repeats it when the answer was lost. */
+  readonly request_id: string;
+  readonly node_id: string;
+  /** As it was named then. */
+  readonly node_name: string;
+}
+
+export interface JoinTokenState extends ResourceMeta, JoinTokenDefinition, Made {
+  /** Oldest first. A revert of a node gives none back. */
+  readonly joins: readonly (Use & { readonly at: string })[];
+}
+
+interface OfToken {
+  readonly join_token_id: string;
+}
+
+export type JoinTokenEvent =
+  | { readonly type: 'JoinTokenCreated'; readonly data: OfToken & JoinTokenDefinition & Made }
+  /** In the command that creates the node. */
+  | { readonly type: 'JoinTokenUsed'; readonly data: OfToken & Use }
+  | { readonly type: 'JoinTokenDeleted'; readonly data: OfToken & JoinTokenDefinition }
+  /** It ended so long ago that nobody sees it; in the command that creates another one. */
+  | { readonly type: 'JoinTokenForgotten'; readonly data: OfToken };
+
+interface AtTime {
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export type JoinTokenCommand =
+  | ({ readonly type: 'CreateJoinToken' } & AtTime & JoinTokenDefinition & Made)
+  | { readonly type: 'DeleteJoinToken'; readonly id: string; readonly ifMatch: IfMatch }
+  /** Makes a node, its PSK and a use together, or issues the PSK of the same request's node anew. */
+  | ({
+      readonly type: 'JoinNode';
+      /** The name that the machine gives itself. */
+      readonly name: string;
+      readonly psk: IssuedPsk;
+    } & AtTime &
+      Omit<Use, 'node_name'>);
+
+export const joinTokenKey: ResourceKey<JoinTokenState> = { type: 'join_token' };
+
+/** Whether it authenticates nobody any more. @param now milliseconds since the epoch */
+export function hasExpired({ expires_at }: Pick<JoinTokenState, 'expires_at'>, now: number): boolean {
+  return Date.parse(expires_at) <= now;
+}
+
+type Ending = Pick<JoinTokenState, 'expires_at' | 'uses' | 'joins'>;
+
+/** Whether it makes no more nodes. A used up one still answers repeats until it expires. @param now as above */
+export function hasEnded(token: Ending, now: number): boolean {
+  return token.joins.length >= token.uses || hasExpired(token, now);
+}
+
+/** Whether it ended so long ago that no list shows it. @param now as above */
+export function isForgotten(token: Ending, now: number): boolean {
+  const since = now - limits.fleet.joinTokens.endedListedMs;
+  const lastUse = token.joins.length >= token.uses ? token.joins.at(-1) : undefined;
+  return hasExpired(token, since) || (lastUse !== undefined && Date.parse(lastUse.at) <= since);
+}
