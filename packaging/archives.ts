@@ -36,7 +36,7 @@ export function npmArchive(folder: string, file: string, seconds: number): void 
     input: filesBelow(folder).join('\n'),
     timeout: packMs,
   });
-  writeFileSync(file, gzipSync(readFileSync(file), { level: 9 }));
+  writeFileSync(file, gzipSync(readFileSync(file)));
 }
 
 const packMs = 120_000;
@@ -44,7 +44,7 @@ const packMs = 120_000;
 /** @param folder as it will be installed, with `DEBIAN` in it @param file the archive to write */
 export function debianArchive(folder: string, file: string, seconds: number): void {
   settle(folder, seconds);
-  execFileSync('dpkg-deb', ['--root-owner-group', '-Zgzip', '--build', folder, file], {
+  execFileSync('dpkg-deb', ['--root-owner-group', '-Zgzip', '-z6', '--build', folder, file], {
     env: { PATH: process.env['PATH'], SOURCE_DATE_EPOCH: String(seconds), LC_ALL: 'C' },
     stdio: ['ignore', 'ignore', 'inherit'],
     timeout: packMs,

@@ -36,7 +36,7 @@ class PackagingError extends Error {}
 export function sourceOf(clone: string): Source {
   const commit = commitOf(clone);
   if (commit === 'unknown') throw new PackagingError('expected a clone: packages are made from a commit');
-  if (commit.endsWith('-dirty')) throw new PackagingError(`files differ from commit ${commit}: commit or remove them`);
+  if (commit.endsWith('-dirty')) throw new PackagingError('files differ from the commit: commit or remove them');
   const shown = ['-C', clone, 'show', '--no-patch', '--format=%ct %an <%ae>', 'HEAD'];
   const [seconds = '', ...author] = execFileSync('git', shown, { encoding: 'utf8' }).trim().split(' ');
   return { commit, seconds: Number(seconds), author: author.join(' ') };

@@ -67,7 +67,7 @@ it('are made of a commit as it is, and of nothing else', () => {
   const { commit, author } = sourceOf(clone);
   expect([git('rev-parse', 'HEAD'), author]).toEqual([expect.stringMatching(commit), 'A B <a@example.com>']);
   writeFileSync(join(clone, 'another'), 'text');
-  expect(() => sourceOf(clone)).toThrow('files differ from commit');
+  expect(() => sourceOf(clone)).toThrow('files differ from the commit');
   // Files inside the clone of something else are not of its commit.
   mkdirSync(join(clone, 'inner'));
   expect(() => sourceOf(join(clone, 'inner'))).toThrow('expected a clone');
