@@ -13,7 +13,18 @@ import type { GenerationRaises } from './generation-raise.js';
 import { tryAgain, type Retries } from './retries.js';
 import type { SessionState } from './session-registry.js';
 import type { ApplyHistoryRecord, ApplyHistories } from './apply-history.js';
-import { isRecordedNewest, rejectOf, sameStamp, snapshotNamed, targetOf, versionClaim, type Stamp } from './target.js';
+import {
+  holdOf,
+  isRecordedNewest,
+  rejectOf,
+  sameStamp,
+  snapshotNamed,
+  stampOf,
+  targetOf,
+  versionClaim,
+  type Hold,
+  type Stamp,
+} from './target.js';
 import type { ApplyReports } from './apply-reports.js';
 
 export interface AnswerDeps extends CompilerCheck {
@@ -31,6 +42,8 @@ export interface AnswerDeps extends CompilerCheck {
   /** True once the fold has reached the current end of the log, false after a bounded wait. */
   atHead(): Promise<boolean>;
   drainRetryMs(): number;
+  /** The node waits for its wave of a rollout. */
+  waits(nodeId: string): boolean;
 }
 
 interface Claim {
@@ -110,7 +123,8 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
 
   const confirm = (session: SessionState, record: ApplyHistoryRecord, claim: Claim, newest: Stamp): void => {
     if (claim.stamp === undefined) return;
-    const named = snapshotNamed(claim.stamp, newest, record.history.lastGood);
+    const pushed = deps.waits(session.nodeId) ? session.unreported : undefined;
+    const named = snapshotNamed(claim.stamp, { newest, lastGood: record.history.lastGood, pushed });
     if (named === undefined) return;
     // It has rejected this snapshot in this session, so it still runs the earlier one.
     if (rejectOf(record.history, claim.stamp)?.sessionId === session.sessionId) return;
@@ -119,6 +133,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     deps.applyReports.applied(record, session, applied).catch((error: unknown) => {
       deps.logger.warn({ node_id: record.nodeId, error: errorText(error) }, 'a confirmed apply was not recorded');
     });
+    if (named === 'pushed') session.unreported = undefined;
   };
 
   return async (session, configVersion, checksum) => {
@@ -165,6 +180,26 @@ function createTargetAnswers(deps: AnswerDeps, draining: () => ConfigAnswer) {
     return undefined;
   };
 
+  /** What a held node gets; undefined when its bytes are gone and it asks for what it has not applied. */
+  const ofHold = async (
+    session: SessionState,
+    record: ApplyHistoryRecord,
+    claim: Claim,
+    hold: Exclude<Hold, 'none'>,
+  ): Promise<ConfigAnswer | undefined> => {
+    const { unreported } = session;
+    // A push is never taken back.
+    if (unreported !== undefined) {
+      const stamp = stampOf(unreported);
+      return sameStamp(claim.stamp, stamp)
+        ? { kind: 'unchanged', generation: stamp.generation }
+        : { kind: 'snapshot', push: unreported };
+    }
+    const { applied } = record.history;
+    if (sameStamp(claim.stamp, applied)) return { kind: 'unchanged', generation: applied?.generation ?? 0 };
+    return hold === 'kept' ? ofLastGood(record, claim) : undefined;
+  };
+
   return {
     async ofTarget(
       session: SessionState,
@@ -173,6 +208,9 @@ function createTargetAnswers(deps: AnswerDeps, draining: () => ConfigAnswer) {
       newest: Stamp,
     ): Promise<ConfigAnswer> {
       deps.retries.asked(record);
+      const hold = holdOf(deps.waits(session.nodeId), record.history);
+      if (hold !== 'none')
+        return (await ofHold(session, record, claim, hold)) ?? ofNewest(session, record, claim, newest);
       const target = targetOf(newest, record.history, tryAgain(record));
       const lastGood = target === 'last_good' ? await ofLastGood(record, claim) : undefined;
       return lastGood ?? ofNewest(session, record, claim, newest);

@@ -8,7 +8,7 @@ import type { Clock } from '../kernel/clock.js';
 import type { LogFields, Logger } from '../kernel/logger.js';
 import type { LastGoodSnapshots } from './last-good.js';
 import type { NewestSnapshots } from './newest.js';
-import type { ApplyReport } from './port.js';
+import type { ApplyReport, SnapshotPush } from './port.js';
 import type { Retries } from './retries.js';
 import type { ApplyHistoryRecord } from './apply-history.js';
 import type { SessionState } from './session-registry.js';
@@ -22,6 +22,8 @@ import {
   rejectOf,
   sameStamp,
   snapshotNamed,
+  stampOf,
+  type Named,
   type Stamp,
 } from './target.js';
 
@@ -38,13 +40,13 @@ export interface ApplyReports {
 }
 
 /** The session that a report came on. */
-type ReportingSession = Pick<SessionState, 'sessionId' | 'offers' | 'superseded'>;
+type ReportingSession = Pick<SessionState, 'sessionId' | 'offers' | 'superseded' | 'unreported'>;
 
 type ReportOutcome = ApplyReport['status'] | 'ignored';
 
 interface Applied {
   readonly stamp: Stamp;
-  readonly named: 'newest' | 'last_good';
+  readonly named: Named;
   readonly durationMs: number;
   /** Arrival, monotonic milliseconds. */
   readonly at: number;
@@ -61,6 +63,8 @@ export interface ApplyReportsDeps {
   readonly sessionLog: Logger;
   /** The newest generation of a node. */
   generation(nodeId: string): number | undefined;
+  /** The node waits for its wave of a rollout. */
+  waits(nodeId: string): boolean;
   readonly recordFact: RecordFact;
 }
 
@@ -112,7 +116,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
 
   const applied = async (
     entry: ApplyHistoryRecord,
-    { sessionId, offers }: ReportingSession,
+    { sessionId, offers, unreported }: ReportingSession,
     { stamp, named, durationMs, at }: Applied,
   ): Promise<void> => {
     deps.timeToApplied.applied(offers, stamp.generation, at);
@@ -138,6 +142,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
           },
         });
     if (named === 'newest') saveNewest(entry, stamp);
+    if (named === 'pushed' && unreported !== undefined) save(entry, unreported);
     await recording;
   };
 
@@ -145,9 +150,12 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
     if (sameStamp(entry.history.lastGood, stamp)) return;
     const newest = deps.newest.get(entry.nodeId);
     // If there is a newer snapshot by now, the last-good one stays.
-    if (newest.kind !== 'made' || !sameStamp(newest.stamp, stamp)) return;
-    deps.lastGood.save(entry.nodeId, newest.value);
-    entry.history = { ...entry.history, lastGood: stamp };
+    if (newest.kind === 'made' && sameStamp(newest.stamp, stamp)) save(entry, newest.value);
+  };
+
+  const save = (entry: ApplyHistoryRecord, push: SnapshotPush): void => {
+    deps.lastGood.save(entry.nodeId, push);
+    entry.history = { ...entry.history, lastGood: stampOf(push) };
   };
 
   const rejected = async (
@@ -182,7 +190,8 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
         checksum: Buffer.from(report.checksum).toString('hex'),
       };
       const newest = stamp.generation === generation ? newestStamp(deps.newest, entry, stamp) : undefined;
-      const named = snapshotNamed(stamp, newest, entry.history.lastGood);
+      const pushed = deps.waits(entry.nodeId) ? session.unreported : undefined;
+      const named = snapshotNamed(stamp, { newest, lastGood: entry.history.lastGood, pushed });
       // A last-good snapshot from another log may share the newest one's generation, and would be mistaken for it.
       const mistakable = named === 'last_good' && newest?.generation === stamp.generation;
       if (named === undefined || mistakable || session.superseded) return ignore(entry.nodeId);

@@ -6,6 +6,7 @@ import type { Histogram } from 'prom-client';
 import type { RecordFact } from '../domain/agents/facts.js';
 import { hasExpired } from '../domain/join-token/join-token.js';
 import type { compileNode } from '../domain/compile/compile-node.js';
+import { rolloutKey } from '../domain/rollout/rollout.js';
 import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
@@ -126,6 +127,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     }
     for (const nodeId of batch.revoked) revokedListeners.tell(nodeId);
     fanOut.touch(batch.touched);
+    if ([...batch.changed].some((resource) => resource.startsWith(`${rolloutKey.type}/`))) nodeSessions.release();
   }
 
   const listening = [committed.onBatch(onBatch), committed.onUpToDate(() => fanOut.wake())];
@@ -189,6 +191,7 @@ function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
   const { random = Math.random, requestWaitMs = tuning.requestWaitMs } = deps;
   const generation = (nodeId: string): number | undefined => committed.fleet().generationOf(nodeId);
   const openSecret = openerOf(keyring);
+  const waits = (nodeId: string): boolean => committed.fleet().heldBy(nodeId) !== undefined;
   const newest = createNewestSnapshots({ fleet: committed.fleet, openSecret, logger, compile, compilerVersion });
   const histories = createApplyHistories({ lastGood, nodeFacts: deps.nodeFacts });
   const sessions = createSessionRegistry();
@@ -205,7 +208,18 @@ function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
   });
   const timeToApplied = createTimeToApplied();
   const sessionLog = deps.sessionLog ?? logger;
-  const reporting = { timeToApplied, retries, sessionLog, newest, lastGood, generation, recordFact, clock, logger };
+  const reporting = {
+    timeToApplied,
+    retries,
+    sessionLog,
+    newest,
+    lastGood,
+    generation,
+    waits,
+    recordFact,
+    clock,
+    logger,
+  };
   const applyReports = createApplyReports(reporting);
   const raises = createGenerationRaises({
     clock,
@@ -231,6 +245,7 @@ function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
     clock,
     logger,
     generation,
+    waits,
     checkCompilerVersion: newest.checkCompilerVersion,
     // While cut off from the log, serving the newest known snapshot is better than ending a working session.
     upToDate: () => committed.until(() => committed.upToDate() || committed.state().kind === 'cut_off', requestWaitMs),
@@ -249,6 +264,7 @@ function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
     clock,
     answer,
     generation,
+    waits,
     mayPush: committed.upToDate,
     touch,
   });

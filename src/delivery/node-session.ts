@@ -10,7 +10,7 @@ import { noteOffered, noteSent, type SessionState, type SessionRegistry } from '
 import type { ApplyHistories } from './apply-history.js';
 import type { ReportTurns } from './report-turns.js';
 import { tryAgain, type Retries } from './retries.js';
-import { rejectOf } from './target.js';
+import { holdOf, rejectOf } from './target.js';
 import type { ApplyReports } from './apply-reports.js';
 import type { TimeToApplied } from './time-to-applied.js';
 
@@ -25,6 +25,8 @@ export interface NodeSessionsDeps {
   readonly clock: Clock;
   readonly answer: Answerer;
   generation(nodeId: string): number | undefined;
+  /** The node waits for its wave of a rollout. */
+  waits(nodeId: string): boolean;
   mayPush(): boolean;
   /** Serves the node's sessions soon. */
   touch(nodeId: string): void;
@@ -34,6 +36,8 @@ export interface NodeSessions {
   open(nodeId: string, sessionId: string, slot: PushSlot): NodeSession;
   /** Offers the newest snapshot to the node's sessions that lack it. @returns the bytes made for it */
   serve(nodeId: string): number;
+  /** Rollouts have moved on: offers the newest snapshot to nodes that were held and no longer wait. */
+  release(): void;
   /** Offers made since the start. */
   offered(): number;
 }
@@ -70,6 +74,9 @@ class OpenSession implements NodeSession {
       const record = histories.peek(session.nodeId) ?? (await histories.load(session.nodeId));
       await applyReports.report(record, session, report, at);
     } finally {
+      if (session.unreported !== undefined && report.generation >= BigInt(session.unreported.generation)) {
+        session.unreported = undefined;
+      }
       releaseIfClosed(session);
     }
   }
@@ -92,6 +99,8 @@ class OpenSession implements NodeSession {
 export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   const { sessions, histories } = deps;
   let offered = 0;
+  /** Nodes with a session here from which a hold has kept their newest snapshot. */
+  const held = new Set<string>();
 
   const request = async (session: SessionState, configVersion: bigint, checksum: Uint8Array): Promise<ConfigAnswer> => {
     session.answering += 1;
@@ -100,7 +109,9 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       if (answer.kind === 'snapshot' || answer.kind === 'unchanged') session.opened = true;
       if (answer.kind === 'snapshot') {
         deps.timeToApplied.offered(session.offers, answer.push.generation, deps.clock.monotonic());
+        session.unreported = answer.push;
       }
+      if (deps.waits(session.nodeId)) held.add(session.nodeId);
       return answer;
     } finally {
       releaseIfClosed(session);
@@ -147,8 +158,27 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     open: (nodeId, sessionId, slot) => new OpenSession(parts, sessions.add(nodeId, sessionId, slot)),
     serve(nodeId) {
       const generation = deps.generation(nodeId);
-      if (generation === undefined || sessions.waitingFor(nodeId, generation).length === 0) return 0;
+      if (generation === undefined) return 0;
+      const waiting = sessions.waitingFor(nodeId, generation);
+      if (waiting.length === 0) return 0;
+      const record = histories.peek(nodeId);
+      if (record !== undefined && holdOf(deps.waits(nodeId), record.history) !== 'none') {
+        held.add(nodeId);
+        for (const session of waiting) session.considered = generation;
+        return 0;
+      }
       return offer(nodeId, deps.newest.get(nodeId));
+    },
+    release() {
+      for (const nodeId of held) {
+        if (deps.waits(nodeId)) continue;
+        held.delete(nodeId);
+        const generation = deps.generation(nodeId);
+        const hasIt = histories.peek(nodeId)?.history.applied?.generation === generation;
+        if (generation === undefined || hasIt || sessions.owes(nodeId, generation)) continue;
+        sessions.reconsider(nodeId);
+        deps.touch(nodeId);
+      }
     },
     offered: () => offered,
   };

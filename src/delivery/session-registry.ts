@@ -19,6 +19,8 @@ export interface SessionState {
   pushed: { readonly generation: number; readonly at: number } | undefined;
   /** The newest offer that the agent has not taken, and since when it has taken nothing, monotonic. */
   unsent: { readonly generation: number; readonly since: number } | undefined;
+  /** The newest offer or answer on which the agent has not reported: of a held node it stays the target. */
+  unreported: SnapshotPush | undefined;
   /** Offers without an answer yet, to measure the time to applied. */
   readonly offers: Offers;
   closed: boolean;
@@ -42,6 +44,7 @@ export function createSessionRegistry() {
         considered: 0,
         pushed: undefined,
         unsent: undefined,
+        unreported: undefined,
         offers: [],
         closed: false,
         superseded: false,
@@ -75,6 +78,9 @@ export function createSessionRegistry() {
     reconsider(nodeId: string): void {
       for (const session of byNode.get(nodeId) ?? []) session.considered = 0;
     },
+    /** Whether a session of the node has this generation to report on. */
+    owes: (nodeId: string, generation: number): boolean =>
+      [...(byNode.get(nodeId) ?? [])].some(({ unreported }) => unreported?.generation === generation),
     pushed(nodeId: string): SessionState['pushed'] {
       const all = [...(byNode.get(nodeId) ?? [])].flatMap(({ pushed }) => (pushed === undefined ? [] : [pushed]));
       return all.sort((a, b) => b.generation - a.generation)[0];
@@ -97,6 +103,7 @@ export function createSessionRegistry() {
 /** @param now monotonic milliseconds */
 export function noteOffered(session: SessionState, push: SnapshotPush, now: number): void {
   session.unsent = { generation: push.generation, since: session.unsent?.since ?? now };
+  session.unreported = push;
 }
 
 /** Notes that a push was sent completely. */

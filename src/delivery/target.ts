@@ -58,6 +58,21 @@ export const sameStamp = (a: Stamp | undefined, b: Stamp | undefined): boolean =
 export const rejectOf = (history: ApplyHistory, stamp: Stamp): Reject | undefined =>
   history.rejected.find((entry) => sameStamp(entry, stamp));
 
+/** How a node that waits for its wave of a rollout is held. */
+export type Hold =
+  | 'none'
+  /** Its target is the last-good snapshot, which is the last one that it applied. */
+  | 'kept'
+  /** The bytes of what it applied last are gone: it keeps that, and gets the newest once it asks with anything else. */
+  | 'bytes_gone';
+
+/** Implements `docs/contract/rollouts.md#hold`. @param waits the node's wave is not released */
+export function holdOf(waits: boolean, history: ApplyHistory): Hold {
+  const { applied, lastGood } = history;
+  if (!waits || applied === undefined || rejectOf(history, applied) !== undefined) return 'none';
+  return sameStamp(applied, lastGood) ? 'kept' : 'bytes_gone';
+}
+
 /** The target of a node. @param again the rejected generation that is due for a retry */
 export function targetOf(newest: Stamp, history: ApplyHistory, again?: number): Target {
   if (again === newest.generation || rejectOf(history, newest) === undefined) return 'newest';
@@ -133,14 +148,21 @@ export function versionClaim(configVersion: bigint, newestGeneration: number): V
   return ahead === 0n ? 'equal' : 'behind';
 }
 
+/** The snapshots that a node may be running. */
+export interface Known {
+  readonly newest: Stamp | undefined;
+  readonly lastGood: Stamp | undefined;
+  /** What a held node was sent before it was held, and has not reported on. */
+  readonly pushed: SnapshotPush | undefined;
+}
+
+export type Named = 'newest' | 'last_good' | 'pushed';
+
 /** Which snapshot is claimed. Generation and checksum must both match. */
-export function snapshotNamed(
-  claimed: Stamp,
-  newest: Stamp | undefined,
-  lastGood: Stamp | undefined,
-): 'newest' | 'last_good' | undefined {
+export function snapshotNamed(claimed: Stamp, { newest, lastGood, pushed }: Known): Named | undefined {
   if (sameStamp(claimed, newest)) return 'newest';
-  return sameStamp(claimed, lastGood) ? 'last_good' : undefined;
+  if (sameStamp(claimed, lastGood)) return 'last_good';
+  return pushed !== undefined && sameStamp(claimed, stampOf(pushed)) ? 'pushed' : undefined;
 }
 
 /** The errors up to the limit for recording, with a note of how many are omitted. */

@@ -15,6 +15,7 @@ import type { IntendedLink } from '../domain/port-table/intended-links.js';
 import type { PortRow } from '../domain/port-table/port-table.js';
 import type { ListOf, ListQuery } from '../kernel/list.js';
 import type { AuditChange } from '../domain/resource/audit-change.js';
+import type { RolloutState } from '../domain/rollout/rollout.js';
 import type { SettingsState } from '../domain/settings/settings.js';
 import type { Feature, Needs } from '../domain/snapshot/features.js';
 import type { UpstreamState } from '../domain/upstream/upstream.js';
@@ -214,6 +215,9 @@ export interface FleetQueries {
   nodeNames(): readonly NodeName[];
   /** The newest generation of a node, or undefined for an unknown node. */
   generation(nodeId: string): number | undefined;
+  rollout(id: string): RolloutState | undefined;
+  /** The rollout whose wave of the node is not released yet. */
+  heldBy(nodeId: string): string | undefined;
   /** The intended listeners of a node, with policies; none for an unknown node. */
   portRows(nodeId: string): readonly PortRow[];
   /** A few free ports of a node. */

@@ -5,6 +5,7 @@
  */
 import type { ChainHealth } from '../domain/chain/health.js';
 import { upstreamStatus, type UpstreamStatus } from '../domain/upstream/health.js';
+import { nodesIn, rolloutKey } from '../domain/rollout/rollout.js';
 import type { StatusKey } from '../domain/status/status.js';
 import { startLoop, yieldToEventLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
@@ -78,6 +79,11 @@ function trackDirty(deps: CountsDeps, onCredential: () => void) {
       case 'connectivity':
         dirty = everything();
         return;
+      case rolloutKey.type: {
+        const rollout = fleet.rollout(id);
+        for (const { nodeId } of rollout === undefined ? [] : nodesIn(rollout)) addNode(nodeId);
+        return;
+      }
       default:
         // Other resources do not affect chains; the nodes that they touch are in the batch.
         return;
@@ -247,6 +253,7 @@ function signOf({ fleet, agentFacts, reports }: StatusDeps, nodeId: string): rea
   return [
     facts,
     fleet.generation(nodeId),
+    fleet.heldBy(nodeId),
     reports.presence(nodeId)?.session_id,
     listeners?.states,
     listeners?.routes,

@@ -13,7 +13,7 @@ import { formatHostPort } from '../kernel/host-port.js';
 import { applyState } from './apply-state.js';
 import { missing, stateNow } from './listener-states.js';
 import type { Traffic } from './port.js';
-import { faultsOf, seenWhereOnline, statusOf, type NodeStatus, type StatusDeps } from './status.js';
+import { faultsOf, isHeld, seenWhereOnline, statusOf, type NodeStatus, type StatusDeps } from './status.js';
 
 /** A listener such as `tcp 0.0.0.0:443`, and its state as reported, or `missing`. */
 export type ListenerAndState = readonly [listener: string, state: string];
@@ -22,6 +22,8 @@ export interface NodeCount {
   readonly status: NodeStatus;
   /** It has applied its newest generation, and has not rejected it since. */
   readonly converged: boolean;
+  /** It waits for its wave of a rollout. */
+  readonly held: boolean;
   /** Why it rejected its newest generation, if it did. */
   readonly rejected: string | undefined;
   /** What its agent cannot run of its newest generation, if anything. */
@@ -46,6 +48,7 @@ export function countNode(deps: StatusDeps, nodeId: string): NodeCount {
   return {
     status,
     converged: generation !== undefined && !isRejected && agent.applied?.generation === generation,
+    held: isHeld(deps, nodeId),
     rejected: isRejected ? rejectReason(apply.errors) : undefined,
     unable: lacks.length === 0 ? undefined : `its agent, ${agentWords(agent)}, cannot run ${lacks.join(', ')}`,
     ...countListeners(deps, nodeId, status),
@@ -64,10 +67,11 @@ function rejectReason([first]: ReturnType<typeof applyState>['errors']): string 
 }
 
 function countListeners(
-  { fleet, agentFacts, reports }: StatusDeps,
+  deps: StatusDeps,
   nodeId: string,
   status: NodeStatus,
 ): Pick<NodeCount, 'intended' | 'running' | 'missing' | 'notRunning' | 'unexpected'> {
+  const { fleet, agentFacts, reports } = deps;
   const intended = fleet.liveListeners(nodeId);
   if (status !== 'online') {
     return { intended: intended.size, running: 0, missing: intended.size, notRunning: none, unexpected: none };
@@ -76,16 +80,20 @@ function countListeners(
   if (report === undefined || !tellsOfApplied(report.runs, facts)) {
     return { intended: intended.size, running: 0, missing: 0, notRunning: none, unexpected: none };
   }
+  const held = isHeld(deps, nodeId);
+  // Listeners that come with its wave are neither running nor missing.
+  let awaited = 0;
   const notRunning: ListenerAndState[] = [];
   for (const key of intended) {
     const state = stateNow(report, facts, key) ?? missing;
-    if (state !== 'running') notRunning.push([wordsOf(key), state]);
+    if (state === missing && held) awaited += 1;
+    else if (state !== 'running') notRunning.push([wordsOf(key), state]);
   }
   const unexpected: ListenerAndState[] = [];
   for (const [key, state] of report.states) if (!intended.has(key)) unexpected.push([wordsOf(key), state]);
   return {
     intended: intended.size,
-    running: intended.size - notRunning.length,
+    running: intended.size - notRunning.length - awaited,
     missing: notRunning.length,
     notRunning: notRunning.length === 0 ? none : notRunning,
     unexpected: unexpected.length === 0 ? none : unexpected,

@@ -51,6 +51,11 @@ export function statusOf(
   return agentFacts.of(nodeId).connected_once ? 'offline' : 'pending';
 }
 
+/** The node keeps what it runs until its wave of a rollout is released. Implements `docs/contract/rollouts.md#hold`. */
+export function isHeld({ fleet, agentFacts }: Pick<StatusDeps, 'fleet' | 'agentFacts'>, nodeId: string): boolean {
+  return fleet.heldBy(nodeId) !== undefined && agentFacts.of(nodeId).applied !== null;
+}
+
 export const listenerKeyOf = (hop: Hop): string => listenerKey(listenerOf(hop));
 
 export const nameOfNode = ({ fleet }: Pick<StatusDeps, 'fleet'>, id: string): string => fleet.node(id)?.name ?? id;
@@ -172,7 +177,9 @@ function routeState(fleet: FleetQueries, hop: Hop, states: ListenerStates | unde
   return route?.state ?? null;
 }
 
-function applyOf({ fleet, agentFacts }: StatusDeps, nodeId: string): HopReport['apply'] {
+function applyOf(deps: StatusDeps, nodeId: string): HopReport['apply'] {
+  const { fleet, agentFacts } = deps;
+  if (isHeld(deps, nodeId)) return 'held';
   const { state } = applyState(fleet.generation(nodeId) ?? null, agentFacts.of(nodeId), undefined);
   return state === 'applied' || state === 'rejected' ? state : 'behind';
 }

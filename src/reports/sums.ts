@@ -61,6 +61,7 @@ function sumNodes(
     nodes[count.status] += 1;
     if (count.converged) nodes.converged += 1;
     if (count.rejected !== undefined) nodes.rejected += 1;
+    if (count.held) nodes.held += 1;
     // An offline node that has rejected is listed only as offline.
     if (count.status === 'offline') unwell.offlineNodes.push({ ...node, reason: 'its agent has no session' });
     else if (count.status === 'online' && count.rejected !== undefined) {

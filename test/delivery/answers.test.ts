@@ -57,6 +57,7 @@ function answerer(deps: Partial<AnswerDeps> = {}) {
     upToDate: () => Promise.resolve(true),
     atHead: () => Promise.resolve(true),
     drainRetryMs: () => 77,
+    waits: () => false,
     ...deps,
   });
   return (version: bigint, checksum = Buffer.alloc(32, Number(BigInt.asUintN(8, version)))) =>

@@ -14,7 +14,7 @@ const pushOf = (generation: number, fill = generation): SnapshotPush => ({
   checksum: Buffer.alloc(32, fill),
   payload: Buffer.alloc(1),
 });
-const session = { sessionId: 's1', offers: [], superseded: false };
+const session = { sessionId: 's1', offers: [], superseded: false, unreported: undefined };
 const stamp = (generation: number, fill = generation) => stampOf(pushOf(generation, fill));
 const reject = (generation: number): Reject => ({ ...stamp(generation), sessionId: 's0', errors: '' });
 const reportOf = (push: SnapshotPush, status: ApplyReport['status']): ApplyReport => ({
@@ -53,6 +53,7 @@ const create = (deps: Partial<ApplyReportsDeps> = {}) => {
     sessionLog: silentLogger,
     timeToApplied: createTimeToApplied(),
     generation: () => newest.generation,
+    waits: () => false,
     recordFact: async (...fact) => {
       facts.push(fact);
       if (outcome instanceof Error) throw outcome;

@@ -60,6 +60,7 @@ function create(deps: Partial<NodeSessionsDeps> = {}) {
     clock,
     answer,
     generation: () => generation,
+    waits: () => false,
     mayPush: () => true,
     touch: (nodeId) => void touched.push(nodeId),
     ...deps,

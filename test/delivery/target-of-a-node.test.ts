@@ -139,9 +139,10 @@ describe('the version that an agent claims', () => {
   });
 
   it('names a snapshot only together with its checksum', () => {
-    expect(snapshotNamed(stamp(9), stamp(9), stamp(5))).toBe('newest');
-    expect(snapshotNamed(stamp(5), stamp(9), stamp(5))).toBe('last_good');
-    expect(snapshotNamed(stamp(9, 'c5'), stamp(9), stamp(5))).toBeUndefined();
-    expect(snapshotNamed(stamp(7), stamp(9), stamp(5))).toBeUndefined();
+    const known = { newest: stamp(9), lastGood: stamp(5), pushed: undefined };
+    expect(snapshotNamed(stamp(9), known)).toBe('newest');
+    expect(snapshotNamed(stamp(5), known)).toBe('last_good');
+    expect(snapshotNamed(stamp(9, 'c5'), known)).toBeUndefined();
+    expect(snapshotNamed(stamp(7), known)).toBeUndefined();
   });
 });

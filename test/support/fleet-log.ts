@@ -3,12 +3,12 @@
  * grouping and retries. For tests of what reads the log.
  */
 import { randomUUID } from 'node:crypto';
+import { fleetAggregate, type DecidedOnFleet } from '../../src/commands/aggregate.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
-import { decideFleet } from '../../src/domain/fleet/decide.js';
-import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import { compilerVersion } from '../../src/kernel/release.js';
 import { streams, type ProposedEvent, type RecordedCommand } from '../../src/kernel/event.js';
+import { runSync } from '../../src/kernel/pieces.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { linked, testLogChain } from './log-chain.js';
@@ -16,7 +16,7 @@ import { linked, testLogChain } from './log-chain.js';
 export interface FleetLog {
   readonly fleet: Fleet;
   /** Appends the command. @returns the revision of its last event, or the current revision when it changed nothing */
-  run(command: FleetCommand, at?: string): Promise<number>;
+  run(command: DecidedOnFleet, at?: string): Promise<number>;
   /** Appends events as one command, without a decision. */
   append(
     events: readonly { readonly type: string; readonly data: JsonObject; readonly schema?: number }[],
@@ -61,7 +61,7 @@ export async function createFleetLog(
     return outcome.revision;
   };
   const run: FleetLog['run'] = async (command, at) => {
-    const decision = decideFleet(fleet, command);
+    const decision = runSync(fleetAggregate.decide(fleet, command));
     if (!decision.ok) throw new Error(`refused: ${decision.error.message}`);
     if (decision.value.length === 0) return fleet.revision.value;
     return append(decision.value as unknown as { type: string; data: JsonObject }[], at);

@@ -65,7 +65,7 @@ export interface HopReport {
   /** When reports should begin to cover the listener, RFC 3339. */
   readonly since: string;
   /** Whether the node has applied its newest generation. */
-  readonly apply: 'applied' | 'rejected' | 'behind';
+  readonly apply: 'applied' | 'rejected' | 'behind' | 'held';
   /** The loss of the link to the next hop, 0 to 1; null if it is not measured, and for the last hop. */
   readonly loss: number | null;
 }
@@ -125,6 +125,9 @@ function faultsOfHop({ node, status, listener, state, route, since, apply }: Hop
   const faults: Fault[] = [];
   if (state === null) {
     faults.push({ state: 'unknown', reason: `no heartbeat of ${named} tells of ${listener} yet`, cause: null, since });
+  } else if (apply === 'held' && state === 'missing') {
+    const reason = `${named} waits for its wave of a rollout and does not run ${listener} yet`;
+    faults.push({ state: 'unknown', reason, cause: null, since });
   } else if (state !== 'running') {
     const reason = `listener ${listener} of ${named} is ${state}`;
     faults.push({ state: 'down', reason, cause: caused('listener_missing', listener) });

@@ -48,6 +48,8 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     firstReferrers: (type, id, count) => firstReferrers(fleet(), type, id, count),
     nodeIds: () => fleet().tables.node.ids(),
     nodeNames: createNodeNames(fleet),
+    rollout: (id) => fleet().tables.rollout.get(id),
+    heldBy: (nodeId) => fleet().heldBy(nodeId),
     portRows: (nodeId) => portRows(fleet(), nodeId),
     freePorts: (nodeId, transport) => freePorts(fleet(), nodeId, transport),
     liveListeners: createLiveListeners(fleet),
