@@ -50,7 +50,7 @@ const newCommand = body({ command }).meta({ id: 'NewAgentCommand', description: 
 const diagnostics = z
   .object({
     at: documented(time.nullable(), 'When the report came; null before one', sample.later),
-    agent_version: documented(z.string().nullable(), 'The agent that made it', 'reference-agent/0.2.0'),
+    agent_version: documented(z.string().nullable(), 'The agent that made it', 'reference-agent 0.2.0'),
     items: documented(
       z.array(
         z
