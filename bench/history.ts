@@ -1,14 +1,17 @@
 /**
  * The cost of history: processor time of telemetry for each heartbeat with history and without, as the share of a core that
- * it adds to a fleet, and the disk of a node with a chain and an upstream after 31 days. In this process, on the embedded
- * read store and a clock that the benchmark moves.
+ * it adds to a fleet, the memory of the last hour in minutes, and the disk of a node with a chain and an upstream after 31 days.
+ * In this process, on the embedded read store and a clock that the benchmark moves.
  */
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { silentLogger } from '../src/kernel/logger.js';
 import { openEmbedded } from '../src/storage/embedded/open-embedded.js';
 import { openHistory } from '../src/reports/history/history.js';
-import { slotMs, type Growth } from '../src/reports/history/points.js';
+import { keepMinutes } from '../src/reports/history/minutes.js';
+import { minuteMs, slotMs, type Growth } from '../src/reports/history/points.js';
 import type { Carriers, HeartbeatFacts, PresenceFacts } from '../src/reports/port.js';
 import { tableOfListeners } from '../src/reports/listener-table.js';
 import { heartbeatFacts } from '../src/reports/reported.js';
@@ -48,6 +51,7 @@ export async function history({ quick }: BenchOptions): Promise<Report> {
         runs: { with: runs.with.map(rounded), without: runs.without.map(rounded) },
       },
       nodes_driven: nodes,
+      minutes: minutesInMemory(quick ? 100 : fleetNodes),
       disk: {
         nodes: stored,
         days,
@@ -118,6 +122,48 @@ async function heartbeatCores(folder: string, nodes: number, recorded: boolean):
   await reports.close();
   await stores.close();
   return cores;
+}
+
+const collectGarbage = (): void => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  for (let time = 0; time < 3; time += 1) collect();
+};
+
+/** Memory of the last hour, and the longest time to end a minute, while every node, two chains of each and 2,000 upstreams carry something. */
+function minutesInMemory(nodes: number): { readonly kib_per_node: number; readonly end_of_minute_ms: number } {
+  const kinds = { a: nodes, b: 2 * nodes, c: nodes / 5 };
+  const ids = Object.entries(kinds).flatMap(([kind, count]) =>
+    Array.from({ length: count }, (_, at) => idOf(kind, at)),
+  );
+  const memory = (): number => {
+    collectGarbage();
+    const { heapUsed, external } = process.memoryUsage();
+    return heapUsed + external;
+  };
+  let now = 0;
+  const before = memory();
+  const minutes = keepMinutes({ now: () => now });
+  let longest = 0;
+  for (let minute = 0; minute < 70; minute += 1) {
+    const began = processorMs();
+    minutes.read('');
+    longest = Math.max(longest, processorMs() - began);
+    for (const [at, id] of ids.entries()) {
+      minutes.count(id, now, {
+        bytes_in: 1e6 + at,
+        bytes_out: 7e6 + at,
+        sessions: at % 99,
+        errors: 1,
+        online_ms: minuteMs,
+      });
+      minutes.roundTrip(id, 12_500 + at);
+    }
+    now += minuteMs;
+  }
+  const kib = (memory() - before) / 1024 / nodes;
+  minutes.read('');
+  return { kib_per_node: rounded(kib), end_of_minute_ms: rounded(longest) };
 }
 
 interface DiskFigures {

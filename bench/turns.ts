@@ -87,7 +87,14 @@ async function reads(row: Row, rest: RestClient, url: string): Promise<void> {
     paths.push(`/api/nodes/${node}${part}`);
   for (const part of ['', '/plan', '/deployments', '/links', '/history']) paths.push(`/api/l4-chains/${chain}${part}`);
   for (const part of ['', '/health', '/history']) paths.push(`/api/l4-upstreams/${upstream}${part}`);
-  for (const other of ['dashboard/stats', 'settings/connectivity', 'auth/users', 'fleet/sets'])
+  for (const other of [
+    'dashboard/stats',
+    'dashboard/history',
+    'dashboard/history?step=1m',
+    'settings/connectivity',
+    'auth/users',
+    'fleet/sets',
+  ])
     paths.push(`/api/${other}`);
   for (const path of paths) await row(`GET ${path}`, () => rest.call('GET', path), 3);
   for (const path of ['/metrics', '/openapi.json', '/readyz'])

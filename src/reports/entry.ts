@@ -163,6 +163,27 @@ function applyLinks(
   return growth;
 }
 
+/** The growth of the tables from one report of a node to a later one; undefined also for a table without an earlier one. */
+export function growthBetween(before: Pick<Entry, 'listeners' | 'links'>, now: typeof before): HeartbeatGrowth {
+  const listenersOf = ({ table }: LastListeners): CountedRows => countedOf(table);
+  const linksOf = (links: LastLinks): CountedRows => linkSummary(links).counted;
+  return {
+    listeners: growthOfTable(listenerCounters, before.listeners, now.listeners, listenersOf),
+    links: growthOfTable(linkCounters, before.links, now.links, linksOf),
+    refused: false,
+  };
+}
+
+function growthOfTable<T extends { readonly totals: ProcessTotals }>(
+  names: readonly string[],
+  before: T | undefined,
+  now: T | undefined,
+  rowsOf: (table: T) => CountedRows,
+): CountedRows | undefined {
+  if (before === undefined || now === undefined || before === now) return undefined;
+  return addReport(names, before.totals, rowsOf(before), now.totals.processId, rowsOf(now)).growth;
+}
+
 export const linkSummary = (links: LastLinks): LinkSummary =>
   (links.summary ??= summarizeLinks(linksOf(links.wire), noRows));
 

@@ -243,7 +243,8 @@ export interface Reports {
   reportedMetrics(nodeId: string): ReportedMetrics | undefined;
   /** Calls back with each node that has reported, or was deleted. @returns how to stop */
   onReport(listener: (nodeId: string) => void): () => void;
-  readonly recordsHistory: boolean;
+  /** When this instance began to record history, milliseconds since the epoch; undefined if it does not. */
+  readonly historySince: number | undefined;
   /** See `History.read`; empty if history is not recorded. */
   history: History['read'];
   /** True while reports of other instances cannot be read, because the read store is away. */

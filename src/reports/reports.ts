@@ -2,25 +2,17 @@
  * Wires telemetry together: reports from this instance's sessions go into the table at once, into history, and later into the
  * store, from which reports of other instances are read. Only the start and the end of a session wait for the store. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
-import { sleep } from '../kernel/background.js';
+import { sleep, startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { listenerCounters, sumOfRows } from './counted-rows.js';
-import {
-  linkSummary,
-  plausibleMetrics,
-  applyHeartbeat,
-  applyMetrics,
-  type Entry,
-  type HeartbeatGrowth,
-  type Part,
-} from './entry.js';
-import { linkShares, listenerShares, metricsShares, piecesOf, roundTripShares } from './history/counting.js';
+import { plausibleMetrics, applyHeartbeat, applyMetrics, type Entry, type Part } from './entry.js';
 import { createHeldBack } from './held-back.js';
-import { openHistory, type History } from './history/history.js';
+import { openHistory } from './history/history.js';
+import { createRecorder } from './history/recorder.js';
 import { followOthers, type Others } from './others.js';
 import type { Carriers, HeartbeatFacts, Reports, Telemetry } from './port.js';
 import { createPresence } from './presence.js';
@@ -61,6 +53,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
   const { readStore, instanceId, clock, logger, liveInstances, carriers } = deps;
   const traffic = createTrafficMetrics();
   const history = carriers && (await openHistory({ readStore, clock, logger }, instanceId));
+  const recorder = history && createRecorder(history, carriers, clock);
   const heartbeats = createRecentSums(clock, ['heartbeats'], tuning.recentHeartbeats);
   const recentTraffic = createRecentSums(clock, listenerCounters, tuning.recentTraffic);
   let others: Others | undefined;
@@ -70,6 +63,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
     table,
     instanceId,
     isShared: liveInstances !== undefined,
+    onEntered: recorder?.taken,
     clock,
     logger,
   });
@@ -90,6 +84,11 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
     await others.read();
   }
 
+  const noteRoundTrips = async (): Promise<void> => recorder?.roundTrips(table.entries());
+  const roundTrips = startLoop(tuning.roundTripsEveryMs, noteRoundTrips, (error) =>
+    logger.warn({ error: errorText(error) }, 'round trips could not be recorded'),
+  );
+
   let refusalLoggedAt = Number.NEGATIVE_INFINITY;
   function refuse(nodeId: string): void {
     traffic.refused();
@@ -109,9 +108,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
     // The first report of a session may cover any time.
     if (entry.hasReported && listeners !== undefined) recentTraffic.note(sumOfRows(listenerCounters, listeners));
     entry.hasReported = true;
-    if (history !== undefined && carriers !== undefined) {
-      countHeartbeat(history, carriers(nodeId), { nodeId, entry, growth, at, last });
-    }
+    recorder?.heartbeat(nodeId, { entry, growth, at, last });
     if (listeners === undefined) return links === undefined ? [] : ['links'];
     return links === undefined ? ['listeners'] : ['listeners', 'links'];
   }
@@ -161,9 +158,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
         if (report !== given) refuse(nodeId);
         const before = applyMetrics(entry, report, process, at);
         traffic.note(report, before);
-        if (history !== undefined && carriers !== undefined) {
-          history.count(nodeId, at, metricsShares(carriers(nodeId), report, before));
-        }
+        recorder?.metrics(nodeId, report, before);
         table.notify(nodeId);
         store.write(nodeId, ['metrics']);
       });
@@ -187,7 +182,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
     onLost: presence.onLost,
     activity: () => ({ heartbeats_per_minute: heartbeats.sums().heartbeats, last_5m: recentTraffic.sums() }),
     trafficMetrics: traffic.metrics,
-    recordsHistory: history !== undefined,
+    historySince: history?.since,
     history: (resourceId, step, from) => history?.read(resourceId, step, from) ?? Promise.resolve(new Map()),
     stale: () => others !== undefined && clock.monotonic() - others.readAt() > tuning.staleAfterMs,
     forget: store.forget,
@@ -198,10 +193,12 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
       await store.flush();
       await history?.flush();
       await others?.read();
+      await noteRoundTrips();
     },
     async close() {
       stop.abort();
       await loaded;
+      await roundTrips.close();
       await others?.close();
       await presence.close();
       await store.close();
@@ -224,26 +221,4 @@ async function untilLoaded(
       await sleep(backoff(storeRetry, tries), signal);
     }
   }
-}
-
-interface CountedHeartbeat {
-  readonly nodeId: string;
-  readonly entry: Entry;
-  readonly growth: HeartbeatGrowth;
-  /** When it arrived, and when the one before it did. */
-  readonly at: number;
-  readonly last: number | undefined;
-}
-
-function countHeartbeat(history: History, carriers: Carriers, beat: CountedHeartbeat): void {
-  const { nodeId, entry, growth, at, last } = beat;
-  const { listeners, links } = growth;
-  if (listeners !== undefined) history.count(nodeId, at, listenerShares(carriers, listeners, nodeId));
-  if (links !== undefined) history.count(nodeId, at, linkShares(carriers, links));
-  // The node was online since its previous heartbeat, unless that is too long ago.
-  if (last !== undefined && at - last <= entry.offlineAfterMs) {
-    for (const [from, online_ms] of piecesOf(last, at)) history.count(nodeId, from, [[nodeId, { online_ms }]]);
-  }
-  const trips = entry.links === undefined ? [] : linkSummary(entry.links).roundTrips;
-  if (trips.length > 0) history.count(nodeId, at, roundTripShares(carriers, nodeId, trips));
 }

@@ -66,6 +66,8 @@ export interface ReportStoreDeps {
   readonly instanceId: string;
   /** Whether other instances use the store. */
   readonly isShared: boolean;
+  /** Called with each node whose reports at another instance were entered. @param before its entry until then */
+  readonly onEntered?: ((nodeId: string, entry: Entry, before: Readonly<Entry>) => void) | undefined;
   readonly clock: { now(): number };
   readonly logger: Logger;
 }
@@ -165,6 +167,7 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
   }
 
   async function enter(stored: readonly StoredBeat[]): Promise<void> {
+    const before = stored.map(({ id }): Readonly<Entry> => ({ ...table.entry(id) }));
     for (const part of partsOf) {
       const news = stored.filter(({ id, fields }) => fields.written[part] !== table.find(id)?.written[part]);
       await readParts(
@@ -172,13 +175,18 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
         news.map(({ id }) => id),
       );
     }
-    stored.forEach(enterBeat);
+    for (const [index, beat] of stored.entries()) {
+      enterBeat(beat);
+      const known = before[index];
+      if (known !== undefined) deps.onEntered?.(beat.id, table.entry(beat.id), known);
+    }
   }
 
   function enterBeat({ id, fields }: StoredBeat): void {
     const entry = table.entry(id);
     entry.seenAt = fields.seen_at;
     entry.closedAt = fields.closed_at;
+    entry.offlineAfterMs = fields.ttl_ms;
     entry.beat = fields.beat ?? undefined;
     entry.written = fields.written;
   }

@@ -14,7 +14,7 @@ import type { ReportedLinks, Reports, Traffic } from './port.js';
 import { absentSums } from './process-totals.js';
 import { lossyLinksIn, linksIn, listenersIn } from './reported.js';
 
-export interface Table extends Omit<Reports, 'recordsHistory' | 'history' | 'stale'> {
+export interface Table extends Omit<Reports, 'historySince' | 'history' | 'stale'> {
   /** Created if there is none. */
   entry(nodeId: string): Entry;
   find(nodeId: string): Entry | undefined;

@@ -16,6 +16,8 @@ export const tuning = {
   judgeAgainMs: 60_000,
   /** Resources judged in one turn of the event loop. */
   judgedPerTurn: 250,
+  /** How often history takes the round trips of all nodes. */
+  roundTripsEveryMs: 15_000,
   /** At most one log line about refused counters in this time. */
   refusalLogMs: 60_000,
   /** The rings that sum heartbeats of the last minute and traffic of the last five minutes. */

@@ -284,7 +284,7 @@ describe('the history of a node, its chain and its upstream', () => {
   it('is not recorded where it is off', async () => {
     const reports = await openReports({ readStore: opened.readStore, instanceId: 'i', clock, logger: silentLogger });
     await beat(reports, { ...noBytes('aa'), bytes: 5 });
-    expect(reports.recordsHistory).toBe(false);
+    expect(reports.historySince).toBe(undefined);
     expect(await reports.history(node, '5m', 0)).toEqual(new Map());
     await reports.close();
   });

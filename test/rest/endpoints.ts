@@ -112,6 +112,7 @@ export const endpoints: readonly ListedEndpoint[] = [
   { method: 'GET', path: '/api/nodes/ports/runtime', access: 'anyone', body: null },
   { method: 'GET', path: '/api/nodes/links', access: 'anyone', body: null },
   { method: 'GET', path: '/api/topology', access: 'anyone', body: null },
+  { method: 'GET', path: '/api/dashboard/history', access: 'anyone', body: null },
   { method: 'GET', path: '/api/nodes/{id}/links', access: 'anyone', body: null },
   { method: 'GET', path: '/api/nodes/{id}/referrers', access: 'anyone', body: null },
   { method: 'GET', path: '/api/nodes/control-endpoint', access: 'anyone', body: null },

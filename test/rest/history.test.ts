@@ -1,4 +1,4 @@
-/** What a node, a chain and an upstream carried over time (decisions 360 and 363). */
+/** What a node, a chain, an upstream and the fleet carried over time (decisions 360, 363 and 571). */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { LinkSample, RuntimeListener } from '../../src/reports/port.js';
 import { createManualClock, type ManualClock } from '../support/manual-clock.js';
@@ -72,6 +72,7 @@ test('a chain has the bytes of its first node, the round trips of all its links,
   const ofChain = await historyOf(`l4-chains/${chain}/history`);
   expect(ofChain).toEqual({
     recorded: true,
+    recorded_since: null,
     step: '5m',
     points: [
       { at: first, ...one, rtt_ms: 11.5, online: 0 },
@@ -88,6 +89,24 @@ test('a chain has the bytes of its first node, the round trips of all its links,
   const ofUpstream = await historyOf(`l4-upstreams/${upstream}/history?to=${second}`);
   expect(ofUpstream.points).toEqual([{ at: first, ...one, sessions: 0, errors: 0, rtt_ms: 7.5, online: 0 }]);
 
+  // In minutes, of the current one too; without `step` where `from` is within the hour.
+  const minute = await historyOf(`l4-chains/${chain}/history?step=1m`);
+  expect(minute).toEqual({ ...ofChain, recorded_since: first, step: '1m' });
+  expect(await historyOf(`l4-chains/${chain}/history?from=${first}`)).toEqual(minute);
+  expect((await historyOf(`nodes/${exit}/history?step=1m&from=${second}`)).points).toEqual([
+    { at: second, ...two, rtt_ms: 7.5, online: 0 },
+  ]);
+  expect((await historyOf(`l4-upstreams/${upstream}/history?step=1m&to=${second}`)).points).toEqual(ofUpstream.points);
+  // Of the fleet: both nodes, and the mean of their round trips.
+  const twice = (one: object) => Object.fromEntries(Object.entries(one).map(([name, value]) => [name, 2 * value]));
+  const ofFleet = [
+    { at: first, ...twice(one), rtt_ms: 5.75, online: 0 },
+    { at: second, ...twice(two), rtt_ms: 5.75, online: 0 },
+  ];
+  expect(await historyOf('dashboard/history')).toEqual({ ...ofChain, points: ofFleet });
+  expect(await historyOf('dashboard/history?step=1m')).toEqual({ ...minute, points: ofFleet });
+  expect((await historyOf('dashboard/history?step=1h')).points).toEqual([{ ...ofFleet[0], ...twice(both) }]);
+
   for (let beats = 0; beats < 30; beats += 1) {
     clock.advance(minutes / 6);
     await rest.report(entry, {});
@@ -95,11 +114,30 @@ test('a chain has the bytes of its first node, the round trips of all its links,
   }
   clock.advance(1);
   const shares = async (path: string) =>
-    (await historyOf(`${path}/history?from=${second}`)).points.map(({ online }: { online: number }) => online);
+    (await historyOf(`${path}/history?step=5m&from=${second}`)).points.map(({ online }: { online: number }) => online);
   expect(await shares(`nodes/${entry}`)).toEqual([1]);
   expect(await shares(`nodes/${exit}`)).toEqual([0.5]);
   expect(await shares(`l4-chains/${chain}`)).toEqual([0.5]);
   expect(await shares(`l4-upstreams/${upstream}`)).toEqual([0.5]);
+  expect(await shares('dashboard')).toEqual([0.75]);
+  // As minute by minute; of an hour ago nothing is left in minutes, and `from` is answered in the finest step that reaches it.
+  const minutesOf = async (path: string) =>
+    (await historyOf(`${path}/history?step=1m&from=${second}`)).points.map(({ online }: { online: number }) => online);
+  expect(await minutesOf(`nodes/${exit}`)).toEqual([1, 1, 0.5]);
+  expect(await minutesOf(`l4-chains/${chain}`)).toEqual([1, 1, 0.5, 0, 0]);
+  expect(await minutesOf('dashboard')).toEqual([1, 1, 0.75, 0.5, 0.5]);
+  clock.advance(60 * minutes);
+  expect((await historyOf(`nodes/${exit}/history?step=1m`)).points).toEqual([]);
+  for (const [ago, step] of [
+    [60, '1m'],
+    [61, '5m'],
+    [24 * 60, '5m'],
+    [24 * 60 + 1, '1h'],
+    [40 * 24 * 60, '1h'],
+  ] as const) {
+    const from = new Date(clock.now() - ago * minutes).toISOString();
+    expect([ago, (await historyOf(`dashboard/history?from=${from}`)).step]).toEqual([ago, step]);
+  }
 });
 
 test('a time that is none, another step and a stretch that ends before it begins are refused by name', async () => {
@@ -108,7 +146,7 @@ test('a time that is none, another step and a stretch that ends before it begins
     const answer = await rest.call('GET', `/api/nodes/${node}/history?${query}`);
     return [answer.statusCode, answer.json().error];
   };
-  expect(await refused('step=10m')).toEqual([400, expect.stringContaining('step: expected 5m or 1h')]);
+  expect(await refused('step=10m')).toEqual([400, expect.stringContaining('step: expected 1m, 5m or 1h')]);
   expect(await refused('from=yesterday')).toEqual([400, expect.stringContaining('from: expected a time')]);
   expect(await refused('from=2030-01-02T00:00:00Z&to=2030-01-01T00:00:00Z')).toEqual([
     400,

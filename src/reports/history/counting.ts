@@ -3,7 +3,7 @@
  * Directions are the client's: `bytes_in` comes from clients. Implements decision 360.
  */
 import type { Share } from './history.js';
-import { slotMs, type Growth } from './points.js';
+import { minuteMs, type Growth } from './points.js';
 import { countersAt, linkCounters, listenerCounters, sumOfRows, type CountedRows } from '../counted-rows.js';
 import type { Carriers, MetricsFacts, RoundTrip } from '../port.js';
 import { growthOf } from '../process-totals.js';
@@ -56,10 +56,10 @@ export function metricsShares(
   });
 }
 
-/** Splits the time between two heartbeats at the slots: the start and length of each piece. */
+/** Splits the time between two heartbeats at the minutes, and so at the slots: the start and length of each piece. */
 export function* piecesOf(since: number, until: number): Generator<readonly [at: number, ms: number]> {
   for (let from = since; from < until;) {
-    const end = Math.min(until, (Math.floor(from / slotMs) + 1) * slotMs);
+    const end = Math.min(until, (Math.floor(from / minuteMs) + 1) * minuteMs);
     yield [from, end - from];
     from = end;
   }

@@ -1,6 +1,7 @@
 /**
- * The history of nodes, chains and upstreams: five-minute points for a day, and hourly points for 30 days. The open five-minute
- * slot is gathered in memory and written once when it is over (`documents.ts`). Implements decisions 340, 341 and 360.
+ * The history of nodes, chains, upstreams and the fleet: points of a minute for an hour (`minutes.ts`), of five minutes for a day,
+ * and hourly points for 30 days. The open five-minute slot is gathered in memory and written once when it is over
+ * (`documents.ts`). Implements decisions 340, 341 and 360.
  */
 import { startLoop } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
@@ -8,6 +9,7 @@ import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { ReadStore } from '../../storage/read-store.js';
 import { openHistoryDocuments, type StepName } from './documents.js';
+import { keepMinutes } from './minutes.js';
 import { add, hoursOf, joinHours, slotMs, type Growth, type Point, type Points } from './points.js';
 
 /** How long after its end a slot still takes reports. */
@@ -18,14 +20,23 @@ const foldEveryMs = 10 * 60_000;
 /** The amount that a report adds to a resource. */
 export type Share = readonly [resourceId: string, growth: Growth];
 
+/** The steps of points. Those of a minute are in memory, from the start of this instance on. */
+export type HistoryStep = '1m' | StepName;
+
 export interface History {
+  /** When this instance began to record minutes, milliseconds since the epoch. */
+  readonly since: number;
   /** Adds to the points of a node; if the slot is already written, to the next one. @param at milliseconds since the epoch */
-  count(nodeId: string, at: number, shares: Iterable<Share>): void;
+  count(nodeId: string, at: number, shares: readonly Share[]): void;
+  /** Adds to minutes alone what another instance counts. */
+  countHere(nodeId: string, at: number, shares: readonly Share[]): void;
   /**
    * The points of a resource since a time, and some earlier ones, by the node that counted them, without the open slots of
-   * other instances. @throws ServiceError `unavailable`
+   * other instances; those of minutes by the resource itself. @throws ServiceError `unavailable`
    */
-  read(resourceId: string, step: StepName, from: number): Promise<ReadonlyMap<string, Points>>;
+  read(resourceId: string, step: HistoryStep, from: number): Promise<ReadonlyMap<string, Points>>;
+  /** Sets the round trip of a resource in the current minute. @param us microseconds */
+  roundTrip(resourceId: string, us: number): void;
   /** Writes finished slots, as the loop does. @throws ServiceError `unavailable` */
   flush(): Promise<void>;
   /** Merges old slots into hours and deletes old hours, as the loop does. @internal exported for tests */
@@ -40,6 +51,10 @@ export async function openHistory(
   instanceId: string,
 ): Promise<History> {
   const documents = await openHistoryDocuments({ readStore, clock }, instanceId);
+  const minutes = keepMinutes(clock);
+  const countHere: History['countHere'] = (_nodeId, at, shares) => {
+    for (const [resourceId, growth] of shares) minutes.count(resourceId, at, growth);
+  };
   /** Points not written yet, by slot, node and resource. */
   const open = new Map<number, Map<string, Map<string, Point>>>();
   /** Earlier slots are written, or being written. */
@@ -72,7 +87,11 @@ export async function openHistory(
   ];
 
   return {
+    since: minutes.since,
+    countHere,
+    roundTrip: minutes.roundTrip,
     count(nodeId, at, shares) {
+      countHere(nodeId, at, shares);
       const slot = Math.max(Math.floor(at / slotMs), firstOpen);
       for (const [resourceId, growth] of shares) {
         const byNode = getOrMake(open, slot, newMap<string, Map<string, Point>>);
@@ -80,6 +99,7 @@ export async function openHistory(
       }
     },
     async read(resourceId, step, from) {
+      if (step === '1m') return new Map([[resourceId, minutes.read(resourceId)]]);
       const slotsByNode = new Map<string, Map<number, Point>>();
       const slotsOf = (nodeId: string) => getOrMake(slotsByNode, nodeId, newMap<number, Point>);
       // Before the stored points, so that a slot written meanwhile is seen twice instead of missed.

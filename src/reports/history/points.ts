@@ -13,6 +13,11 @@ export type Growth = { readonly [C in Counted]?: number };
 /** By number: milliseconds since the epoch, divided by the step. */
 export type Points = ReadonlyMap<number, Readonly<Point>>;
 
+/** Under what the sums over all nodes are recorded: as a resource, and as the node that counts it. */
+export const fleetSeries = 'fleet';
+
+export const minuteMs = 60_000;
+export const minutesKeptMs = 60 * minuteMs;
 export const slotMs = 5 * 60_000;
 export const hourMs = 60 * 60_000;
 /** Retention of five-minute points; older ones are merged into hours. */

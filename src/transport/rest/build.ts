@@ -26,6 +26,7 @@ import { setRoutes } from './fleet-file/sets.js';
 import { sectionsOf } from './fleet-file/sections.js';
 import { dashboardRoutes } from './resources/dashboard.js';
 import { answerClientError, answerError, installErrors } from './answers/errors.js';
+import { dashboardHistoryRoutes } from './resources/history.js';
 import { installGate } from './checks/gate.js';
 import { createOriginCheck } from './checks/session-token.js';
 import { boundClosing, createHttpServer } from './server/http-server.js';
@@ -132,6 +133,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   eventRoutes(app, deps);
   revertRoutes(app, deps);
   dashboardRoutes(app, deps);
+  dashboardHistoryRoutes(app, deps);
   const budget = createAddressBudget(limits.rest.withoutToken, 'requests', deps.clock);
   probeRoutes(app, deps, budget, options);
   const pages = openConsole();

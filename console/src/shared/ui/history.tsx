@@ -33,8 +33,8 @@ type History = Schemas['History'];
 type Point = Schemas['HistoryPoint'];
 type HistoryStep = History['step'];
 
-const stepSeconds: Readonly<Record<HistoryStep, number>> = { '5m': 300, '1h': 3_600 };
-const spanSeconds: Readonly<Record<HistoryStep, number>> = { '5m': 86_400, '1h': 30 * 86_400 };
+const stepSeconds: Readonly<Record<HistoryStep, number>> = { '1m': 60, '5m': 300, '1h': 3_600 };
+const spanSeconds: Readonly<Record<HistoryStep, number>> = { '1m': 3_600, '5m': 86_400, '1h': 30 * 86_400 };
 const paths = {
   node: '/api/nodes/{id}/history',
   l4_chain: '/api/l4-chains/{id}/history',

@@ -1,12 +1,24 @@
 /**
- * The history of a node, a chain or an upstream: its traffic for each five minutes of a day, or each hour of 30 days. Joins the
- * points of the nodes that reported it. Implements decisions 360 and 363.
+ * The history of a node, a chain, an upstream or the fleet: its traffic for each minute of an hour, each five minutes of a day, or
+ * each hour of 30 days. Joins the points of the nodes that reported it. Implements `docs/contract/rest.md#what-pages-need`, and
+ * decisions 360 and 363.
  */
 import { z } from 'zod';
 import { liveDefinition, nodesOf } from '../../../domain/chain/chain.js';
 import { timestamp } from '../../../kernel/clock.js';
 import { ServiceError } from '../../../kernel/errors.js';
-import { hourMs, hoursKeptMs, slotMs, slotsKeptMs, type Point, type Points } from '../../../reports/history/points.js';
+import type { HistoryStep } from '../../../reports/history/history.js';
+import {
+  fleetSeries,
+  hourMs,
+  hoursKeptMs,
+  minuteMs,
+  minutesKeptMs,
+  slotMs,
+  slotsKeptMs,
+  type Point,
+  type Points,
+} from '../../../reports/history/points.js';
 import { answers, ok } from '../answers/envelope.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { expected } from '../schemas/validation.js';
@@ -14,24 +26,28 @@ import type { RestApp, RestDeps } from '../deps.js';
 import { documented, sample } from '../schemas/documented.js';
 import { readHeaders } from '../schemas/headers.js';
 import { instant, query } from '../schemas/query.js';
-import { timeOf } from '../schemas/shared-schemas.js';
+import { time, timeOf } from '../schemas/shared-schemas.js';
 import { diallersOf } from '../../../reports/status.js';
 
+/** The finest first. */
 const steps = {
+  '1m': { ms: minuteMs, keptMs: minutesKeptMs },
   '5m': { ms: slotMs, keptMs: slotsKeptMs },
   '1h': { ms: hourMs, keptMs: hoursKeptMs },
 } as const;
+const stepNames = ['1m', '5m', '1h'] as const;
 
 const historyQuery = query({
   from: instant.optional().meta({
-    description: 'Earliest time; by default everything that is kept: 24 hours of `5m`, 30 days of `1h`',
+    description:
+      'Earliest time; by default everything that is kept: an hour of `1m`, 24 hours of `5m`, 30 days of `1h`',
     examples: [sample.time],
   }),
   to: instant.optional().meta({ description: 'Latest time, exclusive; by default now', examples: [sample.later] }),
   step: z
-    .enum(['5m', '1h'], { error: expected('5m or 1h') })
+    .enum(stepNames, { error: expected('1m, 5m or 1h') })
     .optional()
-    .meta({ description: 'Time span of a point', default: '5m' }),
+    .meta({ description: 'Time span of a point; by default the finest that reaches back to `from`, without it `5m`' }),
 });
 type HistoryQuery = z.output<typeof historyQuery>;
 
@@ -45,12 +61,12 @@ const point = z
     errors: counter('Those that failed', 0),
     rtt_ms: documented(
       z.number().nullable(),
-      "Mean round trip in milliseconds: a node's slowest link, the sum over a chain's links, an upstream's slowest node; null where nothing was measured",
+      "Mean round trip in milliseconds: a node's slowest link, the sum over a chain's links, an upstream's slowest node, of the fleet the mean of its nodes; of `1m` the last one; null where nothing was measured",
       12.5,
     ),
     online: documented(
       z.number(),
-      'Share of the time, 0 to 1, that the node was online; for a chain the lowest of its nodes, for an upstream the highest of those that dial it',
+      'Share of the time, 0 to 1, that the node was online; for a chain the lowest of its nodes, for an upstream the highest of those that dial it, for the fleet the mean of the nodes that it has now',
       1,
     ),
   })
@@ -60,10 +76,17 @@ type HistoryPoint = z.output<typeof point>;
 const historySchema = z
   .object({
     recorded: documented(z.boolean(), 'False where history is off: `SVC_HISTORY=off`', true),
-    step: documented(z.enum(['5m', '1h']), 'Time span of a point', '5m'),
+    recorded_since: documented(
+      time.nullable(),
+      'When this instance began to record points of `1m`, which are in memory; null for the other steps',
+      null,
+    ),
+    step: documented(z.enum(stepNames), 'Time span of a point', '5m'),
     points: documented(z.array(point), 'By time; time spans without a report are left out'),
   })
-  .meta({ id: 'History', description: 'Traffic of a node, a chain or an upstream over time' });
+  .meta({ id: 'History', description: 'Traffic of a node, a chain, an upstream or the fleet over time' });
+
+type HistoryView = z.output<typeof historySchema>;
 
 /** How the points of several nodes become one. */
 interface Joined {
@@ -76,9 +99,8 @@ const schemaOf = <const T extends string>(operationId: T, whose: string, tag: st
     operationId,
     summary: `Get the traffic of ${whose} over time`,
     description:
-      'Counted from the reports of agents; restarts of agents and of the service lose nothing. The newest point still grows, and points that another instance counts show up to six minutes later.',
+      'Counted from the reports of agents; restarts of agents and of the service lose nothing but the points of `1m`. The newest point still grows, and points of `5m` that another instance counts show up to six minutes later. Large counts of `1m` are rounded to a thousandth.',
     tags: [tag],
-    params: idParams,
     querystring: historyQuery,
     headers: readHeaders,
     response: answers(historySchema),
@@ -89,7 +111,7 @@ export function nodeHistoryRoutes(app: RestApp, deps: RestDeps): void {
     method: 'GET',
     url: '/api/nodes/:id/history',
     config: { access: 'anyone', takes: 'none', readsStored: true },
-    schema: schemaOf('getNodeHistory', 'a node', 'nodes'),
+    schema: { ...schemaOf('getNodeHistory', 'a node', 'nodes'), params: idParams },
     handler: async (request) => {
       const node = orNotFound(deps.fleet.node(pathId(request.params, 'node')), 'node');
       return ok(await historyOf(deps, node, [node.id], { rtt: 'highest', online: 'highest' }, request.query));
@@ -102,7 +124,7 @@ export function chainHistoryRoutes(app: RestApp, deps: RestDeps): void {
     method: 'GET',
     url: '/api/l4-chains/:id/history',
     config: { access: 'anyone', takes: 'none', readsStored: true },
-    schema: schemaOf('getL4ChainHistory', 'an L4 chain', 'l4-chains'),
+    schema: { ...schemaOf('getL4ChainHistory', 'an L4 chain', 'l4-chains'), params: idParams },
     handler: async (request) => {
       const chain = orNotFound(deps.fleet.chain(pathId(request.params, 'L4 chain')), 'L4 chain');
       const nodes = nodesOf(liveDefinition(chain));
@@ -116,7 +138,7 @@ export function upstreamHistoryRoutes(app: RestApp, deps: RestDeps): void {
     method: 'GET',
     url: '/api/l4-upstreams/:id/history',
     config: { access: 'anyone', takes: 'none', readsStored: true },
-    schema: schemaOf('getL4UpstreamHistory', 'an L4 upstream', 'l4-upstreams'),
+    schema: { ...schemaOf('getL4UpstreamHistory', 'an L4 upstream', 'l4-upstreams'), params: idParams },
     handler: async (request) => {
       const upstream = orNotFound(deps.fleet.upstream(pathId(request.params, 'L4 upstream')), 'L4 upstream');
       const nodes = [...diallersOf(deps.fleet, upstream.id)];
@@ -125,31 +147,112 @@ export function upstreamHistoryRoutes(app: RestApp, deps: RestDeps): void {
   });
 }
 
+export function dashboardHistoryRoutes(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'GET',
+    url: '/api/dashboard/history',
+    config: { access: 'anyone', takes: 'none', readsStored: true },
+    schema: schemaOf('getDashboardHistory', 'the fleet', 'dashboard'),
+    handler: async (request) => {
+      const asked = rangeOf(deps, request.query, 0);
+      const reported = await deps.reports.history(fleetSeries, asked.name, asked.kept);
+      const nodes = countsOfNodes(deps);
+      return ok(
+        historyView(deps, asked, [...reported.values()], { rtt: 'highest' }, (number, ms) => {
+          const online = [...reported.values()].reduce((sum, line) => sum + (line.get(number)?.online_ms ?? 0), 0);
+          return online / Math.max(1, ms * nodes((number + 1) * asked.step.ms));
+        }),
+      );
+    },
+  });
+}
+
+/** How many of the nodes there were before a time. */
+function countsOfNodes({ fleet }: RestDeps): (before: number) => number {
+  const created = Array.from(fleet.nodeIds(), (id) => Date.parse(fleet.node(id)?.created_at ?? '')).sort(
+    (a, b) => a - b,
+  );
+  let counted = 0;
+  return (before) => {
+    while (counted < created.length && (created[counted] ?? before) < before) counted += 1;
+    return counted;
+  };
+}
+
+interface Range {
+  readonly name: HistoryStep;
+  readonly step: (typeof steps)[HistoryStep];
+  /** Milliseconds since the epoch: from when on points are shown, and before when. */
+  readonly kept: number;
+  readonly to: number;
+}
+
+/** @param created when the resource was, milliseconds since the epoch @throws ServiceError `invalid_request` */
+function rangeOf({ clock }: RestDeps, asked: HistoryQuery, created: number): Range {
+  const now = clock.now();
+  const to = asked.to === undefined ? now + 1 : Date.parse(asked.to);
+  const since = asked.from === undefined ? undefined : Date.parse(asked.from);
+  if (since !== undefined && since > to) {
+    throw new ServiceError('invalid_request', `from: expected a time before "to", ${timestamp(to)}`);
+  }
+  const finest = stepNames.find((one) => since !== undefined && since >= now - steps[one].keptMs);
+  const name = asked.step ?? (since === undefined ? '5m' : (finest ?? '1h'));
+  const step = steps[name];
+  const from = since ?? Math.min(to, now) - step.keptMs;
+  return { name, step, kept: Math.max(from, now - step.keptMs, created), to };
+}
+
 /** @param nodeIds nodes that carry the resource now. @throws ServiceError `invalid_request`, `unavailable` */
 async function historyOf(
-  { reports: history, clock }: RestDeps,
+  deps: RestDeps,
   { id: resourceId, created_at }: { readonly id: string; readonly created_at: string },
   nodeIds: readonly string[],
   joined: Joined,
-  asked: HistoryQuery,
-): Promise<z.output<typeof historySchema>> {
-  const name = asked.step ?? '5m';
-  const step = steps[name];
-  const now = clock.now();
-  const to = asked.to === undefined ? now + 1 : Date.parse(asked.to);
-  const from = asked.from === undefined ? Math.min(to, now) - step.keptMs : Date.parse(asked.from);
-  if (from > to) throw new ServiceError('invalid_request', `from: expected a time before "to", ${timestamp(to)}`);
-  const kept = Math.max(from, now - step.keptMs, Date.parse(created_at));
-  const within = (number: number): boolean => (number + 1) * step.ms > kept && number * step.ms < to;
-
-  const reported = await history.history(resourceId, name, kept);
+  query: HistoryQuery,
+): Promise<HistoryView> {
+  const asked = rangeOf(deps, query, Date.parse(created_at));
+  const { reports } = deps;
+  const reported = await reports.history(resourceId, asked.name, asked.kept);
   const ownOf = async (nodeId: string): Promise<Points | undefined> => {
-    const own = nodeId === resourceId ? reported : await history.history(nodeId, name, kept);
+    const own = nodeId === resourceId ? reported : await reports.history(nodeId, asked.name, asked.kept);
     return own.get(nodeId);
   };
   const presence = await Promise.all(nodeIds.map(ownOf));
   const lines = [...reported.values()];
-  const numbers = new Set([...lines, ...presence].flatMap((points) => [...(points?.keys() ?? [])]).filter(within));
+  return historyView(
+    deps,
+    asked,
+    lines,
+    joined,
+    (number, ms) =>
+      onlineIn(
+        presence.map((line) => (line?.get(number)?.online_ms ?? 0) / ms),
+        joined.online,
+      ),
+    presence,
+  );
+}
+
+/**
+ * @param online the share of a point's time, of which so many milliseconds are over and recorded
+ * @param others further points whose times are shown
+ */
+function historyView(
+  { reports, clock }: RestDeps,
+  { name, step, kept, to }: Range,
+  lines: readonly Points[],
+  joined: Pick<Joined, 'rtt'>,
+  online: (number: number, ms: number) => number,
+  others: readonly (Points | undefined)[] = [],
+): HistoryView {
+  const { historySince } = reports;
+  const begun = name === '1m' ? (historySince ?? 0) : 0;
+  const spanOf = (number: number): number => {
+    const end = Math.min((number + 1) * step.ms, clock.now());
+    return Math.max(1, end - Math.max(number * step.ms, begun));
+  };
+  const within = (number: number): boolean => (number + 1) * step.ms > kept && number * step.ms < to;
+  const numbers = new Set([...lines, ...others].flatMap((points) => [...(points?.keys() ?? [])]).filter(within));
   const points = [...numbers]
     .toSorted((a, b) => a - b)
     .map((number) => ({
@@ -158,17 +261,19 @@ async function historyOf(
         lines.map((line) => line.get(number)),
         joined,
       ),
-      online: onlineIn(
-        presence.map(
-          (line) => (line?.get(number)?.online_ms ?? 0) / Math.min(step.ms, Math.max(1, now - number * step.ms)),
-        ),
-        joined.online,
-      ),
+      online: rounded(online(number, spanOf(number))),
     }));
-  return { recorded: history.recordsHistory, step: name, points };
+  const isRecorded = historySince !== undefined;
+  const recorded_since = isRecorded && name === '1m' ? timestamp(historySince) : null;
+  return { recorded: isRecorded, recorded_since, step: name, points };
 }
 
-function pointOf(points: readonly (Point | undefined)[], { rtt }: Joined): Omit<HistoryPoint, 'at' | 'online'> {
+const rounded = (share: number): number => Math.round(Math.min(1, Math.max(0, share)) * 10_000) / 10_000;
+
+function pointOf(
+  points: readonly (Point | undefined)[],
+  { rtt }: Pick<Joined, 'rtt'>,
+): Omit<HistoryPoint, 'at' | 'online'> {
   const sum = (of: (point: Point) => number): number =>
     points.reduce((total, one) => Math.min(total + (one === undefined ? 0 : of(one)), Number.MAX_SAFE_INTEGER), 0);
   const trips = points.flatMap((one) => (one === undefined || one.rtts === 0 ? [] : [one.rtt_us / one.rtts / 1000]));
@@ -184,6 +289,5 @@ function pointOf(points: readonly (Point | undefined)[], { rtt }: Joined): Omit<
 
 function onlineIn(shares: readonly number[], which: Joined['online']): number {
   if (shares.length === 0) return 0;
-  const share = which === 'lowest' ? Math.min(...shares) : Math.max(...shares);
-  return Math.round(Math.min(1, Math.max(0, share)) * 10_000) / 10_000;
+  return which === 'lowest' ? Math.min(...shares) : Math.max(...shares);
 }
