@@ -24,6 +24,7 @@ const __dirname = bundleDirname(__filename);
 const programs = {
   'gateway-control': 'scripts/gateway-control.ts',
   worker: 'src/projections/history/worker.ts',
+  'archive-thread': 'src/backups/archive-thread.ts',
   'texts-worker': 'src/transport/rest/fleet-file/texts-worker.ts',
 };
 

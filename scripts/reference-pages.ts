@@ -176,7 +176,7 @@ async function commandsPage(): Promise<string> {
     'Each works on the installation that the environment names, with the same variables as the service. Only one process can',
     'open embedded stores: stop the service first, else the command refuses. With EventStoreDB and MongoDB the service may keep',
     'running, except for `keys:rotate-master`, `keys:rotate-sealing` and an import. Progress goes to standard error. Exit codes:',
-    '0 done, 1 failed or a problem was found, 2 wrong arguments, 130 interrupted. Each is also an npm script:',
+    '0 done, 1 failed or a problem was found, 2 wrong arguments, 130 interrupted. All but `restore` are npm scripts, too:',
     '`npm run log:export -- FILE`.',
     '',
     ...maintenance.flat(),

@@ -31,6 +31,11 @@ export const maintenanceCommands: readonly Entry[] = [
     load: () => import('./commands/log-verify.js'),
   },
   {
+    name: 'restore',
+    does: 'imports a backup into an empty installation, and proves what was imported',
+    load: () => import('./commands/restore.js'),
+  },
+  {
     name: 'projections:rebuild',
     does: 'rebuilds read models from the log, or compares them with it',
     load: () => import('./commands/projections-rebuild.js'),

@@ -1,43 +1,21 @@
 /**
  * The installation that a maintenance command works on: opens the stores that the environment names, as the service
- * does, and lists the content of an archive.
+ * does.
  */
 import { join } from 'node:path';
-import { retentions } from '../../src/commands/facts.js';
 import { readConfig, type Config } from '../../src/app/config/config.js';
-import { readEvent } from '../../src/domain/log/upcast.js';
 import { systemClock } from '../../src/kernel/clock.js';
-import { allStreams, type RecordedEvent } from '../../src/kernel/event.js';
 import { groupName, groupVersion } from '../../src/projections/read-models.js';
 import { asBound, ofAnotherInstallation, remedyFor } from '../../src/app/installation/read-store-binding.js';
-import type { ArchiveScope } from '../../src/storage/log-archive/export-log.js';
 import { readImportMarker } from '../../src/storage/log-archive/import-log.js';
-import type { LogCheckOptions } from '../../src/storage/log-archive/log-check.js';
 import type { LogReader } from '../../src/storage/event-store.js';
 import { watchForeignEvents } from '../../src/storage/foreign-events.js';
 import { DataFolderError, openLog, openStores, type OpenStores } from '../../src/storage/open-stores.js';
 import { liveInstances } from '../../src/instance/instance-lease.js';
 import { CommandError, isReadable, plainLogger } from './command-line.js';
 
-/** The streams that move with an installation. The read store does not: it refills by itself. */
-export const archiveScope: ArchiveScope = { streams: allStreams, retentions };
-
 /** Projections that must not have started where an archive is imported. */
 export const importedProjections = [{ name: groupName, version: groupVersion }] as const;
-
-const expiring: ReadonlySet<string> = new Set(retentions.map(({ stream }) => stream));
-
-export const logCheck: LogCheckOptions = {
-  expires: (stream) => expiring.has(stream),
-  unreadable(event: RecordedEvent) {
-    try {
-      readEvent(event);
-      return undefined;
-    } catch (error) {
-      return error instanceof Error ? error.message : String(error);
-    }
-  },
-};
 
 export interface Installation extends OpenStores {
   readonly config: Config;

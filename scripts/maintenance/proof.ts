@@ -4,12 +4,12 @@ import { headText, parseHead } from '../../src/domain/log-chain/heads.js';
 import type { KeyringWrapped } from '../../src/domain/service/identity.js';
 import { chainedStreams, isForeign, streams, type StoredEvent } from '../../src/kernel/event.js';
 import { createLogChain, logChainKeyOf } from '../../src/security/log-chain/log-chain.js';
-import { namedHeads, proveStream, type ExpectedHead, type StreamProof } from '../../src/security/log-chain/prove.js';
+import { proveChains, type ExpectedHead, type LogProof, type StreamProof } from '../../src/security/log-chain/prove.js';
 import type { MasterKey } from '../../src/security/master-key.js';
 import { wholeStream, type LogReader } from '../../src/storage/event-store.js';
-import { readArchive } from '../../src/storage/log-archive/read-archive.js';
+import { streamOfArchive } from '../../src/storage/log-archive/read-archive.js';
 import { say, UsageError } from './command-line.js';
-import { createProgressBar } from './progress-bar.js';
+import { createProgressBar, type ProgressBar } from './progress-bar.js';
 
 export interface LogSource {
   /** Reads a stream from its start; in an archive, it may be anywhere. */
@@ -21,12 +21,7 @@ export const sourceOfStore = (eventStore: Pick<LogReader, 'read'>): LogSource =>
 });
 
 export const sourceOfArchive = (path: string): LogSource => ({
-  async *read(stream) {
-    for await (const part of readArchive(path)) {
-      if (part.kind === 'end') return;
-      for (const item of part.items) if (item.kind === 'event' && item.event.stream === stream) yield item.event;
-    }
-  },
+  read: (stream) => streamOfArchive(path, stream),
 });
 
 /** @throws UsageError for a text that is not a head of a chained stream */
@@ -40,13 +35,6 @@ export function expectedHeads(contains: readonly string[], endsOn: readonly stri
   };
   return [...contains.map((text) => parse(text, false)), ...endsOn.map((text) => parse(text, true))];
 }
-
-export type LogProof =
-  | { readonly kind: 'proven'; readonly proofs: readonly StreamProof[] }
-  /** No command carries a MAC, or there are no commands. */
-  | { readonly kind: 'no_chain' }
-  /** One sentence for each problem. */
-  | { readonly kind: 'damaged'; readonly proofs: readonly StreamProof[]; readonly problems: readonly string[] };
 
 /**
  * Proves all chains, and that each stream holds the heads that the others name.
@@ -64,21 +52,18 @@ export async function proveLog(
   }
   if (wrapped === undefined) return withoutKeyring(read);
   const chain = createLogChain(logChainKeyOf(openWrappedKeyring(masterKey, wrapped.data)));
-  const all = [...expected, ...(await namedHeads(read, signal))];
-  const proofs: StreamProof[] = [];
-  for (const stream of chainedStreams) {
-    const bar = createProgressBar(`proving ${stream}`, 'events');
-    const onProgress = (events: number): void => bar.update(0, events);
-    proofs.push(await proveStream(stream, { chain, read, expected: all, signal, onProgress }));
-    bar.finish();
-  }
-  const stripped = proofs.every(({ commands, finding }) => commands === 0 && finding?.unlinked !== false);
-  if (stripped) return { kind: 'no_chain' };
-  const problems = proofs.flatMap(({ finding, missing }) => [
-    ...(finding === undefined ? [] : [finding.text]),
-    ...missing,
-  ]);
-  return problems.length > 0 ? { kind: 'damaged', proofs, problems } : { kind: 'proven', proofs };
+  let shown: string | undefined;
+  let bar: ProgressBar | undefined;
+  const onProgress = (events: number, stream: string): void => {
+    if (stream !== shown) {
+      bar?.finish();
+      [shown, bar] = [stream, createProgressBar(`proving ${stream}`, 'events')];
+    }
+    bar?.update(0, events);
+  };
+  const proof = await proveChains({ chain, read, expected, signal, onProgress });
+  bar?.finish();
+  return proof;
 }
 
 async function withoutKeyring(read: LogSource['read']): Promise<LogProof> {

@@ -17,6 +17,7 @@ import { StartError } from './installation/installation.js';
 import { watchTls } from './served-tls.js';
 import { fullDisk } from '../storage/open-stores.js';
 import { isDiskFull } from '../storage/store-access.js';
+import { startBackups } from './backups.js';
 import { startWebhooks } from './webhooks.js';
 import type { ServedTls } from '../transport/rest/deps.js';
 import { answerWhileStarting } from '../transport/rest/server/while-starting.js';
@@ -159,8 +160,10 @@ async function wire(options: StartOptions, closers: Closers, start: Start): Prom
   const agents = await createAgents(core, config, options.known);
   const webhooks = await startWebhooks(core, config);
   closers.add('webhooks', () => webhooks.service.close());
+  const backups = await startBackups(core, config);
+  closers.add('backups', () => backups.service.close());
   const restOptions = { config, tls, ofProcess };
-  const deps = await createRestDeps(core, { agents, webhooks }, restOptions);
+  const deps = await createRestDeps(core, { agents, webhooks, backups }, restOptions);
   const rest = await createRest(deps, agents.address, restOptions, closers);
   // Before REST, so that no request waits for a long fold.
   closers.add('history', () => core.history.close());

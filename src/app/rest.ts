@@ -37,6 +37,7 @@ import { createAnswersUnderWay } from '../transport/rest/server/answers-under-wa
 import { createRequestCounts } from '../transport/rest/server/request-records.js';
 import { createRestSockets } from '../transport/rest/server/sockets.js';
 import type { Agents } from './agents.js';
+import type { BackupParts } from './backups.js';
 import type { Core } from './core.js';
 import { version } from '../kernel/version.js';
 import type { WebhookParts } from './webhooks.js';
@@ -51,7 +52,11 @@ export interface RestOptions {
 /** All that REST calls. */
 export async function createRestDeps(
   core: Core,
-  { agents, webhooks }: { readonly agents: Agents; readonly webhooks: WebhookParts },
+  {
+    agents,
+    webhooks,
+    backups,
+  }: { readonly agents: Agents; readonly webhooks: WebhookParts; readonly backups: BackupParts },
   options: RestOptions,
 ): Promise<RestDeps & { readonly answers: AnswersUnderWay }> {
   const { clock, ids, logger, closers, refusals, requestLog, projections, delivery, queries, followers } = core;
@@ -102,6 +107,7 @@ export async function createRestDeps(
     ...options.ofProcess,
     agents,
     webhooks,
+    backups,
     counts,
     rest,
     ready: () => readiness().ready,
@@ -118,6 +124,7 @@ export async function createRestDeps(
     feed: core.feed,
     recent: await keepRecent({ feed: core.feed, projections, readStoreAway }),
     webhooks: webhooks.service,
+    backups: backups.service,
     delivery,
     reports,
     counts,
@@ -227,6 +234,7 @@ async function createHandlers(
 interface MeasuredRest extends Measured {
   readonly agents: Agents;
   readonly webhooks: WebhookParts;
+  readonly backups: BackupParts;
   readonly counts: Pick<Counts, 'soFar'>;
   readonly rest: Parameters<typeof serviceMetrics>[0]['rest'];
   ready(): boolean;
@@ -234,7 +242,7 @@ interface MeasuredRest extends Measured {
 
 function metricSources(
   core: Core,
-  { agents, webhooks, counts, rest, ready, metrics: ofProcess }: MeasuredRest,
+  { agents, webhooks, backups, counts, rest, ready, metrics: ofProcess }: MeasuredRest,
 ): readonly MetricSource[] {
   const { appends, committed, projections, clocks, health, eventStore, delivery, facts, refusals, logChain } = core;
   const lag = watchProjectionLag({
@@ -263,6 +271,7 @@ function metricSources(
       { metrics: () => followerMetrics(committed, delivery, projections, logChain) },
       ...agents.measured,
       webhooks,
+      backups,
       { metrics: ofProcess },
     ],
   });

@@ -24,7 +24,8 @@ export interface NumberSource {
   readonly help: string;
   /** Name of the label when `read` returns a map. */
   readonly label?: string;
-  read(): number | ReadonlyMap<string, number>;
+  /** Undefined for a number without a label that is not to be shown. */
+  read(): number | undefined | ReadonlyMap<string, number>;
 }
 
 /** A number to read, or a prom-client metric created with `registers: []`. */
@@ -59,7 +60,7 @@ function readWhenShown({ type, name, help, label, read }: NumberSource): Metric 
   const show = (set: (labels: Readonly<Record<string, string>>, value: number) => void): void => {
     const value = read();
     if (typeof value === 'number') set({}, value);
-    else for (const [word, each] of value) set({ [label ?? 'key']: word }, each);
+    else for (const [word, each] of value ?? []) set({ [label ?? 'key']: word }, each);
   };
   switch (type) {
     case 'gauge':
@@ -67,6 +68,8 @@ function readWhenShown({ type, name, help, label, read }: NumberSource): Metric 
         ...options,
         collect() {
           this.reset();
+          // Which has set a number without a label to 0.
+          if (label === undefined) this.remove();
           show((labels, value) => this.set(labels, value));
         },
       });

@@ -172,6 +172,13 @@ export const limits = {
     factEveryMs: 10 * SECOND,
     deliveries: 50,
   },
+  backups: {
+    // docs/contract/joining.md#backups
+    everyHours: { min: 1, max: 168, default: 24 },
+    keep: { min: 1, max: 365, default: 14 },
+    /** A backup is late when it is older than this many intervals. */
+    lateAfter: 2,
+  },
   fleetFile: {
     // docs/contract/automation.md#the-fleet-as-a-file
     documentBytes: 16 * MiB,

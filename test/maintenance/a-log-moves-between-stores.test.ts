@@ -10,7 +10,7 @@ import type { EventStore } from '../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../src/storage/eventstoredb/open.js';
 import { verifyArchive } from '../../src/storage/log-archive/verify-log.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
-import { logCheck } from '../../scripts/maintenance/installation.js';
+import { logCheck } from '../../src/backups/archive-scope.js';
 import { startEventStoreDb } from '../servers/eventstoredb/server.js';
 import { mongoDatabase, onMongoServers, type MongoDatabase } from '../storage/contract/mongodb-harness.js';
 import { eventually } from '../support/eventually.js';

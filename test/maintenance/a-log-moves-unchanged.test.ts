@@ -7,7 +7,7 @@ import { readImportMarker } from '../../src/storage/log-archive/import-log.js';
 import { groupName, groupVersion } from '../../src/projections/read-models.js';
 import { verifyArchive, verifyLog } from '../../src/storage/log-archive/verify-log.js';
 import { retentions } from '../../src/commands/facts.js';
-import { logCheck } from '../../scripts/maintenance/installation.js';
+import { logCheck } from '../../src/backups/archive-scope.js';
 import { hostileEventStore } from '../support/hostile.js';
 import {
   appendFacts,

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { allStreams, streams, type RecordedEvent } from '../../src/kernel/event.js';
 import { createLogCheck } from '../../src/storage/log-archive/log-check.js';
 import { verifyArchive, verifyLog } from '../../src/storage/log-archive/verify-log.js';
-import { logCheck } from '../../scripts/maintenance/installation.js';
+import { logCheck } from '../../src/backups/archive-scope.js';
 import { goldenLog } from '../support/golden-log.js';
 import {
   appendFacts,

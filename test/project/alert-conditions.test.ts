@@ -58,6 +58,7 @@ const healthy: Series = {
   [`svc_webhooks{${of('a')},state="ok"}`]: constant(3),
   [`svc_webhooks{${of('a')},state="stopped"}`]: constant(0),
   [`svc_webhook_lag_seconds{${of('a')}}`]: constant(4),
+  [`svc_backup_last_success_timestamp_seconds{${of('a')}}`]: constant(0),
 };
 
 const conditions: Readonly<Record<string, Series>> = {
@@ -96,6 +97,8 @@ const conditions: Readonly<Record<string, Series>> = {
   ChainDegraded: { [`svc_chains{${of('a')},health="degraded"}`]: constant(1) },
   UpstreamUnhealthy: { [`svc_upstreams{${of('a')},health="unhealthy"}`]: constant(1) },
   WebhookStopped: { 'svc_webhooks{state="stopped"}': constant(1) },
+  // Time begins at 0 here.
+  BackupLate: { [`svc_backup_last_success_timestamp_seconds{${of('a')}}`]: constant(-200_000) },
   WebhookLate: { svc_webhook_lag_seconds: constant(1000) },
   DuplicateAgents: { 'svc_agent_session_ends_total{cause="superseded"}': rising(2) },
   HandshakesRefused: { 'svc_agent_handshakes_total{outcome="unauthenticated"}': rising(120) },

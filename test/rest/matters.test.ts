@@ -3,6 +3,7 @@
  * well is named by its cause, and gone once it is mended.
  */
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import type { LateBackup } from '../../src/domain/matters/matters.js';
 import type { LinkSample, RuntimeListener } from '../../src/reports/port.js';
 import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 import { createTlsCert, rotatedTo } from '../support/fleet.js';
@@ -255,4 +256,26 @@ test('a webhook that has stopped, to admins alone', async () => {
   expect(await matters()).toEqual([['degraded', 'webhook_stopped', null]]);
   expect((await stats('viewer')).matters).toEqual([]);
   await rest.data('DELETE', `/api/webhooks/${id}`);
+});
+
+test('a backup that is late, to everybody', async () => {
+  const late = vi.spyOn(rest.deps.backups, 'late');
+  const told = async (backup: LateBackup): Promise<unknown> => {
+    late.mockReturnValue(backup);
+    const [{ sentence, ...matter }] = (await stats('viewer')).matters;
+    expect(matter).toEqual({
+      severity: 'soon',
+      kind: 'backup_late',
+      cause: null,
+      count: 1,
+      resources: [],
+      filter: null,
+    });
+    return sentence;
+  };
+  const reason = 'no space is left in the folder of backups';
+  expect(await told({ ageMs: 50 * 3_600_000, reason })).toBe(`The newest backup is 2 days old: ${reason}`);
+  expect(await told({ ageMs: 2.5 * 3_600_000, reason: null })).toBe('The newest backup is 2 hours old');
+  expect(await told({ ageMs: null, reason: null })).toBe('There is no recent backup');
+  late.mockRestore();
 });

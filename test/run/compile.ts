@@ -104,7 +104,8 @@ export function builtPrograms(): readonly string[] {
   const text = readFileSync(join(projectRoot, 'package.json'), 'utf8');
   return [...text.matchAll(/dist\/((?:src|scripts)\/\S+)\.js/g)]
     .map(([, program = '']) => program)
-    .concat('src/projections/history/worker', 'src/transport/rest/fleet-file/texts-worker', 'scripts/simulate/process');
+    .concat('src/projections/history/worker', 'src/transport/rest/fleet-file/texts-worker')
+    .concat('src/backups/archive-thread', 'scripts/simulate/process');
 }
 
 function testPrograms(): readonly string[] {

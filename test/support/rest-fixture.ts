@@ -15,6 +15,7 @@ import { readConfig, type Config } from '../../src/app/config/config.js';
 import { createCore, type Core, type Replaced } from '../../src/app/core.js';
 import type { Followers } from '../../src/projections/followers.js';
 import { createRest, createRestDeps, type RestOptions } from '../../src/app/rest.js';
+import { startBackups } from '../../src/app/backups.js';
 import { startWebhooks, type WebhookCore } from '../../src/app/webhooks.js';
 import { systemContext } from '../../src/commands/system.js';
 import type { SnapshotPush } from '../../src/delivery/port.js';
@@ -106,8 +107,10 @@ export interface RestFixture {
 export const password = 'correct horse battery';
 /** How long a GET waits for a position that does not come; the service itself waits two seconds. */
 const reachedWithinMs = 200;
-/** The built program of the worker threads: it starts faster than through a compiler. */
-const workerEntry = pathToFileURL(join(projectRoot, 'dist/test-programs/src/projections/history/worker.js'));
+/** The built programs of the worker threads: they start faster than through a compiler. */
+const compiled = (program: string): URL => pathToFileURL(join(projectRoot, `dist/test-programs/src/${program}.js`));
+const workerEntry = compiled('projections/history/worker');
+const backupThread = compiled('backups/archive-thread');
 /** Of instances that share stores; the URL is never opened. */
 const sharedSettings = {
   masterKey: { inline: Buffer.alloc(32, 7).toString('base64'), file: undefined },
@@ -187,8 +190,10 @@ export async function startRest(
   // No test asks a name server.
   const webhooks = await startWebhooks({ ...core, lookup: noNames }, config);
   closers.add('webhooks', () => webhooks.service.close());
+  const backups = await startBackups(core, config, backupThread);
+  closers.add('backups', () => backups.service.close());
   const options: RestOptions = { config, tls: undefined, ofProcess: { metrics: () => [] } };
-  const made = await createRestDeps(core, { agents, webhooks }, options);
+  const made = await createRestDeps(core, { agents, webhooks, backups }, options);
   const deps: RestDeps = {
     ...made,
     held: {

@@ -1,11 +1,12 @@
 /** `npm run log:export -- FILE`: exports the installation as one checksummed file. See `docs/how-to/back-up.md`. */
 import { randomUUID } from 'node:crypto';
+import { archiveScope, logCheck } from '../../../src/backups/archive-scope.js';
 import { systemClock, timestamp } from '../../../src/kernel/clock.js';
 import { installationOf } from '../../../src/app/installation/read-store-binding.js';
 import { exportLog } from '../../../src/storage/log-archive/export-log.js';
 import { exitCodes, parseArguments, say, UsageError, type ExitCode } from '../command-line.js';
 import { cutLog, parsePlace } from '../cut-log.js';
-import { archiveScope, logCheck, openInstalledLog } from '../installation.js';
+import { openInstalledLog } from '../installation.js';
 import { printLog, printProblems } from '../log-report.js';
 import { createProgressBar } from '../progress-bar.js';
 

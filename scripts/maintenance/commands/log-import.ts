@@ -1,5 +1,7 @@
 /** `npm run log:import -- FILE`: imports an archive into an empty installation. See `docs/how-to/move.md`. */
+import { archiveScope, logCheck } from '../../../src/backups/archive-scope.js';
 import { readConfig } from '../../../src/app/config/config.js';
+import type { ExpectedHead } from '../../../src/security/log-chain/prove.js';
 import { importLog } from '../../../src/storage/log-archive/import-log.js';
 import { verifyArchive } from '../../../src/storage/log-archive/verify-log.js';
 import {
@@ -11,7 +13,7 @@ import {
   UsageError,
   type ExitCode,
 } from '../command-line.js';
-import { archiveScope, importedProjections, logCheck, openInstallation } from '../installation.js';
+import { importedProjections, openInstallation } from '../installation.js';
 import { masterKeyOf } from '../keyring.js';
 import { printProblems } from '../log-report.js';
 import { createProgressBar } from '../progress-bar.js';
@@ -27,6 +29,23 @@ proven is refused. An interrupted import continues when it is repeated.`;
 export async function run(argv: readonly string[], signal: AbortSignal): Promise<ExitCode> {
   const [path] = parseArguments(argv, [], 1).positional;
   if (path === undefined) throw new UsageError('The archive to import is missing');
+  const imported = await importArchive(path, [], signal);
+  if (imported === undefined) return exitCodes.interrupted;
+  say('Start the service with the same master key: the keyring is wrapped by it.');
+  return exitCodes.done;
+}
+
+/**
+ * Verifies and proves an archive and imports it.
+ * @param expected heads that its log must contain
+ * @returns the digest of what was imported, if anything was; undefined when the signal ended it
+ * @throws CommandError for an archive that cannot be imported
+ */
+export async function importArchive(
+  path: string,
+  expected: readonly ExpectedHead[],
+  signal: AbortSignal,
+): Promise<{ readonly digest: string | undefined } | undefined> {
   if (!(await isReadable(path))) throw new CommandError(`${path} cannot be read.`);
   const verifying = createProgressBar('verifying', 'events');
   const verified = await verifyArchive(path, {
@@ -35,12 +54,12 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     onProgress: (bytes, total, events) => verifying.update(bytes / total, events),
   });
   verifying.finish();
-  if (signal.aborted) return exitCodes.interrupted;
+  if (signal.aborted) return undefined;
   if (printProblems(verified.problems, verified.problemCount)) {
     throw new CommandError(`${path} is not imported: the file, or the log it was exported from, is damaged.`);
   }
-  await prove(path, signal);
-  if (signal.aborted) return exitCodes.interrupted;
+  await prove(path, expected, signal);
+  if (signal.aborted) return undefined;
   const installation = await openInstallation({ signal, mayBeNew: true, mayBeHalf: true });
   try {
     const { eventStore, readStore, name } = installation;
@@ -60,30 +79,30 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
       say(
         'Interrupted: run the same command again to continue. Do not start a service on these stores until it is done.',
       );
-      return exitCodes.interrupted;
+      return undefined;
     }
     if (!report.written) {
       say(`This archive has already been imported into ${name}: nothing was done.`);
-      return exitCodes.done;
+      return { digest: undefined };
     }
     say(`Imported ${report.events} events into ${name}.`);
     if (report.skipped > 0) say(`${report.skipped} of the events are from an interrupted run.`);
     for (const { stream, first } of report.renumbered) {
       say(`${stream}: its first ${first} events have expired; the remaining ones are numbered from revision 0.`);
     }
-    say('Start the service with the same master key: the keyring is wrapped by it.');
-    return exitCodes.done;
+    return { digest: verified.log.contentSha256 };
   } finally {
     await installation.close();
   }
 }
 
 /** @throws CommandError for an archive that has no log chain, was tampered with, or belongs to another master key */
-async function prove(path: string, signal: AbortSignal): Promise<void> {
+async function prove(path: string, expected: readonly ExpectedHead[], signal: AbortSignal): Promise<void> {
   const { masterKey } = await masterKeyOf({ config: readConfig(process.env) });
-  const proof = await proveLog(sourceOfArchive(path), masterKey, [], signal);
+  const proof = await proveLog(sourceOfArchive(path), masterKey, expected, signal);
   if (proof.kind === 'proven') return;
   if (proof.kind === 'no_chain') throw new CommandError(`${path} is not imported: it has no log chain.`);
   printProblems(proof.problems, proof.problems.length);
-  throw new CommandError(`${path} is not imported: its log chain is broken.`);
+  const lacks = expected.length === 0 ? '' : ', or lacks an expected head';
+  throw new CommandError(`${path} is not imported: its log chain is broken${lacks}.`);
 }

@@ -1,14 +1,15 @@
 /** `npm run log:verify [-- FILE]`: verifies an archive or the installation's log. See `docs/log-chain.md#verify`. */
+import { logCheck } from '../../../src/backups/archive-scope.js';
 import { allStreams } from '../../../src/kernel/event.js';
-import type { ExpectedHead } from '../../../src/security/log-chain/prove.js';
+import type { ExpectedHead, LogProof } from '../../../src/security/log-chain/prove.js';
 import { verifyArchive, verifyLog, type VerifyReport } from '../../../src/storage/log-archive/verify-log.js';
 import { CommandError, exitCodes, isReadable, parseArguments, say, type ExitCode } from '../command-line.js';
 import { readConfig } from '../../../src/app/config/config.js';
-import { logCheck, openInstalledLog } from '../installation.js';
+import { openInstalledLog } from '../installation.js';
 import { masterKeyOf } from '../keyring.js';
 import { printLog, printProblems } from '../log-report.js';
 import { createProgressBar } from '../progress-bar.js';
-import { expectedHeads, printProofs, proveLog, sourceOfArchive, sourceOfStore, type LogProof } from '../proof.js';
+import { expectedHeads, printProofs, proveLog, sourceOfArchive, sourceOfStore } from '../proof.js';
 
 export const usage = `Usage: gateway-control maintenance log:verify [FILE] [--contains HEAD]… [--ends-on HEAD]…
 
@@ -27,15 +28,32 @@ interface Verified {
   readonly proof: LogProof | string;
 }
 
-const [contains, endsOn] = ['--contains', '--ends-on'];
+export const [contains, endsOn] = ['--contains', '--ends-on'];
 
 export async function run(argv: readonly string[], signal: AbortSignal): Promise<ExitCode> {
   const { positional, values } = parseArguments(argv, [], 1, [contains, endsOn]);
   const [path] = positional;
   const expected = expectedHeads(values(contains), values(endsOn));
-  const verified = path === undefined ? await installedLog(expected, signal) : await archive(path, expected, signal);
+  if (path === undefined) return verifyInstalled(expected, signal);
+  const verified = await archive(path, expected, signal);
+  return signal.aborted ? exitCodes.interrupted : print(path, verified);
+}
+
+/**
+ * Verifies the log of the installation, and prints what it found.
+ * @param expected heads that it must contain @param digest of its content, when it is known
+ */
+export async function verifyInstalled(
+  expected: readonly ExpectedHead[],
+  signal: AbortSignal,
+  digest?: string,
+): Promise<ExitCode> {
+  const verified = await installedLog(expected, signal);
   if (signal.aborted) return exitCodes.interrupted;
-  return print(path, verified);
+  const exitCode = print(undefined, verified);
+  if (digest === undefined || verified.report.log.contentSha256 === digest) return exitCode;
+  say('The log does not hold what the archive holds.');
+  return exitCodes.damaged;
 }
 
 async function archive(path: string, expected: readonly ExpectedHead[], signal: AbortSignal): Promise<Verified> {

@@ -2,6 +2,7 @@
  * The service's config, read once from the environment and typed. `variables.ts` defines the variables. Implements
  * `docs/contract/configuration.md#configuration`.
  */
+import type { BackupSettings } from '../../backups/backups.js';
 import type { HostPort } from '../../kernel/host-port.js';
 import type { AgentTransportOptions } from '../../transport/agent/agent-transport.js';
 import type { RealitySettings } from '../../transport/listener/reality/settings.js';
@@ -48,6 +49,8 @@ export interface Config {
   readonly serveAgent: boolean;
   /** The server for mail; undefined: none is sent. */
   readonly mail: { readonly url: string; readonly from: string } | undefined;
+  /** Undefined: this instance makes no backups. */
+  readonly backups: BackupSettings | undefined;
   /** Whether history of nodes, chains and upstreams is recorded. */
   readonly history: boolean;
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
@@ -107,6 +110,10 @@ export function readConfig(env: Environment): Config {
       v.SVC_SMTP_URL === undefined || v.SVC_SMTP_FROM === undefined
         ? undefined
         : { url: v.SVC_SMTP_URL, from: v.SVC_SMTP_FROM },
+    backups:
+      v.SVC_BACKUP_DIR === undefined
+        ? undefined
+        : { dir: v.SVC_BACKUP_DIR, everyMs: v.SVC_BACKUP_EVERY_HOURS * 3_600_000, keep: v.SVC_BACKUP_KEEP },
     history: v.SVC_HISTORY === 'on',
     logLevel: v.SVC_LOG_LEVEL,
   };

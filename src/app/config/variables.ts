@@ -146,6 +146,17 @@ const schema = z.object({
       'Server for mail: smtp:// or smtps://, user and password in it. Without it, no webhook has the format email.',
     ),
   SVC_SMTP_FROM: mailAddress.optional().describe('The sender of mail; needed with SVC_SMTP_URL.'),
+  SVC_BACKUP_DIR: path
+    .optional()
+    .describe(
+      'Folder for archives of the log, which the service makes by itself. Without it, this instance makes none.',
+    ),
+  SVC_BACKUP_EVERY_HOURS: integer(limits.backups.everyHours.min, limits.backups.everyHours.max)
+    .prefault(String(limits.backups.everyHours.default))
+    .describe('How often one is made.'),
+  SVC_BACKUP_KEEP: integer(limits.backups.keep.min, limits.backups.keep.max)
+    .prefault(String(limits.backups.keep.default))
+    .describe('How many are kept in the folder.'),
   SVC_HISTORY: z
     .enum(['on', 'off'], 'expected on or off')
     .default('on')

@@ -8,7 +8,7 @@ import { byName, sortKey } from '../resource/meta.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { Cause } from '../chain/health.js';
-import { sentenceOf } from './sentences.js';
+import { lateBackupSentence, sentenceOf } from './sentences.js';
 
 export const severities = ['down', 'degraded', 'soon'] as const;
 export type Severity = (typeof severities)[number];
@@ -28,9 +28,11 @@ const severityOf = {
   chain_modified: 'soon',
   agent_cannot_run: 'soon',
   unexpected_listener: 'soon',
+  backup_late: 'soon',
 } as const satisfies { readonly [kind: string]: Severity };
 
 export type MatterKind = keyof typeof severityOf;
+type ResourceMatter = Exclude<MatterKind, 'backup_late'>;
 export const matterKinds = Object.keys(severityOf) as readonly MatterKind[];
 
 export type ConcernedType = 'node' | 'l4_chain' | 'l4_upstream' | 'credential' | 'webhook';
@@ -78,6 +80,14 @@ export interface ListenerOfNode {
   readonly state: string;
 }
 
+/** The newest backup, when it is too old or missing. */
+export interface LateBackup {
+  /** Null when there is none, or its time cannot be right. */
+  readonly ageMs: number | null;
+  /** Why the last try failed, a clause; null when none did. */
+  readonly reason: string | null;
+}
+
 /** The faults of a fleet. */
 export interface Unwell {
   readonly chains: readonly UnwellChain[];
@@ -97,6 +107,8 @@ export interface Unwell {
   readonly stoppedWebhooks: readonly Reasoned[];
   /** Nodes whose agent cannot run all that is deployed on them. */
   readonly unableNodes: readonly Reasoned[];
+  /** At most one. */
+  readonly lateBackups: readonly LateBackup[];
 }
 
 export type UnwellLists = { -readonly [K in keyof Unwell]: Unwell[K][number][] };
@@ -113,6 +125,7 @@ export const nothingUnwell = (): UnwellLists => ({
   modifiedChains: [],
   stoppedWebhooks: [],
   unableNodes: [],
+  lateBackups: [],
 });
 
 /**
@@ -133,7 +146,7 @@ export function mattersOf(unwell: Unwell, now: number): readonly Matter[] {
   const causes = new Set(unwell.chains.flatMap(({ cause }) => (cause === null ? [] : [keyOf(cause)])));
   const isCause = (kind: Cause['kind'], resource: Named, detail?: string): boolean =>
     causes.has(keyOf({ kind, resource, ...(detail === undefined ? {} : { detail }) }));
-  const add = (kind: MatterKind, type: ConcernedType, some: readonly Reasoned[]): void => {
+  const add = (kind: ResourceMatter, type: ConcernedType, some: readonly Reasoned[]): void => {
     const concerned = some.map((one) => ({ ...one, type }));
     if (some.length > 0) matters.push(matterOf(kind, null, concerned));
   };
@@ -155,6 +168,11 @@ export function mattersOf(unwell: Unwell, now: number): readonly Matter[] {
   add('chain_modified', 'l4_chain', unwell.modifiedChains);
   add('agent_cannot_run', 'node', unwell.unableNodes);
   add('unexpected_listener', 'node', byNode(unwell.unexpectedListeners, unexpectedReason));
+  for (const late of unwell.lateBackups) {
+    const sentence = lateBackupSentence(late);
+    const rest = { cause: null, causedBy: null, count: 1, resources: [] };
+    matters.push({ severity: severityOf.backup_late, kind: 'backup_late', sentence, ...rest });
+  }
   return matters.sort(worstFirst);
 }
 
@@ -172,7 +190,7 @@ function worstFirst(a: Matter, b: Matter): number {
 const keyOf = ({ kind, resource, detail = '' }: Pick<Cause, 'kind' | 'resource' | 'detail'>): string =>
   `${kind}/${resource.id}/${detail}`;
 
-function kindOf({ state, since }: UnwellChain, now: number): MatterKind | undefined {
+function kindOf({ state, since }: UnwellChain, now: number): ResourceMatter | undefined {
   switch (state) {
     case 'down':
       return 'chain_down';
@@ -186,7 +204,7 @@ function kindOf({ state, since }: UnwellChain, now: number): MatterKind | undefi
 }
 
 interface Group {
-  readonly kind: MatterKind;
+  readonly kind: ResourceMatter;
   readonly cause: Cause | null;
   readonly chains: UnwellChain[];
 }
@@ -228,7 +246,7 @@ function inFullOrTogether(groups: readonly Group[]): readonly Matter[] {
 }
 
 /** @param others more than 0 for a matter that several resources have caused */
-function matterOf(kind: MatterKind, cause: Cause | null, all: readonly Concerned[], others = 0): Matter {
+function matterOf(kind: ResourceMatter, cause: Cause | null, all: readonly Concerned[], others = 0): Matter {
   const resources = firstOf(all, limits.rest.matterResources, byName).map(({ type, id, name, reason }) => {
     return { type, id, name, reason };
   });

@@ -1,10 +1,10 @@
 /** A matter as one sentence: what is wrong, with what, and why. Implements `docs/contract/rest.md#dashboard`, `matters`. */
 import { unreachable } from '../../kernel/errors.js';
 import type { Cause } from '../chain/health.js';
-import type { MatterKind } from './matters.js';
+import type { LateBackup, MatterKind } from './matters.js';
 
 interface SentenceParts {
-  readonly kind: MatterKind;
+  readonly kind: Exclude<MatterKind, 'backup_late'>;
   readonly cause: Cause | null;
   readonly count: number;
   /** The name and the reason of the first resource. */
@@ -50,6 +50,14 @@ export function sentenceOf({ kind, cause, count, first, reason, others }: Senten
     default:
       return unreachable(kind);
   }
+}
+
+/** A sentence without its full stop. */
+export function lateBackupSentence({ ageMs, reason }: LateBackup): string {
+  const hours = Math.floor((ageMs ?? 0) / 3_600_000);
+  const age = hours < 48 ? `${hours} hours` : `${Math.floor(hours / 24)} days`;
+  const what = ageMs === null ? 'There is no recent backup' : `The newest backup is ${age} old`;
+  return reason === null ? what : `${what}: ${reason}`;
 }
 
 /** A cause as a clause: of one resource, and of several others together. */

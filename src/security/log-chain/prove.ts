@@ -27,7 +27,7 @@ export interface ExpectedHead extends LogHead {
 
 /**
  * The heads that the chained streams name of each other.
- * @throws whatever `read` throws
+ * @internal exported for tests @throws whatever `read` throws
  */
 export async function namedHeads(read: ProofOptions['read'], signal: AbortSignal): Promise<readonly ExpectedHead[]> {
   const heads: ExpectedHead[] = [];
@@ -39,6 +39,36 @@ export async function namedHeads(read: ProofOptions['read'], signal: AbortSignal
     }
   }
   return heads;
+}
+
+export type LogProof =
+  | { readonly kind: 'proven'; readonly proofs: readonly StreamProof[] }
+  /** No command carries a MAC, or there are no commands. */
+  | { readonly kind: 'no_chain' }
+  /** One sentence for each problem. */
+  | { readonly kind: 'damaged'; readonly proofs: readonly StreamProof[]; readonly problems: readonly string[] };
+
+/**
+ * Proves all chains, and that each stream holds the heads that the others name.
+ * @throws whatever `read` throws
+ */
+export async function proveChains(
+  options: Omit<ProofOptions, 'onProgress'> & { onProgress(events: number, stream: string): void },
+): Promise<LogProof> {
+  const { read, signal, onProgress } = options;
+  const expected = [...options.expected, ...(await namedHeads(read, signal))];
+  const proofs: StreamProof[] = [];
+  for (const stream of chainedStreams) {
+    const progress = (events: number): void => onProgress(events, stream);
+    proofs.push(await proveStream(stream, { ...options, expected, onProgress: progress }));
+  }
+  const stripped = proofs.every(({ commands, finding }) => commands === 0 && finding?.unlinked !== false);
+  if (stripped) return { kind: 'no_chain' };
+  const problems = proofs.flatMap(({ finding, missing }) => [
+    ...(finding === undefined ? [] : [finding.text]),
+    ...missing,
+  ]);
+  return problems.length > 0 ? { kind: 'damaged', proofs, problems } : { kind: 'proven', proofs };
 }
 
 export interface StreamProof {
@@ -63,7 +93,7 @@ export interface Finding {
 
 /**
  * Proves one stream. When the signal aborts, returns what was proven so far.
- * @throws whatever `read` throws
+ * @internal exported for tests @throws whatever `read` throws
  */
 export async function proveStream(stream: string, options: ProofOptions): Promise<StreamProof> {
   const { chain, read, signal } = options;

@@ -35,7 +35,7 @@ export interface ArchiveScope {
 
 export interface ExportOptions extends ArchiveScope {
   readonly path: string;
-  readonly eventStore: LogReader;
+  readonly eventStore: Pick<LogReader, 'subscribe'>;
   readonly installationId: string | null;
   /** See `ArchiveHeader`; `eventStore` leaves out everything after it. */
   readonly upTo: string | null;

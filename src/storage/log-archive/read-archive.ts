@@ -3,6 +3,7 @@
  * on. Holds one block in memory at a time. `log-check.ts` checks the events themselves.
  */
 import { open, type FileHandle } from 'node:fs/promises';
+import type { RecordedEvent } from '../../kernel/event.js';
 import { dataFormat } from '../../kernel/release.js';
 import {
   ArchiveDamagedError,
@@ -30,6 +31,14 @@ export type ArchivePart =
   | { readonly kind: 'end'; readonly totals: ArchiveTotals; readonly bytes: number };
 
 const readBytes = 256 * 1024;
+
+/** The events of one stream, which may be anywhere in the archive. @throws like `readArchive` */
+export async function* streamOfArchive(path: string, stream: string): AsyncGenerator<RecordedEvent, void, void> {
+  for await (const part of readArchive(path)) {
+    if (part.kind === 'end') return;
+    for (const item of part.items) if (item.kind === 'event' && item.event.stream === stream) yield item.event;
+  }
+}
 
 /** Lines as bytes, including their line breaks; the last line may lack one. */
 async function* linesOf(file: FileHandle): AsyncGenerator<Buffer, void, void> {

@@ -11,6 +11,7 @@ import type {
   RouteOptions,
 } from 'fastify';
 import type { Counter, Histogram } from 'prom-client';
+import type { Backups } from '../../backups/backups.js';
 import type { CommandHandlers } from '../../commands/handlers-port.js';
 import type { Delivery } from '../../delivery/port.js';
 import type { Feed, RecentEntries } from '../../feed/port.js';
@@ -107,6 +108,7 @@ export interface RestDeps {
   readonly feed: Feed;
   readonly recent: RecentEntries;
   readonly webhooks: Webhooks;
+  readonly backups: Pick<Backups, 'late'>;
   /** True once every session of the node that began before the call is closed on every instance; false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number, revision?: number): Promise<boolean>;
   /** Recent agent activity on all live instances. */

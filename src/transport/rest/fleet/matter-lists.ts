@@ -36,6 +36,7 @@ export function listOf({ kind, causedBy }: Matter, now: string): string | null {
     case 'webhook_stopped':
       return list('/api/webhooks', {});
     case 'agent_cannot_run':
+    case 'backup_late':
       return null;
     default:
       return unreachable(kind);

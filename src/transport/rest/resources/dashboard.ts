@@ -188,7 +188,9 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
         deps.recent.of({ admin }),
       ]);
       const webhooks = admin ? stoppedWebhooks(deps) : [];
-      const matters = mattersOf({ ...fleet.unwell, stoppedWebhooks: webhooks }, deps.clock.now());
+      const late = deps.backups.late();
+      const beside = { stoppedWebhooks: webhooks, lateBackups: late === undefined ? [] : [late] };
+      const matters = mattersOf({ ...fleet.unwell, ...beside }, deps.clock.now());
       const activity = deps.activity();
       return ok({
         nodes: fleet.nodes,

@@ -1,0 +1,242 @@
+/**
+ * Backups by the service: when one is due, which instance makes it, which ones go, and what all instances know of the last.
+ * `write-archive.ts` writes one, `folder.ts` knows the files. Implements `docs/contract/joining.md#backups`.
+ */
+import type { LateBackup } from '../domain/matters/matters.js';
+import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
+import { timestamp, type Clock } from '../kernel/clock.js';
+import { fromJson } from '../kernel/json.js';
+import { errorText } from '../kernel/errors.js';
+import { limits } from '../kernel/limits.js';
+import type { Logger } from '../kernel/logger.js';
+import type { Collection, Leases, ReadStore } from '../storage/read-store.js';
+import { failureOf } from './failure.js';
+import { backupAt, backupFolder, isOfFuture, outdated, type BackupFile } from './folder.js';
+import { tuning } from './tuning.js';
+import type { WrittenArchive } from './write-archive.js';
+
+export interface BackupSettings {
+  readonly dir: string;
+  readonly everyMs: number;
+  /** At least 1. */
+  readonly keep: number;
+}
+
+export interface BackupsDeps {
+  /** Undefined: this instance makes none, and knows of those of others. */
+  readonly settings: BackupSettings | undefined;
+  readonly readStore: Pick<ReadStore, 'collection'> & {
+    readonly leases: Pick<Leases, 'acquire' | 'list' | 'release' | 'take'>;
+  };
+  readonly instanceId: string;
+  readonly installationId: string;
+  /** `now` is the same on every instance. */
+  readonly clock: Clock;
+  /** Why the time cannot be trusted: nothing is made or removed meanwhile. */
+  clockProblem(): string | undefined;
+  /** See `writeArchive`. */
+  write(path: string, exportedAt: string, signal: AbortSignal): Promise<WrittenArchive>;
+  readonly logger: Logger;
+}
+
+export interface LastBackup {
+  /** Milliseconds since the epoch; 0 when none was made. */
+  readonly at: number;
+  readonly bytes: number;
+}
+
+export interface Backups {
+  /** Undefined where backups are off. */
+  last(): LastBackup | undefined;
+  /** Undefined while the newest backup is not too old, and where no live instance makes any. */
+  late(): LateBackup | undefined;
+}
+
+export interface BackupMaker extends Backups {
+  /** Makes a backup if one is due. `startBackups` calls it over and over; tests do so themselves. Rejects while the read store is away. */
+  turn(signal: AbortSignal): Promise<void>;
+  /** This instance makes no more backups. */
+  close(): Promise<void>;
+}
+
+/** The last success. Times are RFC 3339. */
+type Shared = {
+  /** When the first instance that makes backups started. */
+  readonly since: string;
+  /** Null until there is one. */
+  readonly at: string | null;
+  /** Null for a backup that was found in a folder. */
+  readonly instance_id: string | null;
+  readonly file: string | null;
+  readonly bytes: number;
+};
+
+/** What an instance with the setting tells the others, in a lease of its own. */
+type Maker = { readonly every_ms: number; readonly problem: string | null };
+
+const documentId = 'backups';
+const makers = 'backup_makers';
+/** The lease of the instance that makes one now. */
+const turnLease = { kind: 'backup', name: 'backup' } as const;
+
+const takenOver = (): Error => new Error('another instance makes it now');
+
+/** Its turns are the caller's. @internal exported for tests @throws ServiceError `unavailable` */
+export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
+  const { settings, instanceId, installationId, clock, logger } = deps;
+  const { leases } = deps.readStore;
+  const documents: Collection<Shared> = await deps.readStore.collection<Shared>({ name: documentId, version: 1 });
+  let shared: Shared | undefined;
+  /** Of live instances. */
+  let known: readonly Maker[] = [];
+  /** Whether this instance has looked into its folder. */
+  let hasLooked = false;
+  /** The last try, if it failed. */
+  let failed: { readonly reason: string; readonly retryAt: number } | undefined;
+
+  const tell = async (): Promise<void> => {
+    if (settings === undefined) return;
+    const data: Maker = { every_ms: settings.everyMs, problem: failed?.reason ?? deps.clockProblem() ?? null };
+    await leases.take(makers, { name: instanceId, holder: instanceId, ttlMs: tuning.makerMs, data });
+  };
+
+  const look = async (): Promise<void> => {
+    known = (await leases.list(makers)).map(({ data }) => fromJson<Maker>(data));
+    shared = (await documents.get(documentId))?.fields;
+  };
+
+  const record = async (backup: BackupFile, bytes: number, madeBy: string | null): Promise<void> => {
+    const since = shared?.since ?? timestamp(clock.now());
+    const fields = { since, at: timestamp(backup.at), instance_id: madeBy, file: backup.file, bytes };
+    await documents.set([{ id: documentId, fields }]);
+    shared = fields;
+  };
+
+  /** Null when there is none, or the clock has gone back since. */
+  const ageOf = (at: string | null | undefined): number | null => {
+    if (at === null || at === undefined || isOfFuture(Date.parse(at), clock.now())) return null;
+    return clock.now() - Date.parse(at);
+  };
+
+  const isDue = (everyMs: number): boolean => (ageOf(shared?.at) ?? Number.POSITIVE_INFINITY) >= everyMs;
+
+  const holdTurn = (): Promise<boolean> =>
+    leases.acquire(turnLease.kind, { name: turnLease.name, holder: instanceId, ttlMs: tuning.leaseMs, data: null });
+
+  async function makeIfDue({ dir, everyMs, keep }: BackupSettings, signal: AbortSignal): Promise<void> {
+    const folder = backupFolder(dir, installationId);
+    const there = await folder.open();
+    await look();
+    await adoptNewest(there, folder.bytesOf);
+    hasLooked = true;
+    if (there.length > 0 && !isDue(everyMs)) return;
+    const [began, now] = [clock.monotonic(), clock.now()];
+    const backup = backupAt(installationId, now);
+    try {
+      const { bytes, events } = await deps.write(folder.draftOf(backup), timestamp(backup.at), signal);
+      signal.throwIfAborted();
+      if (!(await holdTurn())) throw takenOver();
+      await folder.keep(backup);
+      await record(backup, bytes, instanceId);
+      const took = Math.round(clock.monotonic() - began);
+      logger.info({ file: backup.file, bytes, events, duration_ms: took }, 'a backup was made and verified');
+    } finally {
+      await folder.discard(backup).catch(() => undefined);
+    }
+    for (const old of outdated(there, { made: backup, keep, now })) {
+      await folder
+        .remove(old)
+        .catch((error: unknown) =>
+          logger.warn({ file: old.file, error: errorText(error) }, 'an old backup could not be removed'),
+        );
+    }
+  }
+
+  /** A backup may be newer than what the read store says: that was emptied, or its instance was killed after the rename. */
+  async function adoptNewest(
+    there: readonly BackupFile[],
+    bytesOf: (one: BackupFile) => Promise<number>,
+  ): Promise<void> {
+    const [newest] = there.filter(({ at }) => !isOfFuture(at, clock.now())).toSorted((a, b) => b.at - a.at);
+    if (newest === undefined || newest.at <= clock.now() - (ageOf(shared?.at) ?? Number.POSITIVE_INFINITY)) return;
+    await record(newest, await bytesOf(newest), null);
+  }
+
+  /** Keeps the lease while `make` runs, and has it end when the lease is lost. */
+  async function holding(signal: AbortSignal, make: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const lost = new AbortController();
+    const renewal = startLoop(
+      tuning.renewEveryMs,
+      async () => {
+        await tell();
+        if (!(await holdTurn())) lost.abort(takenOver());
+      },
+      () => undefined,
+    );
+    try {
+      const made = await withDeadline(make(AbortSignal.any([signal, lost.signal])), tuning.makeWithinMs);
+      if (made !== timedOut) return;
+      const tooLong = new Error(`it took longer than ${tuning.makeWithinMs / 3_600_000} hours`);
+      lost.abort(tooLong);
+      throw tooLong;
+    } finally {
+      await renewal.close();
+      await leases.release(turnLease.kind, turnLease.name, instanceId);
+    }
+  }
+
+  if (settings !== undefined) {
+    const nothing = { since: timestamp(clock.now()), at: null, instance_id: null, file: null, bytes: 0 };
+    await documents.insert([{ id: documentId, fields: nothing }]);
+  }
+  return {
+    last() {
+      if (shared === undefined) return undefined;
+      return { at: shared.at === null ? 0 : Date.parse(shared.at), bytes: shared.bytes };
+    },
+    late() {
+      if (known.length === 0 || shared === undefined) return undefined;
+      const [ageMs, everyMs] = [ageOf(shared.at), Math.min(...known.map(({ every_ms }) => every_ms))];
+      const sinceMs = ageMs ?? ageOf(shared.since) ?? Number.POSITIVE_INFINITY;
+      if (sinceMs <= limits.backups.lateAfter * everyMs) return undefined;
+      return { ageMs, reason: known.find(({ problem }) => problem !== null)?.problem ?? null };
+    },
+    async turn(signal) {
+      await tell();
+      await look();
+      if (settings === undefined || deps.clockProblem() !== undefined) return;
+      if ((hasLooked && !isDue(settings.everyMs)) || clock.monotonic() < (failed?.retryAt ?? 0)) return;
+      if (!(await holdTurn())) return;
+      try {
+        await holding(signal, (ends) => makeIfDue(settings, ends));
+        failed = undefined;
+      } catch (error) {
+        if (signal.aborted) return;
+        const { reason, error: text } = failureOf(error);
+        if (reason !== failed?.reason) logger.error({ reason, error: text }, 'no backup could be made');
+        failed = { reason, retryAt: clock.monotonic() + tuning.retryMs };
+      }
+      await tell();
+      await look();
+    },
+    async close() {
+      if (settings !== undefined) await leases.release(makers, instanceId, instanceId);
+    },
+  };
+}
+
+/** Makes backups until closed. @throws ServiceError `unavailable` */
+export async function startBackups(deps: BackupsDeps): Promise<Backups & { close(): Promise<void> }> {
+  const backups = await createBackups(deps);
+  const complain = (error: unknown): void =>
+    deps.logger.warn({ error: errorText(error) }, 'this instance does not know of the newest backup now');
+  const loop = startLoop(tuning.lookEveryMs, backups.turn, complain);
+  return {
+    last: backups.last,
+    late: backups.late,
+    async close() {
+      await loop.close();
+      await backups.close().catch(complain);
+    },
+  };
+}
