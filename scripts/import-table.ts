@@ -25,6 +25,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   backups: ['domain', 'commands', 'security', 'storage', 'kernel'],
   reports: ['domain', 'projections', 'storage', 'gen', 'kernel'],
   status: ['domain', 'projections', 'reports', 'storage', 'kernel'],
+  rollouts: ['domain', 'commands', 'reports', 'storage', 'kernel'],
   instance: ['storage', 'reports', 'kernel'],
   app: [
     'domain',
@@ -37,6 +38,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     'backups',
     'reports',
     'status',
+    'rollouts',
     'instance',
     'storage',
     'security',

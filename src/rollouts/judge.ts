@@ -1,0 +1,90 @@
+/**
+ * What becomes of a wave that was released: from the rollout's state, what its nodes report and how long its clock has run to
+ * the next step. Pure. `runner.ts` looks and gives the commands. Implements `docs/contract/rollouts.md#running`.
+ */
+import { placesIn } from '../domain/rollout/node-set.js';
+import type { RolloutState } from '../domain/rollout/rollout.js';
+import { nodesOfShare } from '../domain/rollout-policy/rollout-policy.js';
+
+/** A node of the current wave, as seen now. */
+export interface SeenNode {
+  readonly nodeId: string;
+  readonly place: number;
+  readonly online: boolean;
+  /** How far it is with the rollout's change. */
+  readonly apply: 'applied' | 'rejected' | 'waiting';
+  /** A listener of it has not run at any look since the bake began, and is not excused. */
+  readonly fails: boolean;
+}
+
+interface Judged {
+  /** Ids of nodes, besides those that the rollout has already. */
+  readonly failed: readonly string[];
+  readonly lost: readonly string[];
+}
+
+export type Judgement =
+  | { readonly kind: 'nothing' }
+  | ({ readonly kind: 'converge' | 'release' } & Judged)
+  | ({ readonly kind: 'stop'; readonly reason: string } & Judged);
+
+/**
+ * @param seen the nodes of the current wave
+ * @param ranMs how long the clock of the wave has run: since its release while it converges, since then while it bakes
+ */
+export function judge(rollout: RolloutState, seen: readonly SeenNode[], ranMs: number): Judgement {
+  switch (rollout.state) {
+    case 'running':
+      return judgeRelease(rollout, seen, ranMs);
+    case 'baking':
+      return judgeBake(rollout, seen, ranMs);
+    default:
+      return { kind: 'nothing' };
+  }
+}
+
+function judgeRelease(rollout: RolloutState, seen: readonly SeenNode[], ranMs: number): Judgement {
+  const isLate = ranMs >= rollout.policy.apply_timeout_secs * 1_000;
+  const failed = seen.filter(({ apply, online }) => apply === 'rejected' || (apply === 'waiting' && online && isLate));
+  const stopped = stopOf(rollout, failed, []);
+  if (stopped !== undefined) return stopped;
+  const isAwaited = seen.some(({ apply, online }) => apply === 'waiting' && online && !isLate);
+  return isAwaited ? { kind: 'nothing' } : { kind: 'converge', ...judged(rollout, failed, []) };
+}
+
+function judgeBake(rollout: RolloutState, seen: readonly SeenNode[], ranMs: number): Judgement {
+  const { bake_secs } = rollout.policy;
+  const isOver = ranMs >= bake_secs * 1_000;
+  const wasOnline = new Set(placesIn(rollout.waves[rollout.wave - 1]?.online ?? ''));
+  const failed = seen.filter(({ apply, fails }) => apply === 'rejected' || (isOver && bake_secs > 0 && fails));
+  const lost = isOver ? seen.filter(({ online, place }) => !online && wasOnline.has(place)) : [];
+  const stopped = stopOf(rollout, failed, lost);
+  if (stopped !== undefined) return stopped;
+  return isOver ? { kind: 'release', ...judged(rollout, failed, lost) } : { kind: 'nothing' };
+}
+
+/** Undefined while the policy allows as many. */
+function stopOf(
+  rollout: RolloutState,
+  failed: readonly SeenNode[],
+  lost: readonly SeenNode[],
+): Extract<Judgement, { readonly kind: 'stop' }> | undefined {
+  const { policy, nodes } = rollout;
+  const over = (what: string, before: string, now: readonly SeenNode[], share: number | string): string | undefined => {
+    const count = new Set([...placesIn(before), ...now.map(({ place }) => place)]).size;
+    const allowed = nodesOfShare(share, nodes.length);
+    if (count <= allowed) return undefined;
+    return `${count} ${count === 1 ? 'node' : 'nodes'} ${what} by wave ${rollout.wave}; the policy allows ${allowed}`;
+  };
+  const reason =
+    over('failed', rollout.failed, failed, policy.max_failed) ?? over('were lost', rollout.lost, lost, policy.max_lost);
+  return reason === undefined ? undefined : { kind: 'stop', reason, ...judged(rollout, failed, lost) };
+}
+
+function judged(rollout: RolloutState, failed: readonly SeenNode[], lost: readonly SeenNode[]): Judged {
+  const besides = (known: string, nodes: readonly SeenNode[]): readonly string[] => {
+    const places = new Set(placesIn(known));
+    return nodes.filter(({ place }) => !places.has(place)).map(({ nodeId }) => nodeId);
+  };
+  return { failed: besides(rollout.failed, failed), lost: besides(rollout.lost, lost) };
+}

@@ -1,0 +1,221 @@
+/**
+ * Carries rollouts on: one instance at a time, by a lease, looks at the nodes of each current wave and gives the commands that
+ * follow (`judge.ts`). Each names the version that it was judged by, so a frozen instance repeats nothing. Time in which no
+ * instance ran rollouts counts for no clock. What a hold does is in `src/delivery/`. Implements `docs/contract/rollouts.md#running`.
+ */
+import type { Gateway } from '../commands/port.js';
+import { systemContext } from '../commands/system.js';
+import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
+import { ranMs } from '../domain/rollout/evolve.js';
+import { excuses, nodesIn, type Observe, type RolloutCommand, type RolloutState } from '../domain/rollout/rollout.js';
+import { createTurns, startLoop } from '../kernel/background.js';
+import { timestamp, type Clock } from '../kernel/clock.js';
+import { ServiceError, errorText } from '../kernel/errors.js';
+import type { Logger } from '../kernel/logger.js';
+import type { Fleet } from '../domain/fleet/fleet.js';
+import type { Collection, CollectionSpec, ReadStore } from '../storage/read-store.js';
+import { judge, type Judgement, type SeenNode } from './judge.js';
+import { applyState } from '../reports/apply-state.js';
+import { tuning } from './tuning.js';
+
+export interface RolloutRunnerDeps {
+  readonly readStore: Pick<ReadStore, 'collection' | 'leases'>;
+  readonly gateway: Pick<Gateway<Fleet, RolloutCommand>, 'execute'>;
+  /** The committed fleet. */
+  fleet(): Fleet;
+  readonly observe: Observe;
+  factsOf(nodeId: string): Pick<NodeAgentFacts, 'applied' | 'rejected'>;
+  /** Reverts the entry of a rollout. @throws ServiceError its refusal */
+  revert(rolloutId: string): Promise<unknown>;
+  readonly instanceId: string;
+  /** `now` is the same on every instance. */
+  readonly clock: Clock;
+  /** How long agents have to come back after a start or a take-over, in milliseconds. */
+  offlineAfterMs(): number;
+  /** Why nothing may be written now; undefined if writing is allowed. */
+  readOnly(): string | undefined;
+  readonly logger: Logger;
+}
+
+export interface RolloutRunner {
+  /** Takes the steps that are due. `startRolloutRunner` calls it over and over; tests do so themselves. */
+  turn(): Promise<void>;
+  /** Writes down until when rollouts were carried on, and gives up the lease. */
+  close(): Promise<void>;
+}
+
+const lease = { kind: 'rollouts', name: 'runner' } as const;
+/** When rollouts were last carried on. */
+const lastRun: CollectionSpec = { name: 'rollout_runner', version: 1 };
+type LastRun = { readonly at: number };
+const context = systemContext('rollout');
+
+/** Its turns are the caller's. @internal exported for tests */
+export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<RolloutRunner> {
+  const { clock, logger } = deps;
+  const lived: Collection<LastRun> = await deps.readStore.collection<LastRun>(lastRun);
+  /** By the monotonic clock, counted from before the store was asked. */
+  let heldUntil = Number.NEGATIVE_INFINITY;
+  let renewAt = Number.NEGATIVE_INFINITY;
+  let judgesFrom = Number.POSITIVE_INFINITY;
+  /** By rollout: listeners that ran at no look since its bake began, with the version at which that was. */
+  const failing = new Map<string, { readonly wave: number; listeners: ReadonlySet<string> }>();
+
+  /** @returns whether this instance carries rollouts on now @throws ServiceError `unavailable` */
+  async function hold(): Promise<boolean> {
+    const now = clock.monotonic();
+    const held = heldUntil > now;
+    if (now < renewAt) return held;
+    renewAt = now + tuning.leaseEveryMs;
+    const claim = { name: lease.name, holder: deps.instanceId, ttlMs: tuning.leaseMs, data: null };
+    if (!(await deps.readStore.leases.acquire(lease.kind, claim))) {
+      heldUntil = Number.NEGATIVE_INFINITY;
+      return false;
+    }
+    heldUntil = now + tuning.leaseMs;
+    if (!held) await takeOver(now);
+    await lived.set([{ id: lease.name, fields: { at: clock.now() } }]);
+    return true;
+  }
+
+  /** Sets each clock back to where it stood when rollouts were last carried on. */
+  async function takeOver(now: number): Promise<void> {
+    failing.clear();
+    judgesFrom = now + Math.min(tuning.graceMs, deps.offlineAfterMs());
+    const at = (await lived.get(lease.name))?.fields.at;
+    for (const rollout of under('running', 'baking')) {
+      if (rollout.clock.since === null) continue;
+      // Begun by nobody's watch, or in an emptied read store: where it was set last.
+      const until = at === undefined ? rollout.clock.since : timestamp(Math.min(at, clock.now()));
+      await give({
+        type: 'SetRolloutClock',
+        id: rollout.id,
+        version: rollout.version,
+        ran_ms: ranMs(rollout, until),
+        runs: false,
+      });
+    }
+  }
+
+  const under = (...states: readonly RolloutState['state'][]): readonly RolloutState[] =>
+    [...deps.fleet().tables.rollout.values()].filter(({ state }) => states.includes(state));
+
+  const give = async (command: RolloutCommand): Promise<void> => {
+    await deps.gateway.execute(command, context, () => undefined);
+  };
+
+  async function carryOn(rollout: RolloutState): Promise<void> {
+    if (rollout.clock.since === null) {
+      const { id, version, clock: stood } = rollout;
+      return give({ type: 'SetRolloutClock', id, version, ran_ms: stood.ran_ms, runs: true });
+    }
+    const seen = await look(rollout);
+    await step(rollout, judge(rollout, seen, ranMs(rollout, timestamp(clock.now()))));
+  }
+
+  async function step({ id, version, policy, entry_id }: RolloutState, judgement: Judgement): Promise<void> {
+    switch (judgement.kind) {
+      case 'nothing':
+        return;
+      case 'converge': {
+        const { failed, lost } = judgement;
+        return give({ type: 'ConvergeWave', id, version, failed, lost });
+      }
+      case 'release': {
+        const { failed, lost } = judgement;
+        return give({ type: 'ReleaseWave', id, version, failed, lost, observe: deps.observe });
+      }
+      default: {
+        const { reason, failed, lost } = judgement;
+        const reverts = policy.on_failure === 'revert' && entry_id !== null;
+        logger.warn({ rollout_id: id, reason }, reverts ? 'a rollout is reverted' : 'a rollout is halted');
+        return give({ type: reverts ? 'BeginRolloutRevert' : 'HaltRollout', id, version, reason, failed, lost });
+      }
+    }
+  }
+
+  /** Also after a kill between the two: a rollout that reverts is reverted until its entry is. */
+  async function revert({ id, version, reason }: RolloutState): Promise<void> {
+    try {
+      await deps.revert(id);
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code === 'unavailable' || error.code === 'internal') throw error;
+      const refused = `${reason ?? 'it failed'}; it could not be reverted: ${error.message}`;
+      await give({ type: 'HaltRollout', id, version, reason: refused, failed: [], lost: [] });
+    }
+  }
+
+  async function look(rollout: RolloutState): Promise<readonly SeenNode[]> {
+    const { wave, waves, judged_since, revision, state } = rollout;
+    const fleet = deps.fleet();
+    const isExcused = excuses({ failing: waves[wave - 1]?.failing ?? [] });
+    const before = failing.get(rollout.id);
+    const known = before?.wave === wave && state === 'baking' ? before.listeners : undefined;
+    const listeners = new Set<string>();
+    const pause = createTurns(tuning.sliceMs);
+    const seen: SeenNode[] = [];
+    for (const { nodeId, place, wave: own } of nodesIn(rollout)) {
+      if (own !== wave) continue;
+      await pause();
+      let fails = false;
+      for (const listener of state === 'baking' ? deps.observe.failing(nodeId) : []) {
+        const key = `${place} ${listener}`;
+        if (isExcused(place, listener) || known?.has(key) === false) continue;
+        listeners.add(key);
+        fails = true;
+      }
+      const generation = 1 + revision + (fleet.tables.node.get(nodeId)?.generation_offset ?? 0);
+      seen.push({
+        nodeId,
+        place,
+        online: deps.observe.isOnline(nodeId),
+        apply: applyOf(nodeId, generation, judged_since),
+        fails,
+      });
+    }
+    if (state === 'baking') failing.set(rollout.id, { wave, listeners });
+    else failing.delete(rollout.id);
+    return seen;
+  }
+
+  function applyOf(nodeId: string, generation: number, since: string): SeenNode['apply'] {
+    const { state, at } = applyState(generation, deps.factsOf(nodeId), undefined);
+    if (state === 'applied') return 'applied';
+    return state === 'rejected' && (at ?? '') >= since ? 'rejected' : 'waiting';
+  }
+
+  return {
+    async turn() {
+      if (deps.readOnly() !== undefined || !(await hold())) return;
+      if (clock.monotonic() < judgesFrom) return;
+      for (const rollout of under('running', 'baking', 'reverting')) {
+        // The lease may have ended while this process slept.
+        if (heldUntil <= clock.monotonic()) return;
+        await (rollout.state === 'reverting' ? revert(rollout) : carryOn(rollout));
+      }
+      for (const id of failing.keys()) if (deps.fleet().tables.rollout.get(id)?.state !== 'baking') failing.delete(id);
+    },
+    async close() {
+      if (heldUntil <= clock.monotonic()) return;
+      heldUntil = Number.NEGATIVE_INFINITY;
+      await lived.set([{ id: lease.name, fields: { at: clock.now() } }]);
+      await deps.readStore.leases.release(lease.kind, lease.name, deps.instanceId);
+    },
+  };
+}
+
+/** Carries rollouts on until closed. @throws ServiceError `unavailable` */
+export async function startRolloutRunner(deps: RolloutRunnerDeps): Promise<{ close(): Promise<void> }> {
+  const runner = await createRolloutRunner(deps);
+  const loop = startLoop(tuning.turnMs, runner.turn, (error) =>
+    deps.logger.warn({ error: errorText(error) }, 'rollouts cannot be carried on yet'),
+  );
+  return {
+    async close() {
+      await loop.close();
+      await runner.close().catch((error: unknown) => {
+        deps.logger.warn({ error: errorText(error) }, 'the lease of the rollout runner ends by itself');
+      });
+    },
+  };
+}

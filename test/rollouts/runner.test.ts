@@ -1,0 +1,267 @@
+/** Rollouts carried on over fleets that behave in any way, by runners that die. Implements `docs/contract/rollouts.md#running`. */
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createRolloutRunner, type RolloutRunner } from '../../src/rollouts/runner.js';
+import { hasEnded, nodesIn, type RolloutState } from '../../src/domain/rollout/rollout.js';
+import { placesIn } from '../../src/domain/rollout/node-set.js';
+import type { RolloutPolicyDefinition } from '../../src/domain/rollout-policy/rollout-policy.js';
+import { ServiceError } from '../../src/kernel/errors.js';
+import { timestamp } from '../../src/kernel/clock.js';
+import { uuidFromName } from '../../src/kernel/ids.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import type { LeaseClaim } from '../../src/storage/read-store.js';
+import { createFleetLog } from '../support/fleet-log.js';
+import { createManualClock } from '../support/manual-clock.js';
+import { createRolloutPolicy, rolloutId, rolloutOf } from '../support/rollouts.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
+
+/** What a node does when its wave is released. */
+const behaviours = [
+  'applies',
+  'rejects',
+  'never answers',
+  'is away',
+  'leaves',
+  'comes back',
+  'fails a listener',
+] as const;
+type Behaviour = (typeof behaviours)[number];
+
+const listener = 'tcp 0.0.0.0 443';
+const endStates = ['completed', 'halted', 'reverted'] as const;
+
+async function createPlay(
+  nodes: readonly Behaviour[],
+  policy: Partial<RolloutPolicyDefinition>,
+  refusesRevert = false,
+) {
+  const clock = createManualClock();
+  const stores = storesInMemory();
+  const log = await createFleetLog(stores.eventStore, () => timestamp(clock.now()));
+  const ids = nodes.map((_, index) => uuidFromName(`node ${index}`));
+  for (const [index, id] of ids.entries()) await log.createNode(id, `node-${index}`);
+  await log.run(createRolloutPolicy('waves', policy));
+
+  /** When each node was released, by the monotonic clock. */
+  const releasedAt = new Map<string, number>();
+  const since = (id: string): number => clock.monotonic() - (releasedAt.get(id) ?? clock.monotonic());
+  const behaviourOf = (id: string): Behaviour => nodes[ids.indexOf(id)] ?? 'applies';
+  const observe = {
+    isOnline(id: string) {
+      const behaviour = behaviourOf(id);
+      if (behaviour === 'leaves') return since(id) < 1_000;
+      if (behaviour === 'comes back') return since(id) < 1_000 || since(id) > 4_000;
+      return behaviour !== 'is away';
+    },
+    failing: (id: string) => (behaviourOf(id) === 'fails a listener' && since(id) > 0 ? [listener] : []),
+  };
+  const factsOf = (id: string) => {
+    const report = { generation: log.fleet.generationOf(id) ?? 0, checksum: '', at: timestamp(clock.now()) };
+    const isReleased = releasedAt.has(id);
+    const answers =
+      isReleased && observe.isOnline(id) && behaviourOf(id) !== 'never answers' && behaviourOf(id) !== 'leaves';
+    return {
+      applied: answers && behaviourOf(id) !== 'rejects' ? report : null,
+      rejected: answers && behaviourOf(id) === 'rejects' ? { ...report, errors: [] } : null,
+    };
+  };
+  /** Every step of the log in order, and what may never be. */
+  const steps: string[] = [];
+  const before = { wave: 0 };
+  function noteReleased(): void {
+    for (const rollout of log.fleet.tables.rollout.values()) {
+      expect(rollout.wave).toBeGreaterThanOrEqual(before.wave);
+      expect(rollout.wave).toBeLessThanOrEqual(before.wave + 1);
+      before.wave = rollout.wave;
+      for (const { nodeId, wave } of nodesIn(rollout)) {
+        if ((wave <= rollout.wave || hasEnded(rollout)) && !releasedAt.has(nodeId))
+          releasedAt.set(nodeId, clock.monotonic());
+      }
+    }
+  }
+  let runners = 0;
+  /** By the clock of the test. */
+  let held = { holder: '', until: 0 };
+  const leases = {
+    ...stores.readStore.leases,
+    async acquire(_kind: string, { holder, ttlMs }: LeaseClaim): Promise<boolean> {
+      if (held.holder !== holder && held.until > clock.monotonic()) return false;
+      held = { holder, until: clock.monotonic() + ttlMs };
+      return true;
+    },
+  };
+  const runner = (): Promise<RolloutRunner> =>
+    createRolloutRunner({
+      readStore: { ...stores.readStore, leases },
+      gateway: {
+        async execute(command) {
+          const revision = log.fleet.revision.value;
+          await log.run(command);
+          if (log.fleet.revision.value > revision && command.type !== 'SetRolloutClock') steps.push(command.type);
+          noteReleased();
+          return { kind: 'done', commandId: '', events: [], position: 0, result: undefined as never };
+        },
+      },
+      fleet: () => log.fleet,
+      observe,
+      factsOf: factsOf as never,
+      async revert(id) {
+        if (refusesRevert) throw new ServiceError('conflict', 'somebody has edited it since');
+        const { entry_id, policy: copy, wave } = rolloutOf(log.fleet);
+        await log.append([
+          {
+            type: 'RolloutStepped',
+            data: {
+              rollout_id: id,
+              entry_id,
+              policy: copy.name,
+              step: 'end',
+              was: 'reverting',
+              state: 'reverted',
+              wave,
+              reason: null,
+            },
+          },
+        ]);
+        steps.push('Revert');
+      },
+      instanceId: `instance ${(runners += 1)}`,
+      clock,
+      offlineAfterMs: () => 30_000,
+      readOnly: () => undefined,
+      logger: silentLogger,
+    });
+  return {
+    clock,
+    log,
+    steps,
+    runner,
+    rollout: (): RolloutState => rolloutOf(log.fleet),
+    async start() {
+      await log.run({
+        type: 'WithRollout',
+        command: { type: 'UpdateConnectivity', ifMatch: undefined, multiplex: true, multiplex_port: 9000 },
+        policy: 'waves',
+        rolloutId: rolloutId('one'),
+        observe,
+        planned: () => undefined,
+      });
+      noteReleased();
+    },
+  };
+}
+type Play = Awaited<ReturnType<typeof createPlay>>;
+
+/** Second by second until the rollout has ended. @param killedAt seconds at which another runner takes the place of this one */
+async function play(one: Play, killedAt: ReadonlySet<number> = new Set()): Promise<void> {
+  let runner = await one.runner();
+  // The grace of a start.
+  for (let second = 0; second < 31; second += 1) {
+    await runner.turn();
+    one.clock.advance(1_000);
+  }
+  await one.start();
+  for (let second = 0; !isAtEnd(one.rollout()); second += 1) {
+    expect(second).toBeLessThan(20_000);
+    if (killedAt.has(second)) runner = await one.runner();
+    await runner.turn();
+    one.clock.advance(1_000);
+  }
+}
+const isAtEnd = ({ state }: RolloutState): boolean => endStates.some((end) => end === state);
+
+const anyPolicy = fc.record({
+  waves: fc.constantFrom<RolloutPolicyDefinition['waves']>(
+    [{ nodes: 1 }],
+    [{ nodes: 1 }, { nodes: '50%' }],
+    [{ nodes: 1 }, { nodes: 1 }, { nodes: 1 }],
+  ),
+  bake_secs: fc.constantFrom(0, 7, 60),
+  apply_timeout_secs: fc.constantFrom(5, 20),
+  max_failed: fc.constantFrom<number | string>(0, 1, '40%'),
+  max_lost: fc.constantFrom<number | string>(0, 1),
+  on_failure: fc.constantFrom('halt' as const, 'revert' as const),
+});
+const anyNodes = fc.array(fc.constantFrom(...behaviours), { minLength: 2, maxLength: 6 });
+
+/** What decides about the end, without times. */
+const endOf = (one: Play) => {
+  const { state, wave, reason, failed, lost } = one.rollout();
+  return { state, wave, reason, failed: placesIn(failed), lost: placesIn(lost), steps: one.steps };
+};
+
+describe('a rollout', () => {
+  it('ends as its policy says of what its nodes do, and as without kills when its runners die', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        anyNodes,
+        anyPolicy,
+        fc.uniqueArray(fc.nat({ max: 200 }), { maxLength: 5 }),
+        async (any, policy, kills) => {
+          // Without a bake there is no time to come back.
+          const nodes = any.map((one) => (policy.bake_secs === 0 && one === 'comes back' ? 'applies' : one));
+          const whole = await createPlay(nodes, policy);
+          await play(whole);
+          const killed = await createPlay(nodes, policy);
+          await play(killed, new Set(kills));
+          expect(endOf(killed)).toEqual(endOf(whole));
+
+          const { rollout } = whole;
+          const { state, wave, failed, lost, nodes: all } = rollout();
+          const allowed = (share: number | string): number =>
+            typeof share === 'number' ? share : Math.ceil((Number.parseInt(share, 10) * all.length) / 100);
+          const isOver =
+            placesIn(failed).length > allowed(policy.max_failed) || placesIn(lost).length > allowed(policy.max_lost);
+          expect(state).toBe(isOver ? (policy.on_failure === 'revert' ? 'reverted' : 'halted') : 'completed');
+          const bad = (places: readonly number[], ...expected: readonly Behaviour[]): void => {
+            for (const place of places) {
+              const index = Number(whole.log.fleet.tables.node.get(all[place] ?? '')?.name.slice('node-'.length));
+              expect(expected).toContain(nodes[index]);
+            }
+          };
+          bad(placesIn(failed), 'rejects', 'never answers', 'fails a listener');
+          bad(placesIn(lost), 'leaves');
+          if (state === 'completed') expect(wave).toBe(rollout().waves.length);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('is halted with the sentence when its revert is refused', async () => {
+    const one = await createPlay(['rejects', 'applies'], { on_failure: 'revert' }, true);
+    await play(one);
+    expect(one.rollout()).toMatchObject({
+      state: 'halted',
+      wave: 1,
+      reason: '1 node failed by wave 1; the policy allows 0; it could not be reverted: somebody has edited it since',
+    });
+  });
+
+  it('does not age while it is paused, nor while nobody carries it on', async () => {
+    const one = await createPlay(['never answers', 'applies'], { apply_timeout_secs: 20 });
+    const runner = await one.runner();
+    await runner.turn();
+    one.clock.advance(31_000);
+    await runner.turn();
+    await one.start();
+    one.clock.advance(5_000);
+    await runner.turn();
+    await one.log.run({ type: 'PauseRollout', id: rolloutId('one') });
+    one.clock.advance(1_000_000);
+    await one.log.run({ type: 'ResumeRollout', id: rolloutId('one') });
+    await runner.turn();
+    // A pause of the process: it takes over from itself.
+    one.clock.advance(1_000_000);
+    for (let second = 0; second < 14; second += 1) {
+      expect(one.rollout().state).toBe('running');
+      await runner.turn();
+      one.clock.advance(1_000);
+    }
+    for (let second = 0; second < 60 && one.rollout().state === 'running'; second += 1) {
+      await runner.turn();
+      one.clock.advance(1_000);
+    }
+    expect(one.rollout()).toMatchObject({ state: 'halted', reason: '1 node failed by wave 1; the policy allows 0' });
+  });
+});
