@@ -19,6 +19,8 @@ FROM node:24.21.0-bookworm-slim AS agent
 ENV NODE_ENV=production \
     SVC_AGENT_METRICS_ADDR=127.0.0.1:9105
 COPY --from=build /app/dist/trees/gateway-agent /usr/lib/gateway-agent
+# Who the machine is, if it joins. A named volume gets the owner of this folder.
+RUN mkdir -m 700 /var/lib/gateway-agent && chown node:node /var/lib/gateway-agent
 USER node
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:9105/healthz', { signal: AbortSignal.timeout(4000) }).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]

@@ -1,14 +1,16 @@
 /**
  * The agent's environment variables as a typed value, read once. The node's configuration arrives over the control
- * session and is never stored. Implements section 4.2 of `docs/contract/service-specification.txt` and
- * `docs/contract/agent-protocol.md#the-reference-agent`.
+ * session and is never stored. Implements section 4.2 of `docs/contract/service-specification.txt`,
+ * `docs/contract/agent-protocol.md#the-reference-agent` and `docs/contract/joining.md#the-machines-side`.
  */
 import { z } from 'zod';
 import { agentKeysFrom, type AgentKeys } from '../channel/noise/control-psk.js';
 import { readSecretFile, systemErrorCode } from '../kernel/files.js';
 import { parseHostPort, type HostPort } from '../kernel/host-port.js';
 import { limits } from '../kernel/limits.js';
+import { joinKeysFrom } from '../channel/noise/join-token.js';
 import { readEndpoint, type ControlEndpoint } from '../channel/reality/endpoint.js';
+import type { Identity } from './state-directory.js';
 
 export interface AgentConfig {
   readonly nodeId: string;
@@ -24,7 +26,7 @@ export interface AgentConfig {
   readonly metrics: HostPort | undefined;
 }
 
-type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /** The environment is unusable. The message names each wrong variable and what was expected, but never a secret. */
 export class AgentConfigError extends Error {
@@ -34,11 +36,11 @@ export class AgentConfigError extends Error {
   }
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 const schema = z.object({
   SVC_AGENT_ID: z
-    .string({ error: 'required: the id of this node' })
+    .string({ error: 'required: the id of this node, unless it has joined, or SVC_JOIN_TOKEN lets it join' })
     .regex(/^[\x21-\x7e]{1,128}$/, 'expected the id of this node, 1 to 128 printable characters'),
   SVC_CONTROL_ENDPOINT: z.string({ error: 'required: http://host:port' }).transform((text, context) => {
     const endpoint = readEndpoint(text);
@@ -79,33 +81,70 @@ const schema = z.object({
 });
 
 /** Variables whose value must not appear in an error. */
-const secrets: ReadonlySet<string> = new Set(['SVC_CONTROL_PSK']);
+const secrets: ReadonlySet<string> = new Set(['SVC_CONTROL_PSK', 'SVC_JOIN_TOKEN']);
+
+/** The directory of `identity.json`. */
+export const stateDirOf = ({ SVC_AGENT_STATE_DIR: folder }: Environment): string =>
+  folder === undefined || folder === '' ? '/var/lib/gateway-agent' : folder;
+
+/** Whether the environment says as which node the agent connects, so that no identity counts. */
+export const namesNode = (environment: Environment): boolean =>
+  ['SVC_AGENT_ID', 'SVC_CONTROL_PSK', 'SVC_CONTROL_PSK_FILE'].some((name) => (environment[name] ?? '') !== '');
 
 /**
  * Reads the agent's settings from its environment.
+ * @param identity counts where the environment names no node
  * @throws AgentConfigError listing every wrong variable
  */
-export function readAgentConfig(environment: Environment): AgentConfig {
-  const parsed = schema.safeParse(withPsk(environment));
-  if (!parsed.success) {
-    throw new AgentConfigError(
-      parsed.error.issues.map((issue) => {
-        const name = String(issue.path[0] ?? 'environment');
-        const value = environment[name];
-        const got = value === undefined || secrets.has(name) ? '' : ` (got ${JSON.stringify(value.slice(0, 200))})`;
-        return `${name}: ${issue.message}${got}`;
-      }),
-    );
-  }
-  return {
-    nodeId: parsed.data.SVC_AGENT_ID,
-    endpoint: parsed.data.SVC_CONTROL_ENDPOINT,
-    keys: parsed.data.SVC_CONTROL_PSK,
-    rekeyIntervalSeconds: parsed.data.SVC_CONTROL_REKEY_INTERVAL_SECS,
-    rejectUnsupported: parsed.data.SVC_AGENT_REJECT_UNSUPPORTED,
-    logLevel: parsed.data.SVC_LOG_LEVEL,
-    metrics: parsed.data.SVC_AGENT_METRICS_ADDR,
+export function readAgentConfig(environment: Environment, identity?: Identity): AgentConfig {
+  const { SVC_CONTROL_ENDPOINT: endpoint } = environment;
+  const joined = identity !== undefined && {
+    SVC_AGENT_ID: identity.node_id,
+    SVC_CONTROL_PSK: identity.control_psk,
+    SVC_CONTROL_ENDPOINT: endpoint === undefined || endpoint === '' ? identity.endpoint : endpoint,
   };
+  const settings = parsed(schema, withPsk({ ...environment, ...joined }));
+  return {
+    nodeId: settings.SVC_AGENT_ID,
+    endpoint: settings.SVC_CONTROL_ENDPOINT,
+    keys: settings.SVC_CONTROL_PSK,
+    rekeyIntervalSeconds: settings.SVC_CONTROL_REKEY_INTERVAL_SECS,
+    rejectUnsupported: settings.SVC_AGENT_REJECT_UNSUPPORTED,
+    logLevel: settings.SVC_LOG_LEVEL,
+    metrics: settings.SVC_AGENT_METRICS_ADDR,
+  };
+}
+
+const joinSchema = schema.omit({ SVC_AGENT_ID: true, SVC_CONTROL_PSK: true }).extend({
+  SVC_JOIN_TOKEN: z.string().superRefine((text, context) => {
+    const keys = joinKeysFrom(text);
+    if (!keys.ok) context.addIssue(keys.error);
+  }),
+});
+
+/** What a machine that joins needs of its environment; all of it is checked. @throws AgentConfigError listing every wrong variable */
+export function readJoinSettings(environment: Environment): {
+  readonly token: string;
+  readonly endpoint: ControlEndpoint;
+  readonly logLevel: LogLevel;
+} {
+  const settings = parsed(joinSchema, environment);
+  const { SVC_JOIN_TOKEN: token, SVC_CONTROL_ENDPOINT: endpoint, SVC_LOG_LEVEL: logLevel } = settings;
+  return { token, endpoint, logLevel };
+}
+
+/** @throws AgentConfigError listing every wrong variable */
+function parsed<T>(by: z.ZodType<T>, environment: Environment): T {
+  const result = by.safeParse(environment);
+  if (result.success) return result.data;
+  throw new AgentConfigError(
+    result.error.issues.map((issue) => {
+      const name = String(issue.path[0] ?? 'environment');
+      const value = environment[name];
+      const got = value === undefined || secrets.has(name) ? '' : ` (got ${JSON.stringify(value.slice(0, 200))})`;
+      return `${name}: ${issue.message}${got}`;
+    }),
+  );
 }
 
 /** The PSK may be in a file, named by `SVC_CONTROL_PSK_FILE`. */

@@ -95,6 +95,7 @@ ConditionPathExists=|/var/lib/gateway-agent/identity.json`,
 StateDirectory=gateway-agent
 StateDirectoryMode=0700
 Environment=SVC_AGENT_METRICS_ADDR=127.0.0.1:9105
-EnvironmentFile=-/etc/gateway-agent/env`,
-    command: [node, program],
+EnvironmentFile=-/etc/gateway-agent/env
+RestartPreventExitStatus=2 3`,
+    command: [node, program, 'run'],
   });

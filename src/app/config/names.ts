@@ -4,7 +4,14 @@
  */
 
 /** Variables of the maintenance commands, of `svcctl`, and of other parts that the contract names. */
-const others = ['SVC_NEW_MASTER_KEY', 'SVC_NEW_MASTER_KEY_FILE', 'SVC_SERVER', 'SVC_SIM_PASSWORD', 'SVC_TOKEN'];
+const others = [
+  'SVC_JOIN_TOKEN',
+  'SVC_NEW_MASTER_KEY',
+  'SVC_NEW_MASTER_KEY_FILE',
+  'SVC_SERVER',
+  'SVC_SIM_PASSWORD',
+  'SVC_TOKEN',
+];
 
 /** Variables of the agent, of the tests, and those that orchestrators set for a service of that name. */
 const patterns = [/^SVC_(AGENT|CONTROL|TEST)_/, /_SERVICE_(HOST|PORT)(_|$)/, /_PORT(_|$)/];

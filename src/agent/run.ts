@@ -1,0 +1,95 @@
+/**
+ * `gateway-agent run`: the agent of the node that the environment or `identity.json` names, until a signal ends it; a machine that is
+ * no node yet joins first. Logs one JSON line per event.
+ */
+import { hostname } from 'node:os';
+import { pino, stdTimeFunctions } from 'pino';
+import { withDeadline, timedOut } from '../kernel/background.js';
+import { shutdownMs } from '../kernel/closers.js';
+import { logCryptoLibrary } from '../kernel/crypto/crypto.js';
+import { formatHostPort } from '../kernel/host-port.js';
+import type { Logger } from '../kernel/logger.js';
+import { logOutput } from '../kernel/log-output.js';
+import { startAgent, agentVersion } from './agent.js';
+import {
+  namesNode,
+  readAgentConfig,
+  readJoinSettings,
+  stateDirOf,
+  type AgentConfig,
+  type Environment,
+  type LogLevel,
+} from './config.js';
+import { exitCodes } from './exit-codes.js';
+import { joinMachine } from './joining.js';
+import { startMetricsServer } from './metrics-server.js';
+import { readIdentity, type Identity } from './state-directory.js';
+
+const loggerOf = (level: LogLevel, base: { readonly node?: string }): Logger =>
+  pino(
+    { level, base, timestamp: stdTimeFunctions.isoTime, formatters: { level: (label) => ({ level: label }) } },
+    logOutput(process.env),
+  );
+
+/** The environment, which is not `process.env`: that one has no secrets any more. @returns the exit code @throws AgentConfigError, StateError */
+export async function run(environment: Environment): Promise<number> {
+  // The waits between connections do not keep the process alive, but the agent must run until it is stopped.
+  const alive = setInterval(() => undefined, 60_000);
+  const stop = new Promise<string>((resolve) => {
+    process.once('SIGTERM', () => resolve('SIGTERM'));
+    process.once('SIGINT', () => resolve('SIGINT'));
+  });
+  try {
+    let identity = namesNode(environment) ? undefined : await readIdentity(stateDirOf(environment));
+    if (identity === undefined && !namesNode(environment) && (environment['SVC_JOIN_TOKEN'] ?? '') !== '') {
+      // A request under way is repeated by the next start.
+      const joined = await Promise.race([joinFirst(environment), stop.then(() => exitCodes.done)]);
+      if (typeof joined === 'number') return joined;
+      identity = joined;
+    }
+    return await serve(readAgentConfig(environment, identity), stop);
+  } finally {
+    clearInterval(alive);
+  }
+}
+
+/** @returns the exit code of a machine that must not join */
+async function joinFirst(environment: Environment): Promise<Identity | number> {
+  const { token, endpoint, logLevel } = readJoinSettings(environment);
+  const logger = loggerOf(logLevel, {});
+  logger.info({ version: agentVersion, service: formatHostPort(endpoint) }, 'joining');
+  const joined = await joinMachine({
+    token,
+    endpoint,
+    name: hostname(),
+    stateDir: stateDirOf(environment),
+    patienceMs: Infinity,
+    onRetry: (reason, waitMs) => logger.warn({ reason, retry_in_ms: waitMs }, 'not joined yet'),
+  });
+  if (joined.kind === 'joined') {
+    logger.info({ node: joined.identity.node_id, name: joined.name }, 'joined');
+    return joined.identity;
+  }
+  logger.error({ reason: joined.message }, 'the service does not let this machine join');
+  return exitCodes.refused;
+}
+
+async function serve(config: AgentConfig, stop: Promise<string>): Promise<number> {
+  const logger = loggerOf(config.logLevel, { node: config.nodeId });
+  logger.info(
+    { version: agentVersion, service: formatHostPort(config.endpoint), psk_fingerprint: config.keys.fingerprint },
+    'agent starting',
+  );
+  logCryptoLibrary(logger);
+  const agent = await startAgent({ config, logger });
+  const told = config.metrics === undefined ? undefined : await startMetricsServer(config.metrics, agent);
+  if (told !== undefined) logger.info({ address: told.address }, 'metrics are served');
+  logger.info({ signal: await stop }, 'agent stopping');
+  const closed = await withDeadline(Promise.all([agent.close(), told?.close()]), shutdownMs);
+  if (closed === timedOut) {
+    logger.error({}, 'the agent did not stop in time');
+    return exitCodes.failed;
+  }
+  logger.info({}, 'agent stopped');
+  return exitCodes.done;
+}

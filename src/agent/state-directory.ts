@@ -1,0 +1,126 @@
+/**
+ * The agent's state directory: `identity.json`, which says as which node it connects, and the id of a request to join whose
+ * answer may be lost. A file is written beside its name, flushed and renamed, so that it is whole whenever the process ends. The agent keeps nothing
+ * else on disk. Implements `docs/contract/joining.md#the-machines-side`.
+ */
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { agentKeysFrom } from '../channel/noise/control-psk.js';
+import { readEndpoint } from '../channel/reality/endpoint.js';
+import { syncFolder, systemErrorCode } from '../kernel/files.js';
+
+const identitySchema = z.object({
+  node_id: z.string().regex(/^[\x21-\x7e]{1,128}$/),
+  control_psk: z.string().refine((text) => agentKeysFrom(text).ok),
+  /** As in `SVC_CONTROL_ENDPOINT`. */
+  endpoint: z.string().refine((text) => typeof readEndpoint(text) !== 'string'),
+});
+
+/** Which node this machine is, where it connects, and with which secret. */
+export type Identity = z.output<typeof identitySchema>;
+
+/** The state directory cannot be used; the message is a sentence without secrets. */
+export class StateError extends Error {}
+
+const identityFile = 'identity.json';
+const requestFile = 'join-request';
+const requestBytes = 16;
+/** Drafts that a killed process has left have it too. */
+const draftEnding = '.draft';
+/** More than either file takes. */
+const fileBytesMax = 16 * 1024;
+
+export const identityPath = (folder: string): string => join(folder, identityFile);
+
+/** @returns undefined for a machine that is no node yet @throws StateError */
+export async function readIdentity(folder: string): Promise<Identity | undefined> {
+  const text = await read(folder, identityFile);
+  if (text === undefined) return undefined;
+  const parsed = identitySchema.safeParse(jsonOf(text));
+  if (parsed.success) return parsed.data;
+  // Nothing of it is repeated: it may be any file.
+  const expected = 'expected node_id, control_psk and endpoint';
+  throw new StateError(`${identityPath(folder)}: ${expected}; a machine without this file can join anew`);
+}
+
+/** @throws StateError */
+export async function writeIdentity(folder: string, identity: Identity): Promise<void> {
+  await write(folder, identityFile, `${JSON.stringify(identity, undefined, 2)}\n`);
+}
+
+/** The id of the request to join, on the disk: the one of an earlier try that did not end, or a new one. @throws StateError */
+export async function requestToJoin(
+  folder: string,
+): Promise<{ readonly requestId: Uint8Array; readonly isRepeated: boolean }> {
+  const kept = (await read(folder, requestFile))?.trim() ?? '';
+  if (/^[0-9a-f]{32}$/.test(kept)) return { requestId: Buffer.from(kept, 'hex'), isRepeated: true };
+  const requestId = randomBytes(requestBytes);
+  await write(folder, requestFile, `${requestId.toString('hex')}\n`);
+  return { requestId, isRepeated: false };
+}
+
+export const requestPath = (folder: string): string => join(folder, requestFile);
+
+/** Removes what is of no use once there is an identity, including what killed processes have left. */
+export async function forgetRequest(folder: string): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  const gone = names.filter((name) => name === requestFile || name.endsWith(draftEnding));
+  // The machine is a node all the same.
+  await Promise.allSettled(gone.map((name) => rm(join(folder, name))));
+}
+
+/** @returns undefined where there is none, or a link */
+async function read(folder: string, name: string): Promise<string | undefined> {
+  const path = join(folder, name);
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  try {
+    const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(fileBytesMax), 0, fileBytesMax, 0);
+      return buffer.toString('utf8', 0, bytesRead);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    const code = systemErrorCode(error);
+    if (code === 'ENOENT' || code === 'ELOOP') return undefined;
+    throw new StateError(`${path}: expected a file that this process can read (${code ?? 'unreadable'})`);
+  }
+}
+
+async function write(folder: string, name: string, text: string): Promise<void> {
+  const draft = join(folder, `.${name}.${randomBytes(8).toString('hex')}${draftEnding}`);
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const file = await open(draft, 'wx', 0o600);
+    try {
+      await file.writeFile(text);
+      // The service's own user cannot be known here, but the directory is its.
+      if (process.geteuid?.() === 0) {
+        const { uid, gid } = await stat(folder);
+        await file.chown(uid, gid);
+      }
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(draft, join(folder, name));
+    await syncFolder(folder);
+  } catch (error) {
+    await rm(draft, { force: true }).catch(() => undefined);
+    const code = systemErrorCode(error) ?? 'not writable';
+    const otherwise = 'or name another with --state-dir or SVC_AGENT_STATE_DIR';
+    throw new StateError(`${folder}: expected a directory that this process can write (${code}), ${otherwise}`);
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
