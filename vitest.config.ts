@@ -22,6 +22,7 @@ const programs = [
   'e2e',
   'golden',
   'invented-resource',
+  'machines',
   'maintenance',
   'packages',
   'start',

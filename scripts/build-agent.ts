@@ -1,17 +1,18 @@
 /**
- * `npm run build:agent`: bundles the reference agent into one file, `dist/agent/gateway-agent.cjs`, which needs only
+ * `npm run build:agent`, and the last step of a build: bundles the reference agent into one file, `dist/agent/gateway-agent.cjs`, which needs only
  * Node. Without the libsodium addon installed next to the file, the agent uses node:crypto and says so.
  */
 import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { argv, stdout } from 'node:process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { version } from '../src/kernel/version.js';
 import { commitOf } from './commit.js';
 
 const timeoutMs = 60_000;
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
+/** The script also runs from `dist`. */
+const root = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '..' : '../..', import.meta.url));
 
 /** @param outfile the path to write @param more options of esbuild @returns its size in bytes @throws Error with the compiler's output */
 export function buildAgent(outfile: string, commit = commitOf(root), more: readonly string[] = []): number {

@@ -33,6 +33,7 @@ import { formatEndpoint } from '../channel/reality/endpoint.js';
 import { buildRest } from '../transport/rest/build.js';
 import { createDeployPlaces, createStreamPlaces } from '../transport/rest/checks/waiting-places.js';
 import type { AnswersUnderWay, Readiness, RestApp, RestDeps, ServedTls } from '../transport/rest/deps.js';
+import { openAgentProgram } from '../transport/rest/machines/agent-program.js';
 import { createAnswersUnderWay } from '../transport/rest/server/answers-under-way.js';
 import { createRequestCounts } from '../transport/rest/server/request-records.js';
 import { createRestSockets } from '../transport/rest/server/sockets.js';
@@ -155,8 +156,9 @@ export async function createRest(
   const { corsOrigins, trustedProxies, metricsToken } = config.http;
   const controlEndpoint = controlEndpointOf(agents, config.agents);
   const { publicUrl, serveAgent } = config;
-  const addresses = { corsOrigins, publicUrl, controlEndpoint, serveAgent };
-  const app = await buildRest(deps, { version, ...addresses, trustedProxies, metricsToken, tls });
+  const addresses = { corsOrigins, publicUrl, controlEndpoint };
+  const agentProgram = serveAgent ? openAgentProgram() : async () => undefined;
+  const app = await buildRest(deps, { version, ...addresses, agentProgram, trustedProxies, metricsToken, tls });
   closers.add('rest', () => app.close());
   return app;
 }

@@ -1,6 +1,8 @@
-/** File-system helpers: codes of system errors, folder flushes, private files, secrets in files, open descriptors. */
-import { readFileSync } from 'node:fs';
+/** File-system helpers: codes of system errors, folder flushes, private files, secrets in files, open descriptors, built files. */
+import { existsSync, readFileSync } from 'node:fs';
 import { chmod, open, readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 /** Makes files and folders accessible to their owner alone. Those of another owner are left alone. */
 export async function makePrivate(mode: 0o600 | 0o700, paths: readonly string[]): Promise<void> {
@@ -43,4 +45,16 @@ export async function syncFolder(path: string): Promise<void> {
   } finally {
     await folder.close();
   }
+}
+
+/**
+ * The nearest `dist/<path>` above a module, which runs from `src/`, `dist/src/`, a package or the build of the tests.
+ * @param url of the module
+ */
+export function findBuilt(path: string, url: string): string | undefined {
+  for (let from = dirname(fileURLToPath(url)); from !== dirname(from); from = dirname(from)) {
+    const file = join(from, 'dist', path);
+    if (existsSync(file)) return file;
+  }
+  return undefined;
 }

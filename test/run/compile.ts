@@ -10,6 +10,7 @@ import { basename, dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
 import { banner, native, unused } from '../../packaging/bundle.js';
+import { buildAgent } from '../../scripts/build-agent.js';
 import { projectRoot } from '../support/project-root.js';
 import { machineCodeOf } from './launch.js';
 import { recordMachineCode } from './machine-code.js';
@@ -96,6 +97,8 @@ export async function compilePrograms(): Promise<void> {
   await compileProgramsOf(projectRoot, [...builtPrograms(), ...testPrograms()], compiledPrograms);
   removeOldBuilds();
   await recordMachineCode();
+  // The service serves it.
+  buildAgent(join(projectRoot, 'dist', 'agent', 'gateway-agent.cjs'));
   writeFileSync(stamp, now);
 }
 

@@ -31,6 +31,7 @@ import { installGate } from './checks/gate.js';
 import { createOriginCheck } from './checks/session-token.js';
 import { boundClosing, createHttpServer } from './server/http-server.js';
 import { openApiRoutes } from './openapi/openapi.js';
+import { machineRoutes } from './machines/machine-routes.js';
 import { incidentRoutes } from './resources/incidents.js';
 import { controlEndpointRoutes } from './resources/control-endpoint.js';
 import { linkRoutes } from './fleet/links.js';
@@ -139,6 +140,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   const pages = openConsole();
   openApiRoutes(app, endpoints, budget, options, pages);
   consoleRoutes(app, pages);
+  machineRoutes(app, budget, options);
   await app.ready();
   return app;
 }

@@ -1,4 +1,4 @@
-/** The dependencies and options of the REST transport. Types only: `buildRest` is in `build.ts`. */
+/** The dependencies and options of the REST transport. `buildRest` is in `build.ts`. */
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { ZodTypeProvider } from '@fastify/type-provider-zod';
 import type {
@@ -25,6 +25,7 @@ import type { StatusLedger } from '../../status/ledger.js';
 import type { Webhooks } from '../../webhooks/port.js';
 import type { Counts } from '../../reports/counts.js';
 import type { Activity, Diagnostics, Reports } from '../../reports/port.js';
+import type { AgentProgram } from './machines/agent-program.js';
 import type { RouteConfig, RouteSchema } from './route-declaration.js';
 import type { Filled } from './usual-parts.js';
 import type { Timeouts } from './tuning.js';
@@ -139,8 +140,8 @@ export interface RestOptions {
   readonly trustedProxies: readonly string[];
   /** What an agent needs as `SVC_CONTROL_ENDPOINT` to reach this instance at a host. */
   readonly controlEndpoint: (host: string) => string;
-  /** Whether machines get the agent's program from this service. */
-  readonly serveAgent: boolean;
+  /** The agent's program, if machines get it from this service. */
+  readonly agentProgram: () => Promise<AgentProgram | undefined>;
   /** When set, `/metrics` requires it as bearer token. */
   readonly metricsToken?: string | undefined;
   /** When set, REST is served over TLS. */
@@ -175,3 +176,6 @@ export interface RestApp extends Omit<Instance, 'route'> {
     > & { readonly schema: S; readonly config: RouteConfig },
   ): unknown;
 }
+
+/** For routes that are not in the OpenAPI document. */
+export const undocumented = (app: RestApp): FastifyInstance => app as unknown as FastifyInstance;

@@ -44,7 +44,7 @@ function hostOf(sent: string): string {
 const loopback = /^(localhost|127(\.\d+){3}|::1)$/;
 
 /** A text as one word of a POSIX shell. */
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /**
  * @param isServed whether this service serves the script and the program

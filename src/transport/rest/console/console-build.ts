@@ -2,10 +2,9 @@
  * The built console in memory: its pages, and its hashed files with their compressed variants. Read at the first request and
  * kept, so that one instance serves one build. `console-routes.ts` serves it.
  */
-import { existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
 import { dirname, extname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { findBuilt } from '../../../kernel/files.js';
 
 /** The codings of compressed variants, best first, with their file extensions. */
 const codings = [
@@ -38,13 +37,10 @@ export interface ConsoleBuild {
   readonly assets: ReadonlyMap<string, ConsoleFile>;
 }
 
-/** The nearest `dist/console` above this module, which runs from `src/`, `dist/src/` and the build of the tests. */
+/** The folder of the built console; undefined when there is none. */
 export function findConsole(): string | undefined {
-  for (let from = dirname(fileURLToPath(import.meta.url)); from !== dirname(from); from = dirname(from)) {
-    const folder = join(from, 'dist', 'console');
-    if (existsSync(join(folder, 'index.html'))) return folder;
-  }
-  return undefined;
+  const page = findBuilt('console/index.html', import.meta.url);
+  return page === undefined ? undefined : dirname(page);
 }
 
 /** @throws Error of the system when a file cannot be read */

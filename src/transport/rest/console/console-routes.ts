@@ -4,9 +4,9 @@
  * content security policy.
  */
 import { randomBytes } from 'node:crypto';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../../kernel/errors.js';
-import type { RestApp } from '../deps.js';
+import { undocumented, type RestApp } from '../deps.js';
 import { acceptsCoding } from '../answers/accepted.js';
 import { findConsole, readConsole, type ConsoleBuild, type ConsoleFile, type ConsolePage } from './console-build.js';
 
@@ -60,7 +60,7 @@ export function openConsole(find: () => string | undefined = findConsole): Built
 }
 
 export function consoleRoutes(rest: RestApp, pages: BuiltConsole): void {
-  const app = rest as unknown as FastifyInstance;
+  const app = undocumented(rest);
   const config = { access: 'open' } as const;
   const sendAsset = async (request: FastifyRequest<{ Params: { name: string } }>, reply: FastifyReply) => {
     const file = await pages.asset(request.params.name);

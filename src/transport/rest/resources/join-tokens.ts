@@ -132,6 +132,7 @@ export function joinTokenRoutes(app: RestApp, deps: RestDeps, options: RestOptio
     async create(context, _definition, checked, request) {
       // Before anything is written: a token must not be lost for a wrong header.
       const addresses = joinAddresses(request, options);
+      const isServed = (await options.agentProgram()) !== undefined;
       const { name: called, ...given } = checked as Body;
       const outcome = await commands.create(context, {
         name: called,
@@ -142,7 +143,7 @@ export function joinTokenRoutes(app: RestApp, deps: RestDeps, options: RestOptio
       });
       if (outcome.kind !== 'done') return outcome;
       const { joinToken, token } = outcome.result;
-      return { ...outcome, result: { joinToken, token, command: joinCommand(addresses, token, options.serveAgent) } };
+      return { ...outcome, result: { joinToken, token, command: joinCommand(addresses, token, isServed) } };
     },
     createdView: ({ joinToken, ...secrets }) => ({ ...view(joinToken), ...secrets }),
     // Neither is stored.
