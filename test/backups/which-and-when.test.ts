@@ -98,7 +98,7 @@ test('the first is made at the start, then one each interval; old ones go only w
   await one.turn();
   names.push(nameAt());
   expect(filesIn(one.folder)).toEqual(names);
-  const strangers = [nameAt(0, another), `${nameAt(0, another)}.unverified`, 'notes.txt', `${names[0]}.gpg`];
+  const strangers = [nameAt(0, another), `${nameAt(0, another)}.unverified`, 'notes', `${names[0]}.gpg`];
   for (const name of strangers) await writeFile(join(one.folder, name), '');
   await daysPass(5, one);
   expect(filesIn(one.folder)).toEqual(
