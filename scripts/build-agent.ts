@@ -4,15 +4,14 @@
  */
 import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { argv, stdout } from 'node:process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { version } from '../src/kernel/version.js';
 import { commitOf } from './commit.js';
 
 const timeoutMs = 60_000;
-/** The script also runs from `dist`. */
-const root = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '..' : '../..', import.meta.url));
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /** @param outfile the path to write @param more options of esbuild @returns its size in bytes @throws Error with the compiler's output */
 export function buildAgent(outfile: string, commit = commitOf(root), more: readonly string[] = []): number {
