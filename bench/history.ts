@@ -75,6 +75,7 @@ function carriersOf(nodeId: string): Carriers {
     chains: new Set([chain]),
     ends: new Map([[chain, [chain, upstream]]]),
     chainOfListener: new Map([['tcp/0.0.0.0/443', chain]]),
+    begins: new Set(['tcp/0.0.0.0/443']),
     upstreams: new Set([upstream]),
   };
 }

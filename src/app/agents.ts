@@ -50,7 +50,8 @@ export async function createAgents(core: Core, config: Config, known: Known = []
       ? async () => (await liveInstances(readStore)).map(({ instance_id }) => instance_id)
       : undefined,
     known: [...known].filter(([nodeId]) => queries.node(nodeId) !== undefined),
-    carriers: config.history ? createCarriers(queries) : undefined,
+    carriers: createCarriers(queries),
+    recordsHistory: config.history,
   });
   closers.add('reports', () => reports.close());
   const claims = await openCommandClaims({

@@ -17,6 +17,7 @@ import {
 } from './counted-rows.js';
 import { countedOf, isSameTable, withCountersOf, type ListenerTable } from './listener-table.js';
 import type { HeartbeatFacts, MetricsFacts, PresenceFacts, ReportingProcess, RoundTrip } from './port.js';
+import type { RateSamples } from './listener-rates.js';
 import { growthOf, noTotals, type ProcessTotals } from './process-totals.js';
 import { isLossy, linkRow, linksOf, linksWithCountersOf, roundTrips } from './reported.js';
 
@@ -84,6 +85,8 @@ export class Entry {
   listeners: LastListeners | undefined = undefined;
   links: LastLinks | undefined = undefined;
   metrics: LastMetrics | undefined = undefined;
+  /** Undefined for a node where no chain begins. */
+  samples: RateSamples | undefined = undefined;
   /** Which instance last wrote each part to the read store, and at which place, see `store.ts`. */
   written: { readonly [P in Part]: string } = notWritten;
 }

@@ -19,7 +19,7 @@ export interface ListenerShape {
 }
 
 interface ShapeSummary extends ListenerSummary {
-  /** See `listenerKey`. */
+  /** See `reportedKey`. */
   readonly keys: readonly string[];
   /** Whether no two rows have the same key. */
   readonly isDistinct: boolean;
@@ -92,13 +92,15 @@ export const shapeSummary = (shape: ListenerShape): ShapeSummary =>
   (shape.summary ??= summarizeShape(listenersOf(shape)));
 
 function summarizeShape(listeners: readonly RuntimeListener[]): ShapeSummary {
-  const keys = listeners.map(listenerKey);
+  const keys = listeners.map(reportedKey);
   const entries = listeners.reduce((sum, { routes }) => sum + 1 + routes.length, 0);
   return { keys, isDistinct: new Set(keys).size === keys.length, entries, ...summarizeListeners(listeners) };
 }
 
-/** Joined, because a template string would keep its parts in memory too. */
-const listenerKey = ({ transport, listenAddr, listenPort }: RuntimeListener): string =>
+type Addressed = Pick<RuntimeListener, 'transport' | 'listenAddr' | 'listenPort'>;
+
+/** The key of a row. Joined, because a template string would keep its parts in memory too. */
+export const reportedKey = ({ transport, listenAddr, listenPort }: Addressed): string =>
   [transport, listenAddr, listenPort].join('/');
 
 export function countedOf({ shape, values }: ListenerTable): CountedRows {

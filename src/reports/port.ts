@@ -67,6 +67,8 @@ export interface Carriers {
   readonly ends: ReadonlyMap<string, readonly string[]>;
   /** The chain that begins at a listener, `transport/address/port`, if no other resource uses the listener. */
   readonly chainOfListener: ReadonlyMap<string, string>;
+  /** The listeners at which its chains begin, in the same form. */
+  readonly begins: ReadonlySet<string>;
   /** Ids of the upstreams that it dials. */
   readonly upstreams: ReadonlySet<string>;
 }
@@ -179,6 +181,12 @@ export interface Traffic {
   readonly error_sessions: number;
 }
 
+/** The traffic of a listener now, in and out together. */
+export interface ListenerRate {
+  readonly bytes_per_sec: number;
+  readonly sessions_per_min: number;
+}
+
 /** The newest metrics of a node. */
 export interface ReportedMetrics {
   /** RFC 3339. */
@@ -233,6 +241,8 @@ export interface Reports {
   listeners(nodeId: string): ReportedListeners | undefined;
   /** A summary; returns the same maps while only counters change. */
   listenerStates(nodeId: string): ListenerStates | undefined;
+  /** Of a listener at which a chain begins, `transport/address/port`; see `rateOf`. */
+  listenerRate(nodeId: string, key: string): ListenerRate | null;
   /** Sums over the listeners of the node and the processes of its agent. */
   traffic(nodeId: string): Traffic;
   links(nodeId: string): ReportedLinks | undefined;

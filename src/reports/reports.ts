@@ -13,6 +13,7 @@ import { plausibleMetrics, applyHeartbeat, applyMetrics, type Entry, type Part }
 import { createHeldBack } from './held-back.js';
 import { openHistory } from './history/history.js';
 import { createRecorder } from './history/recorder.js';
+import { sampleRates } from './listener-rates.js';
 import { followOthers, type Others } from './others.js';
 import type { Carriers, HeartbeatFacts, Reports, Telemetry } from './port.js';
 import { createPresence } from './presence.js';
@@ -29,8 +30,10 @@ export interface ReportsDeps {
   readonly logger: Logger;
   /** The live instances; undefined if this one has the read store to itself. */
   readonly liveInstances?: (() => Promise<readonly string[]>) | undefined;
-  /** Whom history is credited to; undefined: it is not recorded. */
+  /** What nodes serve; undefined: neither history nor the traffic of chains is recorded. */
   readonly carriers?: ((nodeId: string) => Carriers) | undefined;
+  /** False: history is not recorded. */
+  readonly recordsHistory?: boolean;
   /** What this process knew before the store was emptied, see `ReportsService.known`. */
   readonly known?: Known | undefined;
 }
@@ -52,18 +55,22 @@ export interface ReportsService extends Telemetry, Reports {
 export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
   const { readStore, instanceId, clock, logger, liveInstances, carriers } = deps;
   const traffic = createTrafficMetrics();
-  const history = carriers && (await openHistory({ readStore, clock, logger }, instanceId));
-  const recorder = history && createRecorder(history, carriers, clock);
+  const recorded = deps.recordsHistory === false ? undefined : carriers;
+  const history = recorded && (await openHistory({ readStore, clock, logger }, instanceId));
+  const recorder = history && createRecorder(history, recorded, clock);
   const heartbeats = createRecentSums(clock, ['heartbeats'], tuning.recentHeartbeats);
   const recentTraffic = createRecentSums(clock, listenerCounters, tuning.recentTraffic);
   let others: Others | undefined;
-  const table = createTable(() => others?.readAt() ?? 0, logger);
+  const table = createTable(() => others?.readAt() ?? 0, clock, logger);
   const store = await openReportStore({
     readStore,
     table,
     instanceId,
     isShared: liveInstances !== undefined,
-    onEntered: recorder?.taken,
+    onEntered(nodeId, entry, before) {
+      if (entry.beat?.at !== before.beat?.at && carriers) sampleRates(entry, before, carriers(nodeId).begins);
+      recorder?.taken(nodeId, entry, before);
+    },
     clock,
     logger,
   });
@@ -102,6 +109,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
     const at = clock.now();
     const last = entry.beat?.at;
     heartbeats.note({ heartbeats: 1 });
+    if (carriers) sampleRates(entry, entry, carriers(nodeId).begins);
     const growth = applyHeartbeat(entry, facts, at);
     const { listeners, links } = growth;
     if (growth.refused) refuse(nodeId);

@@ -3,12 +3,13 @@
  * enters the reports of this instance's sessions, `others.ts` those of other instances. Facts of the log are in `facts.ts`.
  * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
-import { timestamp } from '../kernel/clock.js';
+import { timestamp, type Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import { listenerCounters, sumOfRows } from './counted-rows.js';
 import { Entry, linkSummary } from './entry.js';
+import { rateOf } from './listener-rates.js';
 import { activeSessions, countedOf, shapeSummary } from './listener-table.js';
 import type { ReportedLinks, Reports, Traffic } from './port.js';
 import { absentSums } from './process-totals.js';
@@ -29,7 +30,7 @@ const emptyEntry: Entry = new Entry();
 const noTraffic: Traffic = { bytes_in: 0, bytes_out: 0, active_sessions: 0, total_sessions: 0, error_sessions: 0 };
 
 /** @param syncedAt monotonic time up to which signs of life at other instances are known */
-export function createTable(syncedAt: () => number, logger: Logger): Table {
+export function createTable(syncedAt: () => number, { now }: Pick<Clock, 'now'>, logger: Logger): Table {
   const nodes = new Map<string, Entry>();
   const listeners = createListeners<string>((error) =>
     logger.error({ error: errorText(error) }, 'a listener for reports of nodes failed'),
@@ -102,6 +103,7 @@ export function createTable(syncedAt: () => number, logger: Logger): Table {
         error_sessions: sum('error_sessions'),
       };
     },
+    listenerRate: (nodeId, key) => rateOf(of(nodeId), key, now()),
     links: (nodeId) => linksWith(nodeId, linksIn),
     lossyLinks(nodeId) {
       const { links } = of(nodeId);

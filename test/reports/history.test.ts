@@ -22,6 +22,7 @@ const carried: Carriers = {
   chains: new Set([chain]),
   ends: new Map([[chain, [chain, upstream]]]),
   chainOfListener: new Map([['tcp/0.0.0.0/443', chain]]),
+  begins: new Set(['tcp/0.0.0.0/443']),
   upstreams: new Set([upstream]),
 };
 const presence: PresenceFacts = { session_id: 's', instance_id: 'i', pushed_generation: 0, pushed_at: null };

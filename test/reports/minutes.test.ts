@@ -81,6 +81,7 @@ it('is the same at an instance that has no session of the node', async () => {
     chains: new Set([chain]),
     ends: new Map([[chain, [chain, upstream]]]),
     chainOfListener: new Map([['tcp/0.0.0.0/443', chain]]),
+    begins: new Set(['tcp/0.0.0.0/443']),
     upstreams: new Set([upstream]),
   };
   const opened = await openedReports(start, () => carried);

@@ -140,6 +140,48 @@ test('a chain has the bytes of its first node, the round trips of all its links,
   }
 });
 
+test('a chain shows the traffic of its first listener, over the last five minutes or between two reports', async () => {
+  const [entry, exit] = [
+    await create('/api/nodes', { name: 'a' }),
+    await create('/api/nodes', { name: 'b', address: 'b.example' }),
+  ];
+  const hops = [entry, exit].map((node_id) => ({ node_id, listen_port: 443, outer: 'tcp', security: 'raw' }));
+  const body = { name: 'c', payload: 'tcp', target: { endpoint: '192.0.2.1:80' }, hops };
+  const chain = await create('/api/l4-chains', body);
+  const traffic = async () => (await rest.data('GET', `/api/l4-chains/${chain}`)).traffic;
+  const report = async (bytes: number, sessions: number, process_id = 'aa'): Promise<void> => {
+    await rest.report(entry, { process_id, runtime_listeners: [listener(bytes, sessions)] });
+    await rest.report(exit, { runtime_listeners: [listener(9 * bytes, 9 * sessions)] });
+  };
+  await report(100, 2);
+  clock.advance(minutes);
+  await report(100, 2);
+  expect(await traffic()).toBe(null);
+  await rest.data('POST', `/api/l4-chains/${chain}/deploy`);
+  clock.advance(10_000);
+  await report(200, 3);
+  // Since the report before, which came 10 seconds ago; 300 bytes came back.
+  expect(await traffic()).toEqual({ bytes_per_sec: 40, sessions_per_min: 6 });
+  clock.advance(10_000);
+  await report(200, 3);
+  expect(await traffic()).toEqual({ bytes_per_sec: 20, sessions_per_min: 3 });
+  // A new process of the agent counts from 0.
+  for (let beats = 1; beats <= 40; beats += 1) {
+    clock.advance(10_000);
+    await report(10 * beats, beats, 'bb');
+  }
+  const steady = { bytes_per_sec: 4, sessions_per_min: 6 };
+  expect(await traffic()).toEqual(steady);
+  expect((await rest.data('GET', '/api/l4-chains')).items[0].traffic).toEqual(steady);
+  // Reports that are rarer than five minutes count one by one, and silence says nothing.
+  clock.advance(20 * minutes);
+  await report(1_600, 40, 'bb');
+  const { bytes_per_sec, sessions_per_min } = await traffic();
+  expect([bytes_per_sec, sessions_per_min < 0.3]).toEqual([4, true]);
+  clock.advance(6 * minutes + 1);
+  expect(await traffic()).toBe(null);
+});
+
 test('a time that is none, another step and a stretch that ends before it begins are refused by name', async () => {
   const node = await create('/api/nodes', { name: 'n' });
   const refused = async (query: string) => {

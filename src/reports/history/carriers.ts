@@ -7,6 +7,7 @@ import { listenerOf } from '../../domain/chain/transports.js';
 import { listenerKey } from '../../domain/port-table/port-table.js';
 import { createLru } from '../../kernel/lru.js';
 import type { FleetQueries } from '../../projections/port.js';
+import { reportedKey } from '../listener-table.js';
 import type { Carriers } from '../port.js';
 
 /** Twice as many nodes as a fleet is built for. */
@@ -29,6 +30,7 @@ function carriersOf(fleet: FleetQueries, nodeId: string): Carriers {
   const ends = new Map<string, readonly string[]>();
   const chainOfListener = new Map<string, string>();
   const upstreams = new Set<string>();
+  const starts = new Set<string>();
   const rows = new Map(fleet.portRows(nodeId).map((row) => [listenerKey(row), row]));
   for (const { type, id } of fleet.referrers('node', nodeId)) {
     const chain = type === 'l4_chain' ? fleet.chain(id) : undefined;
@@ -42,10 +44,12 @@ function carriersOf(fleet: FleetQueries, nodeId: string): Carriers {
     ends.set(id, [...(begins ? [id] : []), ...(upstream === undefined ? [] : [upstream])]);
     if (first === undefined || !begins) continue;
     const listener = listenerOf(first);
+    const key = reportedKey(listener);
+    starts.add(key);
     const routes = rows.get(listenerKey(listener))?.routes ?? [];
     if (routes.every(({ resourceId, deployed }) => resourceId === id || !deployed)) {
-      chainOfListener.set(`${listener.transport}/${listener.listenAddr}/${listener.listenPort}`, id);
+      chainOfListener.set(key, id);
     }
   }
-  return { chains, ends, chainOfListener, upstreams };
+  return { chains, ends, chainOfListener, begins: starts, upstreams };
 }

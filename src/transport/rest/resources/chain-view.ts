@@ -6,7 +6,10 @@ import { z } from 'zod';
 import { chainStatuses, liveDefinition, type ChainState, type Hop } from '../../../domain/chain/chain.js';
 import { healthStates, type ChainHealth } from '../../../domain/chain/health.js';
 import { chainStatus } from '../../../domain/chain/status.js';
+import { listenerOf } from '../../../domain/chain/transports.js';
 import { missing } from '../../../reports/listener-states.js';
+import { reportedKey } from '../../../reports/listener-table.js';
+import type { ListenerRate } from '../../../reports/port.js';
 import { healthOf, hopState, listenerKeyOf, nameOfNode, statusOf } from '../../../reports/status.js';
 import { chainShape } from './chain-schema.js';
 import type { RestDeps } from '../deps.js';
@@ -58,6 +61,16 @@ export const chainSchema = resourceSchema('L4Chain', 'An L4 chain', chainShape, 
     'deployed',
   ),
   health: healthSchema,
+  traffic: documented(
+    z
+      .object({
+        bytes_per_sec: documented(z.number(), 'Bytes a second, in and out together', 184_320.5),
+        sessions_per_min: documented(z.number(), 'New sessions a minute', 12),
+      })
+      .meta({ id: 'ChainTraffic', description: 'The traffic of a chain now' })
+      .nullable(),
+    "At the first hop's listener, over the last five minutes or between its last two reports; null before two, while the chain is not deployed, and once nothing was reported for longer",
+  ),
   deployed_version: documented(z.int().nullable(), 'Deployed version; null before the first deploy', 2),
   deployed_at: documented(time.nullable(), 'When it was last deployed', sample.later),
 });
@@ -68,12 +81,14 @@ export interface ChainView extends ChainState {
   readonly listeners: ShownListeners;
   readonly status: (typeof chainStatuses)[number];
   readonly health: ChainHealth;
+  readonly traffic: ListenerRate | null;
   readonly deployed_version: number | null;
   readonly deployed_at: string | null;
 }
 
 export function chainView(deps: RestDeps, chain: ChainState): ChainView {
   const live = liveHops(chain);
+  const [first] = live;
   return {
     ...chain,
     managed_by: chain.managed_by ?? null,
@@ -84,6 +99,7 @@ export function chainView(deps: RestDeps, chain: ChainState): ChainView {
     ),
     status: chainStatus(chain),
     health: healthOf(deps, chain),
+    traffic: first === undefined ? null : deps.reports.listenerRate(first.node_id, reportedKey(listenerOf(first))),
     deployed_version: chain.deployed?.chain_version ?? null,
     deployed_at: chain.deployed?.at ?? null,
   };
