@@ -165,8 +165,9 @@ describe('the OpenAPI document', () => {
       const { type, maximum = Infinity, format } = value as JsonData;
       if (type === 'integer' && maximum >= 2 ** 31 && format !== 'int64') narrow.push(at);
       if (type === 'number' && format !== 'double') narrow.push(at);
-      if (type === 'number' && /(bytes|sessions|requests|errors|count)/i.test(at.slice(at.lastIndexOf('/'))))
-        narrow.push(at);
+      const name = at.slice(at.lastIndexOf('/'));
+      const isCount = /(bytes|sessions|requests|errors|count)/i.test(name) && !/_per_(sec|min)$/.test(name);
+      if (type === 'number' && isCount) narrow.push(at);
       for (const [key, inner] of Object.entries(value)) visit(inner, `${at}/${key}`);
     };
     visit(document.components.schemas, '');
