@@ -168,6 +168,23 @@ const types: readonly ResourceType[] = [
     columns: [name, column('ORDER', 'priorityOrder')],
   },
   {
+    plural: 'join-tokens',
+    aliases: ['join-token'],
+    path: '/api/join-tokens',
+    filters: filtersIn('/api/join-tokens', 'q'),
+    nameField: 'name',
+    columns: [
+      name,
+      column('USED', 'used'),
+      column('OF', 'uses'),
+      column('ENDS', 'expires_at'),
+      column('PREFIX', 'name_prefix'),
+      column('BY', 'created_by.name', true),
+      column('LABELS', 'labels', true),
+      ...meta,
+    ],
+  },
+  {
     plural: 'webhooks',
     aliases: ['webhook'],
     path: '/api/webhooks',

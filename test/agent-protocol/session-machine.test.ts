@@ -295,3 +295,56 @@ test('any sequence of inputs gives no exception, no effect before hello, at most
     { numRuns: 500 },
   );
 });
+
+describe('the session machine of a join token', () => {
+  const joining = () => startState({ nodeId: 'join:1', openedAt: 0, streamAt: 1_000, rekeyAfterSecs: 100, intervals });
+  const request = say({ $case: 'join', value: { requestId: Buffer.alloc(16, 1), name: 'machine' } });
+  const grant = { kind: 'granted', nodeId: 'node-1', nodeName: 'machine', controlPsk: 'svcpsk1_' } as const;
+  const untold: readonly SessionInput[] = [
+    { kind: 'tick' },
+    { kind: 'half_closed' },
+    { kind: 'revoked' },
+    { kind: 'draining', retryAfterMs: 1 },
+  ];
+
+  test('ends with the answer of a request that is under way, whatever happens to token and instance meanwhile', () => {
+    const waiting = [[2_000, request], ...untold.map((input) => [500_000, input] as const)] as const;
+    expect(play(waiting, joining()).outputs.map(({ kind }) => kind)).toEqual(['join']);
+    const answered = (answer: Extract<SessionInput, { kind: 'join_answer' }>['answer']) =>
+      play([...waiting, [500_001, { kind: 'join_answer', answer }]], joining()).outputs;
+    expect(answered(grant).map(({ kind }) => kind)).toEqual(['join', 'send_grant', 'end']);
+    expect(reasonOf(answered(grant))).toBe(SessionCloseReason.NORMAL);
+    expect(reasonOf(answered({ kind: 'refused', message: 'no' }))).toBe(SessionCloseReason.REVOKED);
+    expect(reasonOf(answered({ kind: 'later', retryAfterMs: 7 }))).toBe(SessionCloseReason.DRAINING);
+  });
+
+  test('ends without one when the machine breaks the protocol or leaves, and an answer after that is nobody’s', () => {
+    for (const input of [
+      request,
+      say(helloOf()),
+      { kind: 'lost' },
+      { kind: 'refused_frame', failure: 'bad_fragment' },
+    ]) {
+      const { outputs } = play(
+        [
+          [2_000, request],
+          [3_000, input as SessionInput],
+          [4_000, { kind: 'join_answer', answer: grant }],
+        ],
+        joining(),
+      );
+      expect(outputs.map(({ kind }) => kind)).toEqual(['join', 'end']);
+    }
+  });
+
+  test('waits 10 s for the request, and not at all when the token is deleted or the instance stops', () => {
+    expect(play([[11_000, { kind: 'tick' }]], joining()).outputs).toEqual([]);
+    for (const [at, input, reason] of [
+      [11_001, untold[0]!, SessionCloseReason.PROTOCOL_ERROR],
+      [2_000, untold[2]!, SessionCloseReason.REVOKED],
+      [2_000, untold[3]!, SessionCloseReason.DRAINING],
+    ] as const) {
+      expect(reasonOf(play([[at, input]], joining()).outputs)).toBe(reason);
+    }
+  });
+});

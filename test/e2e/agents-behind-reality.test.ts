@@ -2,15 +2,19 @@
  * The real service with REALITY before a target, and real agents as processes: they come in, apply, are cut off and come back,
  * and nothing of a killed one is left. Plain h2c meets the target.
  */
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join as pathOf } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { startDemoReality, type DemoReality } from '../../scripts/stack/demo-reality.js';
 import { eventually, type RunningProgram } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
 import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
+import { join } from '../../src/agent/control/join.js';
+import { readEndpoint } from '../../src/channel/reality/endpoint.js';
+import { systemClock } from '../../src/kernel/clock.js';
 
 interface NodeView {
   readonly status: string;
@@ -26,7 +30,7 @@ let service: ServiceProcess;
 let admin: RestClient;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-reality-'));
+  folder = await mkdtemp(pathOf(tmpdir(), 'svc-reality-'));
   reality = await startDemoReality();
   service = await prepareService({ dataDir: folder, env: reality.env });
   await service.start();
@@ -101,6 +105,24 @@ test('a new PSK ends the session of an agent behind REALITY at once', async () =
   await isConverged(node);
   const reset = await admin.call<{ sessions_ended: boolean }>('POST', `/api/nodes/${node.id}/psk`);
   expect(reset.sessions_ended).toBe(true);
+  await agent.stop('SIGKILL');
+});
+
+test('a machine joins through REALITY, by the endpoint of the line, and is a node', async () => {
+  const { token, command } = await admin.call<{ token: string; command: string }>('POST', '/api/join-tokens', {
+    name: 'hidden',
+    name_prefix: 'joined-',
+  });
+  const [, address = ''] = /--endpoint '(reality:[^']+)'$/.exec(command) ?? [];
+  const endpoint = readEndpoint(address);
+  if (typeof endpoint === 'string') throw new Error(endpoint);
+  const machine = { token, name: 'edge', requestId: randomBytes(16), agentVersion: 'test/1', clock: systemClock };
+  const joined = await join({ ...machine, endpoint }, new AbortController().signal);
+  if (joined.kind !== 'joined') throw new Error(joined.message);
+  expect(joined.node_name).toBe('joined-edge');
+  const node = { id: joined.node_id, control_psk: joined.control_psk };
+  const agent = startAgent(node, address);
+  await isConverged(node);
   await agent.stop('SIGKILL');
 });
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Role } from '../../src/domain/accounts/user.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { GrpcStatus } from '../../src/kernel/errors.js';
+import { joinAddresses, joinCommand } from '../../src/transport/rest/join-command.js';
 import { addressOf, joinOf, partsOf, rawMachine, tokenWith, type Machine } from '../support/machines.js';
 import { createShiftedClock, type ShiftedClock } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
@@ -122,6 +123,31 @@ describe('a join token', () => {
     );
     expect(command).toContain(said.replace('PORT', String(addressOf(rest.agents).port)));
     await remove(id);
+  });
+
+  test.each([
+    [
+      { publicUrl: 'https://gateway.example' },
+      'internal:81',
+      true,
+      "curl -fsSL --retry 9 'https://gateway.example/join.sh' | ",
+    ],
+    [{ publicUrl: 'http://gateway.example' }, 'localhost', true, 'SVC_JOIN_TOKEN='],
+    [
+      { publicUrl: 'https://gateway.example' },
+      "it's",
+      false,
+      "SVC_JOIN_TOKEN='svcjoin1_' gateway-agent join --endpoint '",
+    ],
+    [{ publicUrl: "https://it's.example" }, 'x', true, "curl -fsSL --retry 9 'https://it'\\''s.example/join.sh' | "],
+    [{ publicUrl: null }, 'LOCALHOST', true, "curl -fsSL --retry 9 'http://localhost/join.sh' | "],
+    [{ publicUrl: null }, '[::1]:80', true, "curl -fsSL --retry 9 'http://[::1]/join.sh' | "],
+  ])('with %j and the host %s, served: %s, begins with %s', (settings, host, isServed, begins) => {
+    const addresses = joinAddresses(
+      { protocol: 'http', host },
+      { ...settings, controlEndpoint: (of) => `http://${of}:8443` },
+    );
+    expect(joinCommand(addresses, 'svcjoin1_', isServed).slice(0, begins.length)).toBe(begins);
   });
 
   test('has a name that is free again when it has ended, and at most 100 live ones are there', async () => {

@@ -58,6 +58,14 @@ test('a secret may stand in a file, without its final line break, and never in b
   expect(() => readConfig(env)).toThrow('SVC_METRICS_TOKEN: got (secret): expected at least 8 characters');
 });
 
+test('what agents are told to connect to is an endpoint that they can read', () => {
+  const told = (text: string) => readConfig({ SVC_AGENT_PUBLIC_ENDPOINT: text }).agents.publicEndpoint;
+  expect(told('http://gateway.example:8443')).toBe('http://gateway.example:8443');
+  expect(() => told('https://gateway.example')).toThrow(
+    'SVC_AGENT_PUBLIC_ENDPOINT: got "https://gateway.example": expected http://host:port or reality://',
+  );
+});
+
 test.each([
   ['a public address', { SVC_HTTP_LISTEN_ADDR: '0.0.0.0:8081' }, 2],
   [

@@ -224,7 +224,7 @@ describe('resources', () => {
       ).map(({ name }) => name);
     const listed = (line: string): string[] => line.split(': ')[1]!.split(', ').toSorted();
     const lines = help.split('\n').filter((line) => line.startsWith('- '));
-    expect(lines).toHaveLength(10);
+    expect(lines).toHaveLength(11);
     for (const line of lines) {
       const [, plural] = /^- (\S+):/.exec(line)!;
       const path = { policies: 'nodes/ports', users: 'auth/users', tokens: 'auth/tokens' }[plural!] ?? plural;
@@ -385,6 +385,25 @@ describe('operating', () => {
     expect(await done(script.run(['psk', 'edge-1', '--yes']))).toMatch(/^svcpsk1_\S+\n$/);
   });
 
+  test('a machine joins with a line, whose token is a resource like others', async () => {
+    const options = ['--uses', '3', '--label', 'region=eu', '--prefix', 'edge-', '--expires-in-hours', '2'];
+    const [command, ...more] = (await done(script.run(['node', 'join', ...options]))).split('\n');
+    expect([command, more]).toEqual([
+      expect.stringMatching(/^curl -fsSL --retry 9 'http:.*SVC_JOIN_TOKEN='svcjoin1_[\w-]{107}' sh -s -- --endpoint '/),
+      [''],
+    ]);
+    const [made] = JSON.parse(await done(script.run(['get', 'join-tokens', '-o', 'json'])));
+    expect(made).toMatchObject({ uses: 3, used: 0, labels: { region: 'eu' }, name_prefix: 'edge-' });
+    const created = await done(script.run(['create', 'join-tokens', 'rack', '--set', 'uses=2']));
+    expect(created).toMatch(/^created join-tokens\/rack .*\ntoken: svcjoin1_.*\ncommand: curl /);
+    expect(await done(script.run(['get', 'join-tokens', 'rack']))).toMatch(/^NAME +USED +OF +ENDS .*\nrack +0 +2 +2/);
+    await fails(script.run(['edit', 'join-tokens', 'rack']), 3, /join-tokens cannot be edited/);
+    await done(script.run(['delete', 'join-tokens', 'rack', '--yes']));
+    await fails(script.run(['node', 'join', '--uses', 'many']), 3, /--uses many: expected a whole number/);
+    await fails(script.run(['node', 'join', '--label', 'eu']), 3, /--label eu: expected field=value/);
+    await fails(script.run(['node', 'join', '--uses', '1001']), 1, /uses: expected an integer from 1 to 1000/);
+  });
+
   test('a change is in the audit, and is taken back', async () => {
     await done(script.run(['edit', 'upstreams', 'web'], { env: { EDITOR: 'sed -i s/203.0.113.9/203.0.113.77/' } }));
     const filter = ['audit', '--filter', 'action=l4_upstream.update', '--limit', '1'];
@@ -475,7 +494,8 @@ describe('completion', () => {
     expect(await done(script.run(['completion', 'fish']))).toContain('complete -c svcctl');
     expect(complete('svcctl', 'de')).toEqual(['delete', 'deploy']);
     expect(complete('svcctl', 'get', 'l4-')).toEqual(['l4-chains', 'l4-upstreams']);
-    expect(complete('svcctl', 'node', '')).toEqual(['env']);
+    expect(complete('svcctl', 'node', '')).toEqual(['env', 'join']);
+    expect(complete('svcctl', 'get', 'join')).toEqual(['join-tokens']);
     expect(complete('svcctl', 'deploy', 'front', '--')).toEqual(['--wait', '--context', '--ca-file', '--insecure']);
     expect(complete('svcctl', 'get', 'nodes', '-o', '')).toEqual(['table', 'wide', 'json', 'yaml', 'name']);
     expect(complete('svcctl', 'completion', 'z')).toEqual(['zsh']);

@@ -18,6 +18,7 @@ import {
 } from '../output.js';
 import { findOne, numberedPagesOf, typeOf } from '../resources.js';
 import { dataOf, refusalOf, type Api, type Schemas } from '../service.js';
+import { collect, pair, wholeNumber } from '../options.js';
 import { agentEndpoint, environmentOf } from '../agent-environment.js';
 import { openSession, type GlobalOptions } from '../session.js';
 import { describeItem, feedPages } from './events.js';
@@ -87,10 +88,12 @@ export function operateCommands(program: Command): void {
       revert(id, command.optsWithGlobals<GlobalOptions & { readonly dryRun?: true }>()),
     );
 
-  program
+  const machine = program
     .command('node')
     .summary('print what the machine of a node needs')
-    .addHelpText('after', '\nExample:\n  svcctl node env edge-1')
+    .addHelpText('after', '\nExample:\n  svcctl node env edge-1');
+
+  machine
     .command('env <node>')
     .summary("print the environment file of a node's agent")
     .option('--issue', 'with a new PSK, which ends the sessions of the old one')
@@ -105,6 +108,38 @@ export function operateCommands(program: Command): void {
       const text = environmentOf(id, options.endpoint ?? agentEndpoint(context.server), psk);
       await (psk === undefined ? write(text) : tellSecrets([text]));
     });
+
+  machine
+    .command('join')
+    .summary('print the line that makes machines nodes, with a new join token')
+    .option('--uses <n>', 'how many machines may join', wholeNumber('--uses'))
+    .option('--label <key=value>', 'a label of each node; may repeat', collect, [])
+    .option('--prefix <text>', 'before the name that a machine gives itself')
+    .option('--expires-in-hours <n>', 'how long machines may join', wholeNumber('--expires-in-hours'))
+    .addHelpText('after', '\nExample:\n  svcctl node join --uses 20 --label region=eu --prefix edge-')
+    .action(async (_options, command: Command) => join(command.optsWithGlobals<JoinOptions>()));
+}
+
+interface JoinOptions extends GlobalOptions {
+  readonly uses?: number;
+  readonly label: readonly string[];
+  readonly prefix?: string;
+  readonly expiresInHours?: number;
+}
+
+async function join({ uses, label, prefix, expiresInHours, ...options }: JoinOptions): Promise<void> {
+  const { api } = await openSession(options);
+  const id = randomUUID();
+  const labels = Object.fromEntries(label.map((given) => pair(given, '--label')));
+  const wanted = { uses, labels, name_prefix: prefix, expires_in_hours: expiresInHours };
+  // Nobody has to think of a name for it.
+  const body = { name: `join-${id.slice(0, 8)}`, ...wanted } as Schemas['NewJoinToken'];
+  const { command, name } = await dataOf(
+    api.POST('/api/join-tokens', { params: { header: { 'idempotency-key': id } }, body }),
+  );
+  if (command === null)
+    throw new Failure(exitCodes.refused, `the line was lost; delete join-tokens ${name}, and try again`);
+  await tellSecrets([command]);
 }
 
 interface EnvOptions extends GlobalOptions {

@@ -41,7 +41,7 @@ import { asPerson, openSession, type GlobalOptions, type Session } from '../sess
 
 const typeHelp = `TYPE is one of ${typeNames.join(', ')}.`;
 /** Secrets that an answer shows only once. */
-const onceFields = ['control_psk', 'token', 'secret'];
+const onceFields = ['control_psk', 'token', 'secret', 'command'];
 
 interface GetOptions extends GlobalOptions {
   readonly output: Format;
