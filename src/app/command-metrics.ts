@@ -12,6 +12,12 @@ interface CommandMetrics {
   metrics(): readonly MetricSource[];
 }
 
+/** Of a command with a rollout, the type of the command itself. */
+function typeOf(command: { readonly type: string; readonly command?: unknown }): string {
+  const { command: inner } = command;
+  return typeof inner === 'object' && inner !== null ? String(Reflect.get(inner, 'type')) : command.type;
+}
+
 export function createCommandMetrics(clock: Clock): CommandMetrics {
   const outcomes = new Counter({
     name: 'svc_commands_total',
@@ -31,7 +37,7 @@ export function createCommandMetrics(clock: Clock): CommandMetrics {
       async execute(command, context, select) {
         const began = clock.monotonic();
         const settle = (outcome: string): void => {
-          outcomes.inc({ command: command.type, outcome });
+          outcomes.inc({ command: typeOf(command), outcome });
           seconds.observe((clock.monotonic() - began) / 1000);
         };
         try {

@@ -279,7 +279,7 @@ async function writeFirst(writers: FirstWriters, { adminPassword: password, data
   const heads = { ...writers, clock };
   const firstCommands = async (): Promise<void> => {
     await setRetentions(eventStore);
-    await raiseCompilerVersion(fleet, logger);
+    await raiseCompilerVersion(fleet, ids, logger);
     await ensureFirstAdmin({ gateway: accounts, view, keyring, hasher, ids, logger, password, dataDir });
     await recordHeads(heads);
   };

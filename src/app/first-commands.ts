@@ -5,11 +5,12 @@
  */
 import { startLoop } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';
+import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
 import { compilerVersion } from '../kernel/release.js';
-import type { FleetCommand } from '../domain/fleet/resources.js';
+import type { DecidedOnFleet } from '../commands/aggregate.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 
 const lookEveryMs = 1_000;
@@ -48,8 +49,20 @@ export async function whenWritable(
  * operator's lowering of the number.
  * @throws ServiceError `unavailable`
  */
-export async function raiseCompilerVersion(gateway: Gateway<Fleet, FleetCommand>, logger: Logger): Promise<void> {
-  const command: FleetCommand = { type: 'RaiseCompilerVersion', version: compilerVersion };
+export async function raiseCompilerVersion(
+  gateway: Gateway<Fleet, DecidedOnFleet>,
+  ids: Ids,
+  logger: Logger,
+): Promise<void> {
+  const command: DecidedOnFleet = {
+    type: 'WithRollout',
+    command: { type: 'RaiseCompilerVersion', version: compilerVersion },
+    policy: undefined,
+    rolloutId: ids.next(),
+    // No agent is connected yet.
+    observe: { isOnline: () => false, failing: () => [] },
+    planned: () => undefined,
+  };
   const outcome = await gateway.execute(command, systemContext('start'), () => undefined);
   if (outcome.kind === 'done' && outcome.events.length > 0) {
     logger.info({ compiler_version: compilerVersion }, 'the compiler version is raised: every node is touched');

@@ -16,7 +16,9 @@ import {
   createSettingsHandlers,
 } from '../commands/resources.js';
 import { createRevertHandlers } from '../commands/revert.js';
+import { createRolloutCommands, createRolloutHandlers } from '../commands/rollouts.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
+import type { Observe } from '../domain/rollout/rollout.js';
 import type { Config } from './config/config.js';
 import type { Closers } from '../kernel/closers.js';
 import { createMetrics, type MetricSource } from '../instance/metrics.js';
@@ -182,7 +184,7 @@ function controlEndpointOf(address: string, { reality, publicEndpoint }: Config[
 /** Everything REST calls to change something or to sign somebody in. */
 async function createHandlers(
   core: Core,
-  { membership }: Agents,
+  { membership, reports }: Agents,
   webhookHandlers: CommandHandlers['webhooks'],
   away: () => boolean,
 ): Promise<CommandHandlers> {
@@ -192,7 +194,14 @@ async function createHandlers(
   const uses = await openTokenUses({ readStore: core.readStore, clock, logger, away });
   closers.add('uses of API tokens', () => uses.close());
   const servicePublic = identity.staticPublic;
-  const writing = { gateway: fleet, keyring, clock, ids };
+  const committed = (): Fleet => core.committed.fleet();
+  const observe: Observe = {
+    isOnline: (nodeId) => reports.presence(nodeId) !== undefined,
+    failing: (nodeId) =>
+      [...(reports.listenerStates(nodeId)?.states ?? [])].flatMap(([key, state]) => (state === 'running' ? [] : [key])),
+  };
+  const { gateway, plan } = createRolloutCommands({ gateway: fleet, fleet: committed, observe, clock, ids });
+  const writing = { gateway, keyring, clock, ids };
   const { sessionsEnded } = membership;
   const joinTokens = createJoinTokenHandlers({ ...writing, servicePublic, logger, sessionsEnded });
   const accountHandlers = createAccountHandlers({
@@ -212,16 +221,16 @@ async function createHandlers(
     deleteJoinTokens: joinTokens.removeThoseOf,
     blindBodyHash: bodyHashBlinder(identity.staticPrivate),
   });
-  const committed = (): Fleet => core.committed.fleet();
   const audit = projections.auditTrail;
-  const reverts = createRevertHandlers({ gateway: fleet, fleet: committed, projections, audit });
+  const reverts = createRevertHandlers({ gateway, fleet: committed, projections, audit, plan });
   return {
     nodes: createNodeHandlers({ ...writing, servicePublic }),
     credentials: createCredentialHandlers(writing),
-    resources: createResourceHandlers(fleet, ids),
-    chains: createChainHandlers(fleet),
-    policies: createPolicyHandlers(fleet),
-    settings: createSettingsHandlers(fleet),
+    resources: createResourceHandlers(gateway, ids),
+    chains: createChainHandlers(gateway),
+    policies: createPolicyHandlers(gateway),
+    settings: createSettingsHandlers(gateway),
+    rollouts: createRolloutHandlers({ gateway, observe, projections, audit, reverts }),
     fleetFile: createFleetFileHandlers({ ...writing, fleet: committed, servicePublic, projections, audit, reverts }),
     reverts: {
       fleet: reverts,

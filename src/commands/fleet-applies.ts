@@ -16,7 +16,7 @@ import { timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import { lastEvent, streams, type RecordedCommand } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
-import type { DecidedOnFleet } from './aggregate.js';
+import type { RolledOut } from './aggregate.js';
 import type {
   ApplyRequest,
   CommandHandlers,
@@ -27,6 +27,7 @@ import type {
 import type { CommandContext, CommandOutcome, Gateway, ProjectionWait } from './port.js';
 import { inPiecesAlone } from './in-pieces.js';
 import { auditHolds, type AuditTrail } from './revert.js';
+import { refuseSeveral } from './rollouts.js';
 import { tuning } from './tuning.js';
 
 type Done = Extract<FileApplied, { readonly kind: 'done' }>;
@@ -37,7 +38,7 @@ export interface AppliesHandlers extends Pick<CommandHandlers['fleetFile'], 'fin
 }
 
 export interface AppliesOptions {
-  readonly gateway: Gateway<Fleet, DecidedOnFleet>;
+  readonly gateway: Gateway<Fleet, RolledOut>;
   /** The committed fleet. */
   readonly fleet: () => Fleet;
   readonly projections: ProjectionWait;
@@ -184,9 +185,11 @@ async function revert(
   if (active.length === 0 && newest !== undefined) {
     throw new ServiceError('conflict', alreadyReverted(table, idOf(newest))?.message ?? 'it was reverted');
   }
+  if (newestFirst.length > 1) refuseSeveral(options.fleet(), context.rollout, 'the revert of the apply');
   // All are tried before the first is written, so that all are written or none.
   const tried = await previewed(options, active);
   if (dryRun) {
+    if (context.rollout !== undefined && newest !== undefined) await options.reverts.preview(newest, context);
     const commands = tried.map((command) => asCommandOf(options, context, command));
     return { commands, notReverted: rotations, position: position.value };
   }

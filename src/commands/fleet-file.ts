@@ -19,6 +19,7 @@ import type { ApplyRequest, CommandHandlers, FileApplied, FileRequest } from './
 import { inPiecesAlone } from './in-pieces.js';
 import { issuePsk } from './nodes.js';
 import type { CommandContext } from './port.js';
+import { nothingPlanned, OnlyPlanned, refuseSeveral } from './rollouts.js';
 import { tuning } from './tuning.js';
 
 interface FleetFileOptions extends AppliesOptions {
@@ -85,6 +86,8 @@ async function carryOut(
   { scope, versions, parts }: Planned,
   psks: ReadonlyMap<string, string>,
 ): Promise<FileApplied> {
+  if (parts.length > 1) refuseSeveral(fleet(), context.rollout, 'the apply');
+  if (parts.length === 0 && context.rollout?.dryRun === true) throw new OnlyPlanned(nothingPlanned);
   const applyId = ids.next();
   const commands: RecordedCommand[] = [];
   let position = fleet().position.value;

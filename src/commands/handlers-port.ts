@@ -21,6 +21,7 @@ import type { IfMatch } from '../domain/resource/refusal.js';
 import type { PreviewedChange } from '../domain/revert/decide.js';
 import type { JoinTokenDefinition, JoinTokenState } from '../domain/join-token/join-token.js';
 import type { WebhookDefinition, WebhookState } from '../domain/webhook/webhook.js';
+import type { RolloutState } from '../domain/rollout/rollout.js';
 import type { SettingsState } from '../domain/settings/settings.js';
 import type { Needs } from '../domain/snapshot/features.js';
 import type { RecordedCommand, TokenMark } from '../kernel/event.js';
@@ -166,6 +167,9 @@ export type NewApiTokenFields = Pick<ApiTokenState, 'name' | 'role' | 'from'> & 
   readonly expires_in_days: number | null;
 };
 
+export const rolloutVerbs = ['pause', 'resume', 'advance', 'complete'] as const;
+export type RolloutVerb = (typeof rolloutVerbs)[number];
+
 /** The labels that several nodes get and lose. */
 export type LabelFields = Pick<Extract<BulkCommand, { readonly type: 'LabelNodes' }>, 'set' | 'remove'>;
 
@@ -183,11 +187,16 @@ export interface LifecycleHandlers<T extends ResourceType> {
 export interface RevertHandlers {
   /** @returns the name that the entry's resource has afterwards, or null */
   revert(ctx: CommandContext, entry: RecordedCommand): Answer<{ readonly name: string | null }>;
-  /** The changes that the revert would make. @throws ServiceError the refusal that the revert would get */
-  preview(entry: RecordedCommand): Promise<readonly PreviewedChange[]>;
+  /**
+   * The changes that the revert would make. @param ctx is told of its rollout
+   * @throws ServiceError the refusal that the revert would get
+   */
+  preview(entry: RecordedCommand, ctx?: CommandContext): Promise<readonly PreviewedChange[]>;
 }
 
 export interface FleetRevertHandlers extends RevertHandlers {
+  /** @param ofRollout set when somebody reverts the entry's rollout by its name */
+  revert(ctx: CommandContext, entry: RecordedCommand, ofRollout?: true): Answer<{ readonly name: string | null }>;
   /** The history of each resource of an entry about several, which the decision of its revert needs. */
   historiesOf(entry: RecordedCommand): Promise<RevertSeveral['histories']>;
 }
@@ -308,6 +317,12 @@ export interface CommandHandlers {
   readonly policies: {
     save(ctx: CommandContext, ifMatch: IfMatch, fields: SavePolicyFields): Answer<PolicyState>;
     remove(ctx: CommandContext, ifMatch: IfMatch, key: PolicyKey): Answer<void>;
+  };
+  readonly rollouts: {
+    /** A step by a person. @throws ServiceError `not_found`, `conflict` in a state that does not have the step */
+    step(ctx: CommandContext, id: string, step: RolloutVerb): Answer<RolloutState>;
+    /** Reverts the entry of a rollout. @throws ServiceError as `step`, and what the revert throws */
+    revert(ctx: CommandContext, id: string): Answer<unknown>;
   };
   readonly settings: {
     update(ctx: CommandContext, ifMatch: IfMatch, fields: UpdateSettingsFields): Answer<SettingsState>;

@@ -4,6 +4,7 @@
  */
 import type { SigninEvent } from '../domain/accounts/signin.js';
 import type { AgentEvent, FactOutcome } from '../domain/agents/facts.js';
+import type { RolloutPlan } from '../domain/rollout-start/start.js';
 import type {
   Actor,
   EventMetadata,
@@ -12,6 +13,16 @@ import type {
   RecordedEvent,
   TokenMark,
 } from '../kernel/event.js';
+
+/** How a caller wants a command to be rolled out. */
+export interface RolloutAsked {
+  /** A policy by name, or `none`; undefined for what the settings say. */
+  readonly policy: string | undefined;
+  /** Nothing is written: what would be is thrown as `OnlyPlanned`. */
+  readonly dryRun: boolean;
+  /** Told what becomes of the command; of several tries the last counts. */
+  planned(plan: RolloutPlan | undefined): void;
+}
 
 /** The author of a command, its request, and its idempotency key. */
 export interface CommandContext {
@@ -22,6 +33,8 @@ export interface CommandContext {
   readonly idempotency?: IdempotencyMark | undefined;
   /** The audit entry (command id) that the command reverts. */
   readonly revertOf?: string | undefined;
+  /** Of a command that may touch several nodes (`rollouts.ts`). */
+  readonly rollout?: RolloutAsked | undefined;
 }
 
 /** The outcome of an accepted command. A refusal is thrown as a ServiceError. */

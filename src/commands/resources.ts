@@ -63,7 +63,9 @@ export function createChainHandlers(gateway: FleetGateway): CommandHandlers['cha
         present(fleet.get(chainKey, id)),
       );
       if (outcome.kind !== 'done') return outcome;
-      const nodes = outcome.events.flatMap((event) => deployedGenerations(fleetEvent(event), event.revision));
+      // A rollout may begin behind the deploy.
+      const revision = outcome.events.at(-1)?.revision ?? 0;
+      const nodes = outcome.events.flatMap((event) => deployedGenerations(fleetEvent(event), revision));
       return { ...outcome, result: { chain: outcome.result, nodes } };
     },
   };

@@ -32,7 +32,7 @@ import { createLru } from '../kernel/lru.js';
 import { ok, type Result } from '../kernel/result.js';
 import type { FleetRevertHandlers } from './handlers-port.js';
 import { inPieces } from './in-pieces.js';
-import type { Gateway, ProjectionWait } from './port.js';
+import type { CommandContext, Gateway, ProjectionWait } from './port.js';
 import { tuning } from './tuning.js';
 
 /** Queries of reverts on the audit's read model. */
@@ -49,6 +49,8 @@ export interface RevertHandlerOptions {
   readonly fleet: () => Fleet;
   readonly projections: ProjectionWait;
   readonly audit: AuditTrail;
+  /** Plans the rollout of a revert, if its context asks for one (`rollouts.ts`). @throws ServiceError its refusal */
+  plan(revert: Revert | RevertSeveral, context: CommandContext): Promise<void>;
 }
 
 /** The present version of an entry's resource, and the fields that no longer have the entry's values. */
@@ -223,21 +225,25 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
 
   return {
     historiesOf,
-    revert(context, entry) {
+    revert(context, entry, ofRollout) {
       const { type, id } = resourceOf(entry.events[0]);
       const reverting = { ...context, revertOf: entry.events[0].metadata.command.id };
       return attempted(entry, (revert) =>
-        gateway.execute(revert, reverting, (fleet) => ({ name: fleet.nameOf(type, id) ?? null })),
+        gateway.execute(ofRollout === undefined ? revert : { ...revert, ofRollout }, reverting, (fleet) => ({
+          name: fleet.nameOf(type, id) ?? null,
+        })),
       );
     },
-    preview: (entry) =>
-      attempted(entry, (revert) =>
-        inPieces(options.fleet, function* preview(fleet) {
+    preview: (entry, context) =>
+      attempted(entry, async (revert) => {
+        const changes = await inPieces(options.fleet, function* preview(fleet) {
           const events = yield* triedOn(fleet, revert);
           if (!events.ok) throw new ServiceError(events.error.code, events.error.message);
           return previewOf(fleet, events.value);
-        }),
-      ),
+        });
+        if (context !== undefined) await options.plan(revert, context);
+        return changes;
+      }),
   };
 }
 

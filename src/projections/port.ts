@@ -196,6 +196,7 @@ export interface FleetQueries {
   /** The chains that name an upstream in either definition, unordered. */
   chainsWith(upstreamId: string): readonly ChainState[];
   settings(): SettingsState;
+  rollouts(): Iterable<RolloutState>;
   whole(): WholeFleet;
   nameOf(type: string, id: string): string | undefined;
   credentials(): Iterable<CredentialState>;

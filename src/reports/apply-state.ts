@@ -19,7 +19,7 @@ export interface ApplyState {
   readonly errors: readonly ApplyError[];
 }
 
-export const deploymentNodeStates = ['pending', 'pushed', 'applied', 'rejected', 'offline'] as const;
+export const deploymentNodeStates = ['pending', 'pushed', 'applied', 'rejected', 'offline', 'held'] as const;
 
 export interface DeploymentNodeState {
   readonly state: (typeof deploymentNodeStates)[number];

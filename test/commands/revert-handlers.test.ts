@@ -108,6 +108,7 @@ describe('a revert', () => {
     const created = run(f.createUpstream('up'));
     let tries = 0;
     const { revert } = createRevertHandlers({
+      plan: async () => undefined,
       gateway: {
         ...gateway,
         execute() {

@@ -117,7 +117,12 @@ test('a duplicate agent is shown until the hour of its fact is over', () => {
       agentFacts: { of: () => duplicate },
       reports: { presence: () => undefined, vitals: () => ({}), listenerStates: () => undefined },
       delivery: { pushed: () => undefined },
-      fleet: { generation: () => 1, liveListeners: () => new Set(), settings: () => defaultSettings },
+      fleet: {
+        generation: () => 1,
+        heldBy: () => undefined,
+        liveListeners: () => new Set(),
+        settings: () => defaultSettings,
+      },
       clock: { now: () => now, monotonic: () => 0 },
     } as unknown as RestDeps;
     return nodeView(deps, { id: 'n', psk: null } as NodeState).duplicate_agent;

@@ -470,6 +470,8 @@ describe('dry_run', () => {
         { resource, path: 'name', before: `${node.name}-b`, after: node.name },
         { resource, path: 'labels.a', before: '1', after: null },
       ],
+      waves: [],
+      warnings: [],
     });
     expect(await rest.position()).toBe(before);
     expect((await get(`/api/nodes/${node.id}`)).name).toBe(`${node.name}-b`);

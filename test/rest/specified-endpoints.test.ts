@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createMaker, idlessPaths, sessionPaths, type Maker } from '../support/one-of-each.js';
-import { operationsOf } from '../support/openapi-document.js';
+import { operationsOf, type Operation } from '../support/openapi-document.js';
 import { openApiAnswers, type OpenApiAnswers } from '../support/openapi-answers.js';
 import { projectRoot } from '../support/project-root.js';
 import { password, startRest, type Call, type JsonData, type RestFixture } from '../support/rest-fixture.js';
@@ -56,6 +56,13 @@ const extensions: readonly Row[] = [
   ['GET', '/api/rollout-policies/{id}'],
   ['PUT', '/api/rollout-policies/{id}'],
   ['DELETE', '/api/rollout-policies/{id}'],
+  ['GET', '/api/rollouts'],
+  ['GET', '/api/rollouts/{id}'],
+  ['POST', '/api/rollouts/{id}/pause'],
+  ['POST', '/api/rollouts/{id}/resume'],
+  ['POST', '/api/rollouts/{id}/advance'],
+  ['POST', '/api/rollouts/{id}/complete'],
+  ['POST', '/api/rollouts/{id}/revert'],
   ['GET', '/api/join-tokens'],
   ['POST', '/api/join-tokens'],
   ['GET', '/api/join-tokens/{id}'],
@@ -155,6 +162,7 @@ async function requestOf({ method, path }: Row): Promise<{ readonly url: string;
     const { apply_id } = await rest.data('POST', '/api/fleet/apply', { body: { document } });
     return { url: path.replace('{id}', apply_id).replace('{set}', encodeURIComponent(set)) };
   }
+  if (path.startsWith('/api/rollouts/')) return { url: (await maker.onNew({ method, path } as Operation)).url };
   const collection = path.replace(/\/\{id\}.*$/, '');
   const body =
     bodies[`${method} ${path}`] ?? (method === 'POST' && collection === path ? maker.newBody(path) : undefined);

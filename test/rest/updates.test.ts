@@ -248,6 +248,7 @@ describe('PUT bodies are partial: an absent field stays', () => {
   });
 
   test('the account and the settings', async () => {
+    const policy = await maker.create('/api/rollout-policies');
     const values = {
       '/api/auth/me': { display_name: 'A', email: 'a@b.example' },
       [settings]: {
@@ -257,6 +258,8 @@ describe('PUT bodies are partial: an absent field stays', () => {
         metrics_interval_secs: 77,
         offline_after_secs: 70,
         nodes: [{ node_id: spare, multiplex: false, multiplex_port: 5 }],
+        rollout_policy: policy.name,
+        upgrade_rollout_policy: policy.name,
       },
     };
     for (const [url, changes] of Object.entries(values)) {
@@ -268,6 +271,7 @@ describe('PUT bodies are partial: an absent field stays', () => {
         expect(after).toMatchObject(rest_);
       }
     }
+    await rest.data('PUT', settings, { body: { rollout_policy: null, upgrade_rollout_policy: null } });
     // Other nodes' overrides stay.
     const { node_id } = maker.ids;
     await rest.data('PUT', settings, { body: { nodes: [{ node_id, multiplex: true }] } });
@@ -280,10 +284,20 @@ describe('PUT bodies are partial: an absent field stays', () => {
 });
 
 describe('null clears a nullable field, and which those are', () => {
-  const nullable =
-    'description address display_name email tls reality multiplex_port offline_after_secs chat_id confirm_secs'.split(
-      ' ',
-    );
+  const nullable = [
+    'description',
+    'address',
+    'display_name',
+    'email',
+    'tls',
+    'reality',
+    'multiplex_port',
+    'offline_after_secs',
+    'chat_id',
+    'confirm_secs',
+    'rollout_policy',
+    'upgrade_rollout_policy',
+  ];
 
   test('the fields that may be null are those that the contract lists', () => {
     const found = maker.operations.flatMap(({ method, path, body }) =>

@@ -74,6 +74,7 @@ export function fleetInstallation(hooks: { read?(count: number): void; holds?():
   };
   const asked: unknown[][] = [];
   const handlers = createRevertHandlers({
+    plan: async () => undefined,
     gateway,
     fleet: () => fleet,
     projections: {

@@ -40,12 +40,19 @@ export function collectionsOf(operations: readonly Operation[]): readonly string
     .map(({ path }) => path);
 }
 
-export async function createMaker(rest: Pick<RestFixture, 'call' | 'data'>): Promise<Maker> {
-  return createMakerFor((await rest.call('GET', '/openapi.json')).json() as Document, rest.data);
+export async function createMaker(rest: Pick<RestFixture, 'call' | 'data' | 'gateway'>): Promise<Maker> {
+  const document = (await rest.call('GET', '/openapi.json')).json() as Document;
+  return createMakerFor(document, rest.data, async (id) => {
+    await rest.gateway.run({ type: 'ConvergeWave', id, version: 1, failed: [], lost: [] });
+  });
 }
 
-/** @param data sends a request and answers the data of a success */
-export async function createMakerFor(document: Document, data: RestFixture['data']): Promise<Maker> {
+/** @param data sends a request and answers the data of a success @param bake makes the first wave of a new rollout bake */
+export async function createMakerFor(
+  document: Document,
+  data: RestFixture['data'],
+  bake: (rolloutId: string) => Promise<void> = async () => undefined,
+): Promise<Maker> {
   const operations = operationsOf(document);
   const make = async (path: string, body: object): Promise<string> => (await data('POST', path, { body })).id;
   const node = await make('/api/nodes', { name: 'maker 1' });
@@ -96,6 +103,19 @@ export async function createMakerFor(document: Document, data: RestFixture['data
         const document = `svc: 1\nset: ${set}\nnodes: {${set}: {}}\n`;
         const { apply_id: id } = await data('POST', '/api/fleet/apply', { body: { document } });
         return { url: path.replace('{id}', id).replace('{set}', set), id };
+      }
+      if (path.startsWith('/api/rollouts/')) {
+        number += 1;
+        const name = `made-${number}`;
+        for (const { id: before, ended_at } of (await data('GET', '/api/rollouts')).items) {
+          if (ended_at === null) await data('POST', `/api/rollouts/${before}/complete`);
+        }
+        await data('POST', '/api/rollout-policies', { body: { name, waves: [{ nodes: 1 }] } });
+        const change = { body: { multiplex: true, multiplex_port: 7_000 + number } };
+        const { rollout_id: id } = await data('PUT', `/api/settings/connectivity?rollout=${name}`, change);
+        if (path.endsWith('/resume')) await data('POST', `/api/rollouts/${id}/pause`);
+        if (path.endsWith('/advance')) await bake(id);
+        return { url: path.replace('{id}', id), id };
       }
       const collection = path.slice(0, path.indexOf('/{'));
       // One that delivers goes on only where it is told to.

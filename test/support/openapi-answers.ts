@@ -90,14 +90,17 @@ export function openApiAnswers(document: Document): OpenApiAnswers {
       const key =
         operations[method.toLowerCase()] === undefined ? (Object.keys(operations)[0] ?? '') : method.toLowerCase();
       const operation: Operation | undefined = operations[key];
-      const said = operation?.responses[String(answer.statusCode)];
+      const { 'x-dry-run': planned } = operation ?? {};
+      const isDry = planned !== undefined && answer.statusCode === 200 && /[?&]dry_run=true/.test(url);
+      const said = isDry ? planned : operation?.responses[String(answer.statusCode)];
       const fail = (what: string): never => {
         throw new Error(
           `the OpenAPI document does not have ${what}: ${method} ${path} ${answer.statusCode} ${answer.body}`,
         );
       };
       if (said === undefined) return fail('this status');
-      const at = resolved('responses', ['paths', path, key, 'responses', String(answer.statusCode)], said);
+      const responses = isDry ? ['x-dry-run'] : ['responses', String(answer.statusCode)];
+      const at = resolved('responses', ['paths', path, key, ...responses], said);
       const { headers = {}, content = {} } = at.value as Response;
 
       const named = new Map(

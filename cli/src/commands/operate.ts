@@ -180,7 +180,7 @@ async function deploy(name: string, options: GlobalOptions & { readonly wait?: t
     for (const { path, message } of errors) await line(`  ${shown(path)}: ${shown(message)}`);
   }
   if (options.wait !== true) return;
-  const behind = deployment.nodes.filter(({ state }) => state !== 'applied');
+  const behind = deployment.nodes.filter(({ state }) => state !== 'applied' && state !== 'held');
   if (behind.length === 0) return;
   const states = [...new Set(behind.map(({ state }) => state))].join(', ');
   throw new Failure(
@@ -198,6 +198,7 @@ function colourOf(state: DeployedNode['state']): Colour {
       return 'red';
     case 'pending':
     case 'pushed':
+    case 'held':
       return 'yellow';
     default:
       return unreachable(state);

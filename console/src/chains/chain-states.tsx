@@ -23,6 +23,7 @@ const deploymentMoods: Readonly<Record<DeploymentNode['state'], Mood>> = {
   applied: 'good',
   rejected: 'bad',
   offline: 'warning',
+  held: 'idle',
 };
 
 export function StatusState({ status }: Pick<Chain, 'status'>): ReactNode {

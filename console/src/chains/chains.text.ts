@@ -73,6 +73,7 @@ export const text = {
     applied: 'applied',
     rejected: 'rejected',
     offline: 'offline',
+    held: 'held by a rollout',
   },
   allApplied: 'applied on every node',
   under: (done: number, all: number) => `applied on ${formatCount(done)} of ${formatCount(all)} nodes`,

@@ -21,7 +21,7 @@ import {
 } from './settings.js';
 import { text } from './settings.text.js';
 
-type Values = Omit<Settings, 'version'>;
+type Values = Omit<Settings, 'version' | 'rollout_policy' | 'upgrade_rollout_policy'>;
 type Stored = Settings & { readonly id: string };
 
 const labels = {

@@ -103,5 +103,7 @@ function* undone(fleet: Fleet, { entry, histories, ofRollout }: Reverting): Gene
     return undoCommand(on, recorded, undo, history);
   });
   if (refused.length > 0) return refuse('conflict', obstaclesOf(refused).slice(0, 50).join('; '));
-  return ok([...moved, ...accepted.flatMap(({ events }) => events), ...endsOfRollouts(fleet, entry, ofRollout)]);
+  const ends = endsOfRollouts(fleet, entry, ofRollout);
+  if (!ends.ok) return ends;
+  return ok([...moved, ...accepted.flatMap(({ events }) => events), ...ends.value]);
 }

@@ -60,7 +60,8 @@ export function decideRevert(fleet: Fleet, { entry, history, ofRollout }: Revert
     last = decision.value;
     events.push(...last);
   }
-  return ok([...events, ...endsOfRollouts(fleet, entry, ofRollout)]);
+  const ends = endsOfRollouts(fleet, entry, ofRollout);
+  return ends.ok ? ok([...events, ...ends.value]) : ends;
 }
 
 /** The end of the rollout that an entry started, which goes with its revert. */
@@ -68,10 +69,11 @@ export function endsOfRollouts(
   fleet: Fleet,
   { events }: RecordedCommand,
   ofRollout: true | undefined,
-): readonly FleetEvent[] {
-  return events.flatMap((event) =>
+): Decision<FleetEvent> {
+  const ends = events.flatMap((event) =>
     event.type === 'RolloutStarted' ? endByRevert(fleet, resourceOf(event).id, ofRollout === true) : [],
   );
+  return ofRollout === true && ends.length === 0 ? refuse('conflict', 'the rollout has ended') : ok(ends);
 }
 
 /** Like `decideRevert`, with the refusals that only the fold shows. Yields between two pieces. */

@@ -25,7 +25,7 @@ export function updateConnectivity(fleet: FleetView, command: UpdateConnectivity
   const refusal = versionMismatch(settings.version, command.ifMatch) ?? unknownNode(fleet, command);
   if (refusal !== undefined) return err(refusal);
   const changes: Changes = {
-    ...changesOf(settings, { ...command, nodes: undefined }, globalFields),
+    ...changesOf(settings, { ...command, ...policyIds(fleet, command), nodes: undefined }, globalFields),
     ...overrideChanges(settings, command),
   };
   if (Object.keys(changes).length === 0) return ok([]);
@@ -47,11 +47,24 @@ function unknownNode(fleet: FleetView, command: UpdateConnectivity): Refusal | u
 }
 
 /** The policies' folder imports this one. */
+const policyType = 'rollout_policy';
+
+/** The policies that a command gives, by id. */
+function policyIds(fleet: FleetView, command: UpdateConnectivity): Partial<UpdateConnectivity> {
+  const given = policyFields.filter((field) => typeof command[field] === 'string');
+  return Object.fromEntries(
+    given.map((field) => [field, fleet.idOfName(policyType, command[field] ?? '') ?? command[field]]),
+  );
+}
+
 function unknownPolicy(fleet: FleetView, changes: Changes): Refusal | undefined {
   for (const field of policyFields) {
     const id = changes[field]?.to;
-    if (typeof id !== 'string' || fleet.has('rollout_policy', id)) continue;
-    return { code: 'invalid_request', message: `${field}: expected a rollout policy, there is none ${id}` };
+    if (typeof id !== 'string' || fleet.has(policyType, id)) continue;
+    return {
+      code: 'invalid_request',
+      message: `${field}: expected the name of a rollout policy, there is none "${id}"`,
+    };
   }
   return undefined;
 }

@@ -53,6 +53,7 @@ export type SettingsEvent = { readonly type: 'ConnectivityUpdated'; readonly dat
 export type UpdateConnectivity = {
   readonly type: 'UpdateConnectivity';
   readonly ifMatch: IfMatch;
+  // A policy may be given by its name.
   /** Overrides. `multiplex: null` removes that node's override; an absent port inherits the global one. */
   readonly nodes?:
     | readonly {

@@ -40,6 +40,7 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     upstreams: () => fleet().tables.l4_upstream.values(),
     nameOf: (type, id) => fleet().nameOf(type, id),
     whole: () => wholeFleet(fleet()),
+    rollouts: () => fleet().tables.rollout.values(),
     settings: () => fleet().singletons.connectivity.value,
     credentials: () => fleet().tables.credential.values(),
     nodes: nodeQueries(fleet),

@@ -42,6 +42,7 @@ import { installRecords } from './server/request-records.js';
 import './request-state.js';
 import { revertRoutes } from './resources/revert.js';
 import { routesOfResources } from './resources.js';
+import { installRollouts } from './checks/rolled-out.js';
 import { settingsRoutes } from './resources/settings.js';
 import { topologyRoutes } from './resources/topology.js';
 import { userRoutes } from './resources/users.js';
@@ -113,6 +114,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   installStoredReads(app, deps);
   installStaleness(app, deps);
   installOutages(app, deps);
+  installRollouts(app, deps);
 
   authRoutes(app, deps, requireOwnOrigin);
   userRoutes(app, deps);

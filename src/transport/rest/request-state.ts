@@ -1,5 +1,6 @@
 /** What a route declares for the hooks, and the state that hooks leave on a request for later ones. Types only. */
 import type { Caller } from '../../commands/handlers-port.js';
+import type { RolloutPlan } from '../../domain/rollout-start/start.js';
 import type { ServiceError } from '../../kernel/errors.js';
 
 /**
@@ -21,6 +22,8 @@ declare module 'fastify' {
     /** The largest body, where it differs from the general bound. */
     readonly bodyBytes?: number;
     readonly readsStored?: boolean;
+    /** Its command may be rolled out; a dry run answers with the plan, or the route shows it itself. */
+    readonly rollsOut?: 'as planned' | 'shown by itself';
   }
   interface FastifyRequest {
     /** Set by the gate on every route that needs a token. */
@@ -29,6 +32,8 @@ declare module 'fastify' {
     bodyHash: string | null;
     /** Bytes of a streamed answer that were sent so far. */
     streamedBytes: number | null;
+    /** What became of its command by a rollout, or would become; null when none was planned. */
+    rolloutPlan: RolloutPlan | null;
     /** The error that answered it, if any. */
     failure: ServiceError | null;
     /** The path without the query, as it was sent. */

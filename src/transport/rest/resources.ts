@@ -16,6 +16,7 @@ import { nodeMetricsRoutes, upstreamHealthRoutes } from './resources/node-metric
 import { nodeRoutes } from './resources/nodes.js';
 import { legacyRouteRoutes } from './resources/routes.js';
 import { rolloutPolicyRoutes } from './resources/rollout-policies.js';
+import { rolloutRoutes } from './resources/rollouts.js';
 import { upstreamRoutes } from './resources/upstreams.js';
 import { webhookRoutes } from './resources/webhooks.js';
 
@@ -45,6 +46,6 @@ export const routesOfResources: { readonly [T in ResourceType]: Routes } = {
   l3_network: l3NetworkRoutes,
   webhook: webhookRoutes,
   rollout_policy: rolloutPolicyRoutes,
-  rollout: () => undefined,
+  rollout: rolloutRoutes,
   join_token: joinTokenRoutes,
 };

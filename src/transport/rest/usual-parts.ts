@@ -5,6 +5,7 @@
 import type { z } from 'zod';
 import { idParams } from './checks/path-id.js';
 import type { DeclaredRoute, RouteSchema } from './route-declaration.js';
+import { withRollout } from './checks/rolled-out.js';
 import { conditionalHeaders, postHeaders, readHeaders } from './schemas/headers.js';
 import { noQuery } from './schemas/query.js';
 
@@ -20,7 +21,9 @@ const headersOf: { readonly [method: string]: z.ZodType } = {
   DELETE: conditionalHeaders,
 };
 
-export function withUsual({ method, url, schema, config }: DeclaredRoute): RouteSchema {
+export function withUsual(declared: DeclaredRoute): RouteSchema {
+  const { method, url, config } = declared;
+  const schema = withRollout(declared);
   if (config.access === 'open') return schema;
   const { params, querystring = noQuery, headers = headersOf[method] } = schema;
   const own = params ?? (url.includes('/:id') ? idParams : undefined);

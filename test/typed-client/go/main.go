@@ -19,7 +19,7 @@ type gone struct {
 
 type done struct {
 	Node     client.CreatedNode     `json:"node"`
-	Upstream client.L4Upstream      `json:"upstream"`
+	Upstream client.SavedL4Upstream `json:"upstream"`
 	Plan     client.L4ChainPlan     `json:"plan"`
 	Deployed client.DeployedL4Chain `json:"deployed"`
 	Config   client.NodeSnapshot    `json:"config"`

@@ -7,7 +7,8 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError, errorText } from '../../../kernel/errors.js';
 import { plainIp } from '../../../kernel/addresses.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { failure } from './envelope.js';
+import { OnlyPlanned } from '../../../commands/rollouts.js';
+import { failure, ok } from './envelope.js';
 
 type Logs = Pick<RestDeps, 'logger'>;
 
@@ -21,6 +22,15 @@ export function installErrors(app: RestApp, logs: Logs): void {
 
 /** Answers with the envelope. An unexpected fault is described in the log only, under the request id. */
 export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, logs: Logs): FastifyReply {
+  // The end of a dry run is no failure.
+  if (error instanceof OnlyPlanned) {
+    const { waves, warnings } = error.plan;
+    return reply
+      .code(200)
+      .header('content-type', 'application/json; charset=utf-8')
+      .serializer(JSON.stringify)
+      .send(ok({ waves, warnings }));
+  }
   const answered = sayIfWritten(asServiceError(error), reply);
   request.failure = answered;
   if (answered.code === 'internal') logFault(error, request, logs);

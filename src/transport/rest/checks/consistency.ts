@@ -10,6 +10,7 @@ import { ServiceError } from '../../../kernel/errors.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
 import { limits } from '../../../kernel/limits.js';
 import type { RestApp, RestDeps } from '../deps.js';
+import { rolloutAsked } from './rolled-out.js';
 import { idempotencyMark } from '../schemas/headers.js';
 
 /** The caller that the gate has authenticated. */
@@ -25,6 +26,7 @@ export function commandContext(request: FastifyRequest): CommandContext {
     ...(caller.apiToken === null ? {} : { token: caller.apiToken }),
     requestId: request.id,
     idempotency: idempotencyMark(request, caller.userId),
+    rollout: rolloutAsked(request),
   };
 }
 

@@ -9,6 +9,7 @@ import type { RestApp, RestDeps } from '../deps.js';
 import { documented } from '../schemas/documented.js';
 import { entrySchema } from '../resources/audit.js';
 import { dryRunQuery } from '../resources/revert.js';
+import { previewFields, rolledOutSchema } from '../checks/rolled-out.js';
 import { writtenEntries } from '../resources/written-entry.js';
 import { page, query } from '../schemas/query.js';
 import { pastApplySchema, pastApplyView } from './apply-view.js';
@@ -26,6 +27,7 @@ const revertedSchema: z.ZodType<RevertedView> = z
   .object({
     commands: documented(z.array(entrySchema), 'The new entries; with `dry_run=true` a preview of them'),
     not_reverted: documented(z.array(entrySchema), 'Entries of the apply that cannot be reverted'),
+    waves: previewFields.waves.exactOptional(),
   })
   .meta({ id: 'FleetReverted', description: 'The result of reverting an apply' });
 
@@ -52,7 +54,7 @@ export function applyRoutes(app: RestApp, deps: RestDeps, sections: Sections): v
   app.route({
     method: 'POST',
     url: '/api/fleet/applies/:id/revert',
-    config: { access: 'operator', takes: 'none', mayOnlyLook: true, readsStored: true },
+    config: { access: 'operator', takes: 'none', mayOnlyLook: true, readsStored: true, rollsOut: 'shown by itself' },
     schema: {
       operationId: 'revertFleetApply',
       summary: 'Revert an apply',
@@ -60,7 +62,7 @@ export function applyRoutes(app: RestApp, deps: RestDeps, sections: Sections): v
         'Undoes its commands, newest first, by the rules of reverts; the result is checked as a whole. Key rotations stay. Ownership and the base of drift are restored too. A 409 names every obstacle. With `dry_run=true`, nothing is written.',
       tags,
       querystring: dryRunQuery,
-      response: answers(revertedSchema),
+      response: answers(rolledOutSchema(revertedSchema)),
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, what);

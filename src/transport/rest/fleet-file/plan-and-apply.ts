@@ -11,6 +11,7 @@ import { objectInPieces, sendPieces } from '../answers/streamed-json.js';
 import { callerOf, commandContext } from '../checks/consistency.js';
 import { warningsOf } from '../../../reports/status.js';
 import type { RestApp, RestDeps } from '../deps.js';
+import { withPlan } from '../checks/rolled-out.js';
 import { applyHeaders } from '../schemas/headers.js';
 import { tuning } from '../tuning.js';
 import { appliedSchema, appliedView } from './apply-view.js';
@@ -86,6 +87,7 @@ export function planAndApplyRoutes(app: RestApp, deps: RestDeps, sections: Secti
       takes: 'document',
       bodyBytes: limits.fleetFile.bodyBytes,
       mayOnlyLook: true,
+      rollsOut: 'as planned',
       refuses: ['conflict', 'rate_limited'],
     },
     schema: {
@@ -109,7 +111,7 @@ export function planAndApplyRoutes(app: RestApp, deps: RestDeps, sections: Secti
         const outcome = await deps.commands.fleetFile.apply(commandContext(request), wanted, ifMatch);
         if (outcome.kind === 'mistakes') throw await read.refusal(outcome.mistakes);
         if (outcome.commands.length > 0) void reply.header('x-position', String(outcome.position));
-        return sendPieces(reply, objectInPieces(await appliedView(deps, sections, outcome)));
+        return sendPieces(reply, objectInPieces(withPlan(deps, request, await appliedView(deps, sections, outcome))));
       }),
   });
 }

@@ -17,7 +17,7 @@ import { limits } from '../../../kernel/limits.js';
 import { createTurns } from '../../../kernel/background.js';
 import { expected, mistakesOf, type Mistake } from '../schemas/validation.js';
 import { name as nameField } from '../schemas/fields.js';
-import { settingsBody } from '../resources/settings.js';
+import { settingsInFile } from '../resources/settings.js';
 import { tuning } from '../tuning.js';
 import { policyBody, policyReferences, settingsReferences, type Section, type Sections } from './sections.js';
 import type { Texts } from './texts.js';
@@ -254,5 +254,5 @@ function readSettings(value: Json | undefined, set: string | null, reader: Reade
   if (set !== defaultSet) {
     reader.note({ at: ['settings'], message: `expected settings only in the set "${defaultSet}"`, ofKey: true });
   }
-  return check(settingsBody, value, settingsReferences, ['settings'], reader);
+  return check(settingsInFile, value, settingsReferences, ['settings'], reader);
 }

@@ -9,7 +9,7 @@ import { resources, resourceTypes, type AnyResource, type ResourceType } from '.
 import { policyKey, policyTransports, priorityLabels } from '../../../domain/listener-policy/policy.js';
 import type { DeclaredRoute, InFile } from '../route-declaration.js';
 import { body, list, listenIp, oneOf, port, uuid } from '../schemas/fields.js';
-import { settingsBody } from '../resources/settings.js';
+import { settingsInFile } from '../resources/settings.js';
 
 export interface Section extends InFile {
   readonly type: ResourceType;
@@ -37,7 +37,7 @@ export const policyBody = body({
   priority_order: list(oneOf(priorityLabels)),
 });
 
-export const settingsReferences = referencesIn(settingsBody);
+export const settingsReferences = referencesIn(settingsInFile);
 export const policyReferences = referencesIn(policyBody);
 
 /** The sections of all resources among routes, in the order of the fleet's resources. */

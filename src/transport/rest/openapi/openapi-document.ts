@@ -9,6 +9,7 @@ import { failureSchema } from '../answers/envelope.js';
 import { answerHeaders, everyRequestHeaders, type AnswerHeader } from '../schemas/headers.js';
 import { failures, failuresOf } from './openapi-failures.js';
 import { exampleOf, jsonSchemas, type JsonSchema, type JsonSchemas } from './openapi-schemas.js';
+import { previewAnswer } from '../checks/rolled-out.js';
 import { reads, sessionCookie } from '../checks/session-token.js';
 
 export interface Document {
@@ -35,6 +36,8 @@ export interface Operation {
   readonly parameters: readonly object[];
   readonly requestBody?: object;
   readonly responses: { readonly [status: string]: object };
+  /** The answer with `dry_run=true`: kept apart, so that clients get the answer of the command as its type. */
+  readonly 'x-dry-run'?: object;
 }
 
 const json = 'application/json';
@@ -121,8 +124,9 @@ function requestSchemas({ schema }: DeclaredRoute): readonly z.ZodType[] {
   return [...partsOf(schema).map(([, part]) => part), schema.body].filter((part) => part !== undefined);
 }
 
-function answerSchemas({ schema }: DeclaredRoute): z.ZodType[] {
-  return [...Object.values(schema.response), ...Object.values(answerHeaders)];
+function answerSchemas({ schema, config }: DeclaredRoute): z.ZodType[] {
+  const dryRun = config.rollsOut === undefined ? [] : [previewAnswer];
+  return [...Object.values(schema.response), ...dryRun, ...Object.values(answerHeaders)];
 }
 
 function operationOf(route: DeclaredRoute, schemas: JsonSchemas): Operation {
@@ -145,7 +149,14 @@ function operationOf(route: DeclaredRoute, schemas: JsonSchemas): Operation {
       ? {}
       : { requestBody: { required: takes !== 'optional', content: { [json]: mediaOf(body, schemas) } } }),
     responses: responsesOf(route, schemas),
+    ...(route.config.rollsOut === 'as planned' ? { 'x-dry-run': dryRunOf(schemas) } : {}),
   };
+}
+
+function dryRunOf(schemas: JsonSchemas): object {
+  const { description, ...schema } = schemas.answer(previewAnswer);
+  const content = { [json]: { schema, example: exampleOf(schema, schemas.components) } };
+  return { description, headers: referred(['x-request-id']), content };
 }
 
 /** Each property of an object schema as a parameter. */
@@ -181,7 +192,10 @@ function responsesOf(route: DeclaredRoute, schemas: JsonSchemas): Operation['res
     const written: AnswerHeader[] = reads(method) || config.access === 'login' ? [] : ['x-position'];
     const response = {
       description,
-      headers: { ...referred(headers), ...referred(written, config.mayOnlyLook === true ? sometimes : undefined) },
+      headers: {
+        ...referred(headers),
+        ...referred(written, config.mayOnlyLook === true || config.rollsOut !== undefined ? sometimes : undefined),
+      },
     };
     return [status, method === 'HEAD' ? response : { ...response, content }] as const;
   });

@@ -122,6 +122,7 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     path: '/api/l4-chains',
     what: 'L4 chain',
     tag: 'l4-chains',
+    rollsOut: true,
     names: { one: 'L4Chain', many: 'L4Chains' },
     summaries: {
       list: 'List L4 chains',

@@ -306,6 +306,7 @@ export function credentialRoutes(app: RestApp, deps: RestDeps): void {
     path: '/api/credentials',
     what: 'credential',
     tag: 'credentials',
+    rollsOut: true,
     names: { one: 'Credential', many: 'Credentials' },
     summaries: {
       list: 'List credentials of all types',

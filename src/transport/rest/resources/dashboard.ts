@@ -25,7 +25,7 @@ const nodeCounts = z
       10,
     ),
     rejected: count('Nodes that rejected their newest generation', 0),
-    held: count('Nodes that a rollout holds back; always 0 in this release', 0),
+    held: count('Nodes that a rollout holds back', 0),
   })
   .meta({ id: 'NodeCounts', description: 'Number of nodes, by state' });
 

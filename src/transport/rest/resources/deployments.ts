@@ -21,6 +21,7 @@ import { orNotFound, pathId } from '../checks/path-id.js';
 import { listenersShown, shownListeners, type ShownListeners } from '../fleet/listener-states.js';
 import { pushFacts } from './node-view.js';
 import { query, queryBoolean, queryInteger } from '../schemas/query.js';
+import { heldBy } from '../../../reports/rollouts.js';
 import { warningsOf } from '../../../reports/status.js';
 import { warningsSchema } from './warnings.js';
 import { documented, sample } from '../schemas/documented.js';
@@ -107,7 +108,7 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'POST',
     url: '/api/l4-chains/:id/deploy',
-    config: { access: 'operator', takes: 'none', refuses: ['rate_limited'] },
+    config: { access: 'operator', takes: 'none', refuses: ['rate_limited'], rollsOut: 'as planned' },
     schema: {
       operationId: 'deployL4Chain',
       summary: 'Deploy the current definition and push it',
@@ -211,7 +212,9 @@ function stateOf(
 ): DeploymentNodeState {
   const presence = deps.reports.presence(node_id);
   const push = pushFacts(deps, node_id, presence);
-  return deploymentState(generation, deps.agentFacts.of(node_id), push, presence !== undefined);
+  const state = deploymentState(generation, deps.agentFacts.of(node_id), push, presence !== undefined);
+  const isDecided = state.state === 'applied' || state.state === 'rejected';
+  return isDecided || heldBy(deps, node_id) === null ? state : { state: 'held', errors: [] };
 }
 
 /** Resolves once every connected node has applied or rejected the deployment, after `ms`, or at the signal. */

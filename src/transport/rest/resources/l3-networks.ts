@@ -222,6 +222,7 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
     path: '/api/l3-networks',
     what,
     tag: 'l3-networks',
+    rollsOut: true,
     names: { one: 'L3Network', many: 'L3Networks' },
     summaries: {
       list: 'List L3 networks',

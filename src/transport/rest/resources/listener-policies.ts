@@ -66,7 +66,7 @@ export function listenerPolicyRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'PUT',
     url,
-    config: { access: 'operator', takes: 'json', sendsEtag: true, refuses: ['conflict'] },
+    config: { access: 'operator', takes: 'json', sendsEtag: true, refuses: ['conflict'], rollsOut: 'as planned' },
     schema: {
       operationId: 'saveListenerPolicy',
       summary: "Save a listener's policy; missing labels are added in the default order",
@@ -92,7 +92,7 @@ export function listenerPolicyRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'DELETE',
     url,
-    config: { access: 'operator', takes: 'none', refuses: ['not_found', 'conflict'] },
+    config: { access: 'operator', takes: 'none', refuses: ['not_found', 'conflict'], rollsOut: 'as planned' },
     schema: {
       operationId: 'deleteListenerPolicy',
       summary: "Delete a listener's policy and return to the default order",

@@ -13,6 +13,7 @@ import type { RestDeps } from '../deps.js';
 import { description, host, labels, name } from '../schemas/fields.js';
 import { listenersShown, shownListeners } from '../fleet/listener-states.js';
 import { nodeStatus } from '../fleet/node-status.js';
+import { heldBy } from '../../../reports/rollouts.js';
 import { statusOf } from '../../../reports/status.js';
 import { resourceSchema, type Shape } from './resource-shape.js';
 import { documented, sample } from '../schemas/documented.js';
@@ -87,8 +88,7 @@ const derived = {
     })
     .meta({ id: 'NodeApply', description: 'How far the node is with its newest generation' }),
   listeners: shownListeners,
-  // This release has no rollouts.
-  held_by: documented(z.string().nullable(), 'The rollout that holds the node back; always null in this release', null),
+  held_by: documented(z.string().nullable(), 'The rollout that holds the node back; null for none', null),
   features: documented(z.array(z.string()), 'What the agent says that it can run and do; empty if it does not say', [
     'tcp_raw',
     'tcp_tls',
@@ -152,7 +152,7 @@ export function nodeView(deps: RestDeps, node: NodeState): NodeView {
     applied_generation: agent.applied?.generation ?? null,
     apply: { ...apply, errors: [...apply.errors] },
     listeners: listenersShown(deps, [{ nodeId: node.id, keys: deps.fleet.liveListeners(node.id) }]),
-    held_by: null,
+    held_by: heldBy(deps, node.id),
     features: [...agent.features],
     managed_by: node.managed_by ?? null,
     created_at: node.created_at,

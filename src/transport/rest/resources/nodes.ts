@@ -82,6 +82,7 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     path: '/api/nodes',
     what: 'node',
     tag: 'nodes',
+    rollsOut: true,
     names: { one: 'Node', many: 'Nodes' },
     summaries: {
       list: 'List nodes',

@@ -57,6 +57,8 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
   /** Its name in sentences: `L4 upstream`. */
   readonly what: string;
   readonly tag: string;
+  /** Its commands may touch several nodes, and be rolled out. */
+  readonly rollsOut?: true;
   /** Only admins may read and change it. */
   readonly adminsOnly?: boolean;
   /** Its names in operations and schemas: `L4Upstream`, `L4Upstreams`. */
@@ -128,6 +130,9 @@ type Guarded = { readonly adminsOnly?: boolean | undefined };
 const reader = ({ adminsOnly }: Guarded): Access => (adminsOnly === true ? 'admin' : 'anyone');
 const writer = ({ adminsOnly }: Guarded): Access => (adminsOnly === true ? 'admin' : 'operator');
 
+const rollsOut = (routes: { readonly rollsOut?: true | undefined }): Pick<RouteConfig, 'rollsOut'> =>
+  routes.rollsOut === undefined ? {} : { rollsOut: 'as planned' };
+
 const acceptAll = (): void => undefined;
 
 function sentences(rule: string, detail: string | undefined): string {
@@ -195,7 +200,7 @@ function routesOfAll<D, State, View extends Addressable, Created>(
   app.route({
     method: 'POST',
     url: path,
-    config: { access: writer(routes), takes: 'json', ...inFile(routes) },
+    config: { access: writer(routes), takes: 'json', ...inFile(routes), ...rollsOut(routes) },
     schema: {
       operationId: `create${names.one}`,
       summary: summaries.create,
@@ -254,7 +259,7 @@ function routesOfOne<D, State, View extends Addressable, Created>(
   app.route({
     method: 'DELETE',
     url: `${path}/:id`,
-    config: { access: writer(routes), takes: 'none', refuses: ['conflict'] },
+    config: { access: writer(routes), takes: 'none', refuses: ['conflict'], ...rollsOut(routes) },
     schema: {
       operationId: `delete${names.one}`,
       summary: summaries.remove,
@@ -281,7 +286,7 @@ function routeOfUpdate<D, State, View extends Addressable, Created>(
   app.route({
     method: 'PUT',
     url: `${path}/:id`,
-    config: { access: writer(routes), takes: 'json', refuses: ['conflict'] },
+    config: { access: writer(routes), takes: 'json', refuses: ['conflict'], ...rollsOut(routes) },
     schema: {
       operationId: `update${names.one}`,
       summary: summaries.update,

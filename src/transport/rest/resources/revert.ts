@@ -20,7 +20,7 @@ import { query } from '../schemas/query.js';
 import { documented, sample } from '../schemas/documented.js';
 import { idOf } from '../schemas/shared-schemas.js';
 import { writtenEntry } from './written-entry.js';
-import { expected } from '../schemas/validation.js';
+import { dryRun, previewFields, rolledOutSchema } from '../checks/rolled-out.js';
 
 const previewSchema = z
   .object({
@@ -33,10 +33,9 @@ const previewSchema = z
       ),
       'What the revert would change',
     ),
+    ...previewFields,
   })
   .meta({ id: 'RevertPreview', description: 'What a revert would change, with `dry_run=true`' });
-
-const dryRun = z.enum(['true', 'false'], { error: expected('true or false') }).optional();
 
 export const dryRunQuery = query({ dry_run: dryRun.meta({ description: 'With `true`, nothing is written' }) });
 
@@ -44,7 +43,7 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
     method: 'POST',
     url: '/api/audit/:id/revert',
-    config: { access: 'operator', takes: 'none', mayOnlyLook: true, readsStored: true },
+    config: { access: 'operator', takes: 'none', mayOnlyLook: true, readsStored: true, rollsOut: 'shown by itself' },
     schema: {
       operationId: 'revertAuditEntry',
       summary: 'Revert an audit entry',
@@ -54,7 +53,9 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
       tags: ['audit'],
       querystring: dryRunQuery,
       response: answers(
-        z.union([entrySchema, previewSchema]).meta({ description: 'The new entry, or what it would change' }),
+        z
+          .union([rolledOutSchema(entrySchema, 'RevertingEntry'), previewSchema])
+          .meta({ description: 'The new entry, or what it would change' }),
       ),
     },
     handler: async (request, reply) => {
@@ -62,7 +63,7 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
       const command = await commandToRevert(deps, request, id);
       const handlers = handlersOf(deps, command);
       if (request.query.dry_run === 'true') {
-        const changes = await handlers.preview(command);
+        const changes = await handlers.preview(command, commandContext(request));
         return ok({ entry_id: id, changes: changes.map((change) => ({ ...change })) });
       }
       const outcome = await handlers.revert(commandContext(request), command);

@@ -117,6 +117,11 @@ const schema = resourceSchema('RolloutPolicy', 'In which waves a change reaches 
   id: idOf('Id, a UUID', sample.rolloutPolicy),
 });
 
+/** A policy as a rollout has it. */
+export const policyCopy = schema
+  .omit({ managed_by: true, created_at: true, updated_at: true, version: true })
+  .meta({ id: 'RolloutPolicyCopy', description: 'A rollout policy as it was when a rollout began' });
+
 export function rolloutPolicyRoutes(app: RestApp, deps: RestDeps): void {
   resourceRoutes(app, {
     path: '/api/rollout-policies',

@@ -121,6 +121,7 @@ export function legacyRouteRoutes(app: RestApp, deps: RestDeps): void {
     path: '/api/routes',
     what: 'route',
     tag: 'routes',
+    rollsOut: true,
     names: { one: 'Route', many: 'Routes' },
     summaries: {
       list: 'List legacy routes',

@@ -1,12 +1,13 @@
 /** Connectivity settings: one value per installation. Implements `docs/contract/rest.md#connectivity-settings`. */
 import { z } from 'zod';
+import { rolloutPolicyKey } from '../../../domain/rollout-policy/rollout-policy.js';
 import { settingsProblems, settingsRanges, type SettingsState } from '../../../domain/settings/settings.js';
 import { limits } from '../../../kernel/limits.js';
 import { warningsOf } from '../../../reports/status.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
-import { body, boolean, integer, list, object, port, uuid } from '../schemas/fields.js';
+import { body, boolean, integer, list, name, object, port, uuid } from '../schemas/fields.js';
 import { etag } from '../schemas/headers.js';
 import { documented } from '../schemas/documented.js';
 import { nodeId, version } from '../schemas/shared-schemas.js';
@@ -19,6 +20,8 @@ const about = {
   heartbeat_interval_secs: 'Seconds between heartbeats',
   metrics_interval_secs: 'Seconds between reports of metrics',
   offline_after_secs: 'Seconds without a heartbeat after which a node is offline; null derives them from the heartbeat',
+  rollout_policy: 'Rollout policy, by name, of commands that name none; null for no rollout',
+  upgrade_rollout_policy: 'Likewise of a raised compiler version',
   node_id: 'Node that differs from the others',
   override: 'Whether its links are multiplexed',
   override_port: 'On which port; null for the port of all nodes',
@@ -32,7 +35,8 @@ const override = object({
 
 const seconds = (field: keyof typeof settingsRanges) => integer(settingsRanges[field].min, settingsRanges[field].max);
 
-export const settingsBody = body({
+/** The settings that documents of the fleet describe. */
+const described = {
   multiplex: documented(boolean().optional(), about.multiplex, true),
   multiplex_port: documented(port.nullable().optional(), about.multiplex_port, 7443),
   heartbeat_interval_secs: documented(seconds('heartbeat_interval_secs').optional(), about.heartbeat_interval_secs, 10),
@@ -42,21 +46,32 @@ export const settingsBody = body({
     list(override, 0, limits.rest.settingsNodes).optional(),
     'Overrides of these nodes; those of others stay',
   ),
-})
-  .superRefine((update, ctx) => {
-    const refuse = (path: PropertyKey[], message: string): void => {
-      ctx.issues.push({ code: 'custom', path, message, input: undefined });
-    };
-    for (const { field, message } of settingsProblems(update)) refuse([field], message);
-    const ids = new Set<string>();
-    for (const [index, { node_id, multiplex, multiplex_port }] of (update.nodes ?? []).entries()) {
-      if (ids.has(node_id)) refuse(['nodes', index, 'node_id'], 'expected each node once');
-      ids.add(node_id);
-      if (multiplex === null && typeof multiplex_port === 'number') {
-        refuse(['nodes', index, 'multiplex_port'], 'expected none when multiplex is null, which removes the override');
-      }
+};
+
+type Update = z.output<ReturnType<typeof body<typeof described>>>;
+
+function checkUpdate(update: Update, ctx: z.core.$RefinementCtx): void {
+  const refuse = (path: PropertyKey[], message: string): void => {
+    ctx.issues.push({ code: 'custom', path, message, input: undefined });
+  };
+  for (const { field, message } of settingsProblems(update)) refuse([field], message);
+  const ids = new Set<string>();
+  for (const [index, { node_id, multiplex, multiplex_port }] of (update.nodes ?? []).entries()) {
+    if (ids.has(node_id)) refuse(['nodes', index, 'node_id'], 'expected each node once');
+    ids.add(node_id);
+    if (multiplex === null && typeof multiplex_port === 'number') {
+      refuse(['nodes', index, 'multiplex_port'], 'expected none when multiplex is null, which removes the override');
     }
-  })
+  }
+}
+
+export const settingsInFile = body(described).superRefine(checkUpdate);
+const settingsBody = body({
+  ...described,
+  rollout_policy: documented(name.nullable().optional(), about.rollout_policy, 'careful'),
+  upgrade_rollout_policy: documented(name.nullable().optional(), about.upgrade_rollout_policy, null),
+})
+  .superRefine(checkUpdate)
   .meta({ id: 'ConnectivitySettingsChanges', description: 'Changes of the settings. Omitted fields stay' });
 
 const settings = z
@@ -66,6 +81,8 @@ const settings = z
     heartbeat_interval_secs: documented(z.int(), about.heartbeat_interval_secs, 10),
     metrics_interval_secs: documented(z.int(), about.metrics_interval_secs, 60),
     offline_after_secs: documented(z.int().nullable(), about.offline_after_secs, 30),
+    rollout_policy: documented(z.string().nullable(), about.rollout_policy, 'careful'),
+    upgrade_rollout_policy: documented(z.string().nullable(), about.upgrade_rollout_policy, null),
     nodes: documented(
       z.array(
         z
@@ -103,14 +120,14 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
     handler: async (_request, reply) => {
       const current = deps.fleet.settings();
       void reply.header('etag', etag(current.version));
-      return ok(view(current));
+      return ok(view(deps, current));
     },
   });
 
   app.route({
     method: 'PUT',
     url: '/api/settings/connectivity',
-    config: { access: 'operator', takes: 'json', refuses: ['conflict'] },
+    config: { access: 'operator', takes: 'json', refuses: ['conflict'], rollsOut: 'as planned' },
     schema: {
       operationId: 'updateConnectivitySettings',
       summary: "Change the connectivity settings; `nodes` sets those nodes' overrides",
@@ -130,12 +147,19 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
       const isDone = outcome.kind === 'done';
       const events = isDone ? outcome.events : (outcome.command?.events ?? []);
       const warnings = warningsOf(deps, await deps.fleet.needsOfEvents(events));
-      return ok({ ...view(isDone ? outcome.result : deps.fleet.settings()), warnings: [...warnings] });
+      return ok({ ...view(deps, isDone ? outcome.result : deps.fleet.settings()), warnings: [...warnings] });
     },
   });
 }
 
 /** The schema of the answer drops other fields. */
-function view(state: SettingsState): z.output<typeof settings> {
-  return { ...state, nodes: Object.entries(state.nodes).map(([node_id, node]) => ({ node_id, ...node })) };
+function view({ fleet }: Pick<RestDeps, 'fleet'>, state: SettingsState): z.output<typeof settings> {
+  const nameOf = (id: string | null): string | null =>
+    id === null ? null : (fleet.nameOf(rolloutPolicyKey.type, id) ?? id);
+  return {
+    ...state,
+    rollout_policy: nameOf(state.rollout_policy),
+    upgrade_rollout_policy: nameOf(state.upgrade_rollout_policy),
+    nodes: Object.entries(state.nodes).map(([node_id, node]) => ({ node_id, ...node })),
+  };
 }

@@ -113,6 +113,7 @@ export function upstreamRoutes(app: RestApp, deps: RestDeps): void {
     path: '/api/l4-upstreams',
     what: 'L4 upstream',
     tag: 'l4-upstreams',
+    rollsOut: true,
     names: { one: 'L4Upstream', many: 'L4Upstreams' },
     summaries: {
       list: 'List L4 upstreams',
