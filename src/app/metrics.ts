@@ -144,6 +144,13 @@ function fleetMetrics(counts: () => FleetCounts | undefined): readonly NumberSou
       label: 'health',
       read: () => by(counts()?.upstreams),
     },
+    {
+      type: 'gauge',
+      name: 'svc_rollouts',
+      help: 'Rollouts that have not ended, by state; the same on every instance.',
+      label: 'state',
+      read: () => counts()?.rollouts ?? new Map(),
+    },
   ];
 }
 

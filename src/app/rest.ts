@@ -17,6 +17,7 @@ import {
 } from '../commands/resources.js';
 import { createRevertHandlers } from '../commands/revert.js';
 import { createRolloutCommands, createRolloutHandlers } from '../commands/rollouts.js';
+import { systemContext } from '../commands/system.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { Observe } from '../domain/rollout/rollout.js';
 import type { Config } from './config/config.js';
@@ -30,6 +31,8 @@ import { keepRecent } from '../feed/recent.js';
 import { keepCounts, type Counts } from '../reports/counts.js';
 import { offlineAfterSeconds } from '../domain/settings/settings.js';
 import { createObserver } from '../status/observer.js';
+import { failingListeners } from '../reports/status.js';
+import { startRolloutRunner } from '../rollouts/runner.js';
 import { startStatusWriter } from '../status/writer.js';
 import { formatEndpoint } from '../channel/reality/endpoint.js';
 import { buildRest } from '../transport/rest/build.js';
@@ -106,6 +109,21 @@ export async function createRestDeps(
     logger,
   });
   closers.add('status writer', () => statusWriter.close());
+  const rolloutRunner = await startRolloutRunner({
+    readStore: core.readStore,
+    gateway: core.fleet,
+    fleet: () => core.committed.fleet(),
+    observe: observeOf(reports),
+    failing: (nodeId) => failingListeners(observed, nodeId),
+    factsOf: core.agentFacts.of,
+    revert: (id) => commands.rollouts.revert(systemContext('rollout'), id),
+    instanceId: core.instanceId,
+    clock: clocks.shared,
+    offlineAfterMs: () => offlineAfterSeconds(queries.settings()) * 1000,
+    readOnly: core.readOnly,
+    logger,
+  });
+  closers.add('rollout runner', () => rolloutRunner.close());
   const sources = metricSources(core, {
     ...options.ofProcess,
     agents,
@@ -181,6 +199,15 @@ function controlEndpointOf(address: string, { reality, publicEndpoint }: Config[
   return (host) => formatEndpoint({ host, port, reality: access });
 }
 
+/** What is seen of nodes when a wave of a rollout is released. */
+function observeOf(reports: Agents['reports']): Observe {
+  return {
+    isOnline: (nodeId) => reports.presence(nodeId) !== undefined,
+    failing: (nodeId) =>
+      [...(reports.listenerStates(nodeId)?.states ?? [])].flatMap(([key, state]) => (state === 'running' ? [] : [key])),
+  };
+}
+
 /** Everything REST calls to change something or to sign somebody in. */
 async function createHandlers(
   core: Core,
@@ -195,11 +222,7 @@ async function createHandlers(
   closers.add('uses of API tokens', () => uses.close());
   const servicePublic = identity.staticPublic;
   const committed = (): Fleet => core.committed.fleet();
-  const observe: Observe = {
-    isOnline: (nodeId) => reports.presence(nodeId) !== undefined,
-    failing: (nodeId) =>
-      [...(reports.listenerStates(nodeId)?.states ?? [])].flatMap(([key, state]) => (state === 'running' ? [] : [key])),
-  };
+  const observe = observeOf(reports);
   const { gateway, plan } = createRolloutCommands({ gateway: fleet, fleet: committed, observe, clock, ids });
   const writing = { gateway, keyring, clock, ids };
   const { sessionsEnded } = membership;

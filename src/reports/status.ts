@@ -85,6 +85,20 @@ export function hopState({ fleet, reports, agentFacts }: Omit<StatusDeps, 'clock
   return state === 'running' ? (routeState(fleet, hop, states) ?? state) : state;
 }
 
+/**
+ * Keys of the listeners that a node is to run and that its newest report shows in another state; none while the report is older
+ * than what the node applied, nor from an agent that reports no listeners.
+ */
+export function failingListeners(
+  { fleet, reports, agentFacts }: Omit<StatusDeps, 'clock'>,
+  nodeId: string,
+): readonly string[] {
+  const report = reports.listenerStates(nodeId);
+  if (report === undefined || report.states.size === 0) return [];
+  const facts = agentFacts.of(nodeId);
+  return [...fleet.liveListeners(nodeId)].filter((key) => (stateNow(report, facts, key) ?? 'running') !== 'running');
+}
+
 /** The nodes that dial an upstream: the last hops of the chains deployed with it. */
 export function diallersOf(fleet: FleetQueries, upstreamId: string): ReadonlySet<string> {
   return new Set(liveWith(fleet, upstreamId).flatMap(({ hops }) => hops.at(-1)?.node_id ?? []));

@@ -3,6 +3,7 @@ import { credentialKey } from '../domain/credential/credential.js';
 import type { ChainHealth } from '../domain/chain/health.js';
 import { nothingUnwell, type Unwell, type UnwellLists } from '../domain/matters/matters.js';
 import type { UpstreamStatus } from '../domain/upstream/health.js';
+import { hasEnded, unendedStates } from '../domain/rollout/rollout.js';
 import { timestamp } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import { missing } from './listener-states.js';
@@ -22,6 +23,8 @@ export interface FleetCounts {
   readonly chains: Record<ChainHealth['state'], number>;
   /** Enabled ones. */
   readonly upstreams: Record<UpstreamStatus, number>;
+  /** Rollouts that have not ended. */
+  readonly rollouts: ReadonlyMap<string, number>;
   /** Without webhooks. */
   readonly unwell: Unwell;
 }
@@ -42,6 +45,7 @@ export function sumUp(deps: Deps, counted: Counted): FleetCounts {
     ...sumNodes(deps, counted, unwell),
     chains: sumChains(deps, counted, unwell),
     upstreams: sumUpstreams(deps, counted, unwell),
+    ...sumRollouts(deps, unwell),
     unwell: withCertificates(deps, unwell),
   };
 }
@@ -108,6 +112,22 @@ function sumUpstreams({ fleet }: Deps, { upstreams }: Counted, unwell: UnwellLis
     unwell.unhealthyUpstreams.push({ id, name: upstream.name, reason: 'a node that dials it says so' });
   }
   return counts;
+}
+
+function sumRollouts({ fleet }: Deps, unwell: UnwellLists): Pick<FleetCounts, 'rollouts'> {
+  const rollouts = new Map<string, number>(unendedStates.map((state) => [state, 0]));
+  for (const rollout of fleet.rollouts()) {
+    if (hasEnded(rollout)) continue;
+    const { id, state, resource, reason } = rollout;
+    rollouts.set(state, (rollouts.get(state) ?? 0) + 1);
+    if (state !== 'halted') continue;
+    unwell.haltedRollouts.push({
+      id,
+      name: resource.name ?? resource.type,
+      reason: reason ?? 'somebody has to decide',
+    });
+  }
+  return { rollouts };
 }
 
 function withCertificates({ fleet, clock }: Deps, unwell: UnwellLists): Unwell {

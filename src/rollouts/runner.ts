@@ -24,6 +24,8 @@ export interface RolloutRunnerDeps {
   /** The committed fleet. */
   fleet(): Fleet;
   readonly observe: Observe;
+  /** Keys of the listeners that a node is to run and that its newest report shows in another state. */
+  failing(nodeId: string): readonly string[];
   factsOf(nodeId: string): Pick<NodeAgentFacts, 'applied' | 'rejected'>;
   /** Reverts the entry of a rollout. @throws ServiceError its refusal */
   revert(rolloutId: string): Promise<unknown>;
@@ -158,7 +160,7 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
       if (own !== wave) continue;
       await pause();
       let fails = false;
-      for (const listener of state === 'baking' ? deps.observe.failing(nodeId) : []) {
+      for (const listener of state === 'baking' ? deps.failing(nodeId) : []) {
         const key = `${place} ${listener}`;
         if (isExcused(place, listener) || known?.has(key) === false) continue;
         listeners.add(key);

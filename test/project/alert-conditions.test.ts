@@ -48,6 +48,7 @@ const healthy: Series = {
   [`svc_chains{${of('a')},health="down"}`]: constant(0),
   [`svc_upstreams{${of('a')},health="healthy"}`]: constant(7),
   [`svc_upstreams{${of('a')},health="unhealthy"}`]: constant(0),
+  [`svc_rollouts{${of('a')},state="halted"}`]: constant(0),
   [`svc_rest_request_seconds_count{${of('a')},route="/api/nodes",status="2xx"}`]: rising(600),
   [`svc_rest_request_seconds_count{${of('a')},route="/api/nodes",status="5xx"}`]: rising(1),
   [`svc_append_seconds_count{${of('a')},outcome="conflict"}`]: rising(5),
@@ -95,6 +96,7 @@ const conditions: Readonly<Record<string, Series>> = {
   ListenersFail: { [`svc_listeners{${of('a')},state="failed"}`]: constant(1) },
   ChainDown: { [`svc_chains{${of('a')},health="down"}`]: constant(1) },
   ChainDegraded: { [`svc_chains{${of('a')},health="degraded"}`]: constant(1) },
+  RolloutHalted: { [`svc_rollouts{${of('a')},state="halted"}`]: constant(1) },
   UpstreamUnhealthy: { [`svc_upstreams{${of('a')},health="unhealthy"}`]: constant(1) },
   WebhookStopped: { 'svc_webhooks{state="stopped"}': constant(1) },
   // Time begins at 0 here.

@@ -104,6 +104,7 @@ async function createPlay(
       },
       fleet: () => log.fleet,
       observe,
+      failing: observe.failing,
       factsOf: factsOf as never,
       async revert(id) {
         if (refusesRevert) throw new ServiceError('conflict', 'somebody has edited it since');

@@ -23,6 +23,7 @@ const severityOf = {
   node_rejected: 'degraded',
   listener_missing: 'degraded',
   upstream_unhealthy: 'degraded',
+  rollout_halted: 'degraded',
   webhook_stopped: 'degraded',
   certificate_ending: 'soon',
   chain_modified: 'soon',
@@ -35,7 +36,7 @@ export type MatterKind = keyof typeof severityOf;
 type ResourceMatter = Exclude<MatterKind, 'backup_late'>;
 export const matterKinds = Object.keys(severityOf) as readonly MatterKind[];
 
-export type ConcernedType = 'node' | 'l4_chain' | 'l4_upstream' | 'credential' | 'webhook';
+export type ConcernedType = 'node' | 'l4_chain' | 'l4_upstream' | 'credential' | 'webhook' | 'rollout';
 
 /** A resource that a matter concerns. */
 export interface Concerned {
@@ -100,6 +101,8 @@ export interface Unwell {
   readonly unexpectedListeners: readonly ListenerOfNode[];
   /** Without disabled upstreams. */
   readonly unhealthyUpstreams: readonly Reasoned[];
+  /** By the name of what they change. */
+  readonly haltedRollouts: readonly Reasoned[];
   /** Only certificates in use. */
   readonly endedCertificates: readonly Reasoned[];
   readonly endingCertificates: readonly Reasoned[];
@@ -120,6 +123,7 @@ export const nothingUnwell = (): UnwellLists => ({
   missingListeners: [],
   unexpectedListeners: [],
   unhealthyUpstreams: [],
+  haltedRollouts: [],
   endedCertificates: [],
   endingCertificates: [],
   modifiedChains: [],
@@ -163,6 +167,7 @@ export function mattersOf(unwell: Unwell, now: number): readonly Matter[] {
   add('node_rejected', 'node', without('node_rejected', unwell.rejectingNodes));
   add('listener_missing', 'node', byNode(missing, missingReason));
   add('upstream_unhealthy', 'l4_upstream', without('upstream_unhealthy', unwell.unhealthyUpstreams));
+  add('rollout_halted', 'rollout', unwell.haltedRollouts);
   add('webhook_stopped', 'webhook', unwell.stoppedWebhooks);
   add('certificate_ending', 'credential', unwell.endingCertificates);
   add('chain_modified', 'l4_chain', unwell.modifiedChains);

@@ -43,6 +43,8 @@ export function sentenceOf({ kind, cause, count, first, reason, others }: Senten
       return one ? `Node "${first}": ${reason}` : `${count} nodes run listeners that are not deployed`;
     case 'upstream_unhealthy':
       return one ? `Upstream "${first}" is unhealthy` : `${count} upstreams are unhealthy`;
+    case 'rollout_halted':
+      return one ? `The rollout of "${first}" is halted: ${reason}` : `${count} rollouts are halted`;
     case 'webhook_stopped':
       return one ? `Webhook "${first}" has stopped` : `${count} webhooks have stopped`;
     case 'chain_modified':

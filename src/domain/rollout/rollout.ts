@@ -7,9 +7,9 @@ import type { ResourceMeta } from '../resource/meta.js';
 import type { RolloutPolicyDefinition } from '../rollout-policy/rollout-policy.js';
 import { placesIn, type NodeSet } from './node-set.js';
 
-const unended = ['running', 'baking', 'paused', 'halted', 'reverting'] as const;
+export const unendedStates = ['running', 'baking', 'paused', 'halted', 'reverting'] as const;
 const ends = ['reverted', 'completed', 'cancelled'] as const;
-export const rolloutStates = [...unended, ...ends] as const;
+export const rolloutStates = [...unendedStates, ...ends] as const;
 export type RolloutStateName = (typeof rolloutStates)[number];
 
 export const hasEnded = ({ state }: { readonly state: RolloutStateName }): boolean => ends.some((end) => end === state);

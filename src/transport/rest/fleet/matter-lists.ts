@@ -33,6 +33,8 @@ export function listOf({ kind, causedBy }: Matter, now: string): string | null {
       return list('/api/nodes/ports/runtime', { intended: 'false' });
     case 'upstream_unhealthy':
       return list('/api/l4-upstreams', { health: 'unhealthy' });
+    case 'rollout_halted':
+      return list('/api/rollouts', { state: 'halted' });
     case 'webhook_stopped':
       return list('/api/webhooks', {});
     case 'agent_cannot_run':
