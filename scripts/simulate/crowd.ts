@@ -110,7 +110,7 @@ function fleetsOf(
     .map(({ agents, changing: tableChanges }) => ({
       endpoint,
       agents,
-      heartbeats: { table: { ...table, changing: tableChanges }, ...everyMs },
+      heartbeats: { ...(table === undefined ? {} : { table: { ...table, changing: tableChanges } }), ...everyMs },
       rejecting: part.rejecting ? agents.length : 0,
       slow: part.slow ? agents.length : 0,
     }));

@@ -11,7 +11,8 @@ export interface Scenario {
   readonly service: { readonly url: string; readonly endpoint: HostPort; readonly user: string } | undefined;
   /** Undefined: the service's interval. */
   readonly heartbeatSeconds: number | undefined;
-  readonly table: { readonly listeners: number; readonly routesPerListener: number };
+  /** Undefined: what the agent's configuration listens on. */
+  readonly table: { readonly listeners: number; readonly routesPerListener: number } | undefined;
   /** Shares of the agents, 0 to 1. */
   readonly changing: number;
   readonly rejecting: number;
@@ -42,8 +43,8 @@ Simulated agents over real sockets, against a service of their own in a temporar
   --processes N         spread over this many, 1..16 (2)
   --duration SECONDS    how long after all have connected, 1..86400 (30)
   --heartbeat SECONDS   between heartbeats, 0.1..3600 (as the service tells)
-  --table LxR           listeners and routes of each in a heartbeat (2x2)
-  --changing SHARE      of the agents, whose table differs with each heartbeat, 0..1 (0)
+  --table LxR           listeners and routes of each in a heartbeat (those of its configuration)
+  --changing SHARE      of the agents, whose --table differs with each heartbeat, 0..1 (0)
   --churn N             connections cut per second, 0..10000 (0)
   --storm SECOND        all connections cut at once then; may be given more than once
   --edit-one N          changes per second that touch one node, 0..100 (1)
@@ -115,14 +116,16 @@ export function readScenario(argv: readonly string[]): Scenario {
   const [rejecting, slow] = [share('--rejects'), share('--slow')];
   if (rejecting + slow > 1) throw new UsageError('--slow: expected at most 1 together with --rejects');
   const agents = count('--agents', 1_000, 20_000);
+  const [given, changing] = [last('--table'), share('--changing')];
+  if (changing > 0 && given === undefined) throw new UsageError('--changing: expected --table with it');
   return {
     agents,
     processes: count('--processes', 2, 16),
     durationSeconds,
     service: serviceOf(last('--url'), last('--endpoint'), last('--user')),
     heartbeatSeconds: heartbeat === undefined ? undefined : numberIn('--heartbeat', heartbeat, 0.1, 3_600),
-    table: tableOf(last('--table') ?? '2x2'),
-    changing: share('--changing'),
+    table: given === undefined ? undefined : tableOf(given),
+    changing,
     rejecting,
     slow,
     churn: number('--churn', 0, 10_000),

@@ -26,6 +26,12 @@ interface Created {
   readonly id: string;
 }
 
+interface Told {
+  readonly resource: { readonly type: string };
+  readonly status: string;
+  readonly reason: string | null;
+}
+
 interface DemoNode extends Created {
   readonly control_psk: string;
 }
@@ -213,4 +219,17 @@ test('chains over REALITY, TLS and ENC carry on while the service is killed, ses
   expect(lastingFailures()).toEqual([]);
   // One flow for the first client from the beginning to the end, and one for the late one.
   expect(dns.askers.size).toBe(2);
+
+  // Chains that worked all the while are not told to be worse; a node that goes shows that the service tells.
+  const told = async (): Promise<readonly string[]> => {
+    const query = 'types=status&after=start&page_size=500';
+    const { items } = await admin.call<{ items: readonly { data: Told }[] }>('GET', `/api/events?${query}`);
+    return items.map(({ data: { resource, status, reason } }) => `${resource.type} ${status} ${reason}`);
+  };
+  await traffic.stop();
+  await agents.at(-1)?.stop();
+  const gone = async () => ((await told()).includes('node offline null') ? true : undefined);
+  await eventually('the node that goes is told', gone, patienceMs);
+  const excused = /is offline$|has not applied its newest configuration yet$/;
+  expect((await told()).filter((one) => one.startsWith('l4_chain') && !excused.test(one))).toEqual([]);
 }, 240_000);

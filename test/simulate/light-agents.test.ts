@@ -17,7 +17,7 @@ import {
   type ServerSession,
 } from '../support/agent-control-server.js';
 import { eventually } from '../support/eventually.js';
-import { snapshot, tcpRule } from '../support/snapshots.js';
+import { cluster, snapshot, tcpRule, tlsRule, udpRule } from '../support/snapshots.js';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -97,6 +97,27 @@ describe('light agents', () => {
       () => session?.said.findLast((said) => said.$case === 'heartbeat')?.value.runtimeListeners,
     ).toEqual(runtimeTable(table, 0));
     await eventually(() => agents.counts.answers).toBeGreaterThan(0);
+  });
+
+  it('report that all listeners of their snapshot run, of which rules may share one', async () => {
+    const tcp = [tcpRule(20_000, 'a:1'), tlsRule(20_000, 'b:1', ['b.example'], 'absent', 'other')];
+    const udp = [udpRule(20_000, 'a:1')];
+    const service = await server({
+      grant,
+      onSaid: serving(snapshot(1, { tcp, udp, clusters: [cluster('web', ['a:1'])] })),
+    });
+    fleet(service, 1);
+    const [of, place] = [{ state: 'running' }, { listenAddr: '127.0.0.1', listenPort: 20_000 }];
+    await eventually(
+      () => service.sessions[0]?.said.findLast((said) => said.$case === 'heartbeat')?.value.runtimeListeners,
+    ).toMatchObject([
+      { transport: 'tcp', ...place, ...of, routes: [{ nextHop: 'a:1' }, { nextHop: 'b:1' }] },
+      { transport: 'udp', ...place, ...of, routes: [{ nextHop: 'a:1' }] },
+    ]);
+    const metrics = () => service.sessions[0]?.said.filter((said) => said.$case === 'metrics') ?? [];
+    await eventually(metrics).toMatchObject([
+      { value: { gateway: { upstreams: [{ cluster: 'web', healthy: true }] } } },
+    ]);
   });
 
   it('send another table with each heartbeat if tables change', async () => {

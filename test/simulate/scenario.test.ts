@@ -37,6 +37,7 @@ describe('the options of the simulator', () => {
     ['--duration 0', '--duration: expected a number from 1 to 86400'],
     ['--heartbeat 0', '--heartbeat: expected a number from 0.1 to 3600'],
     ['--table 20', '--table: expected LxR'],
+    ['--changing 0.5', '--changing: expected --table'],
     ['--table 4097x1', '--table: expected LxR with at most 4096 listeners'],
     ['--table 4096x5', '--table: expected LxR with at most 4096 listeners and 16384 routes'],
     ['--changing 1.1', '--changing: expected a number from 0 to 1'],

@@ -41,7 +41,8 @@ export interface AgentEvents {
 export interface Beating {
   /** Instead of the service's interval; 0: no heartbeats. */
   everyMs: number | undefined;
-  tables: Tables;
+  /** Undefined: each agent reports what its snapshot listens on. */
+  tables: Tables | undefined;
 }
 
 export interface AgentOptions {

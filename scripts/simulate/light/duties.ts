@@ -8,15 +8,15 @@ import { firstHeartbeatWithinMs } from '../../../src/agent/control/session.js';
 import { Command } from '../../../src/gen/svc/control/v1/command.js';
 import {
   ConfigApplyStatus,
+  RuntimeConfigSnapshot,
   type ConfigApplyError,
   type ConfigApplyReport,
-  type RuntimeConfigSnapshot,
 } from '../../../src/gen/svc/control/v1/config.js';
 import type { HeartbeatResponse } from '../../../src/gen/svc/control/v1/heartbeat.js';
 import { features } from '../../../src/domain/snapshot/features.js';
 import { limits } from '../../../src/kernel/limits.js';
 import type { AgentEvents, Behaviour, Beating } from './agent.js';
-import { heartbeatPayload, type Heard } from './payloads.js';
+import { heartbeatPayload, metricsOf, runningOf, type Heard, type Running } from './payloads.js';
 import type { LightSession } from './session.js';
 
 interface DutiesOptions {
@@ -49,6 +49,11 @@ export function createDuties({ nodeId, beating, random, events, behaviour, lose,
   let unanswered = 0;
   let toldMs = 10_000;
   let nextTable = firstTable;
+  /** The snapshot last applied, until what it runs is first reported. */
+  let unread: Uint8Array | undefined;
+  let running: Running = { table: new Uint8Array(0), clusters: [] };
+  /** Whether this session has told of its upstreams. */
+  let measured = false;
   let heartbeat: NodeJS.Timeout | undefined;
 
   const requestConfig = (fresh: boolean): void => {
@@ -76,9 +81,13 @@ export function createDuties({ nodeId, beating, random, events, behaviour, lose,
     beatIn(intervalMs());
     unanswered += 1;
     const { tables } = beating;
-    const table = tables[(nextTable += 1) % tables.length] ?? new Uint8Array(0);
+    if (tables === undefined && unread !== undefined) [running, unread] = [runningOf(unread), undefined];
+    const table = tables?.[(nextTable += 1) % tables.length] ?? running.table;
     session.sayBytes(heartbeatPayload((sequence += 1), Date.now(), table));
     events.onHeartbeat();
+    if (tables !== undefined || measured) return;
+    measured = true;
+    session.say({ $case: 'metrics', value: metricsOf((sequence += 1), running.clusters) });
   };
 
   const onHeartbeatResponse = (response: HeartbeatResponse): void => {
@@ -90,18 +99,22 @@ export function createDuties({ nodeId, beating, random, events, behaviour, lose,
     if (response.commands.includes(Command.RELOAD_CONFIG)) requestConfig(true);
   };
 
-  const onSnapshot = ({ generation, checksum, decode }: Extract<Heard, { readonly kind: 'snapshot' }>): void => {
+  const onSnapshot = ({ generation, checksum, bytes }: Extract<Heard, { readonly kind: 'snapshot' }>): void => {
     if (applied !== undefined && generation < Number(applied.generation)) return;
     const rejects = behaviour().rejects && applied !== undefined && generation !== Number(applied.generation);
     const report = {
       generation: BigInt(generation),
       checksum,
       status: rejects ? ConfigApplyStatus.REJECTED : ConfigApplyStatus.APPLIED,
-      errors: rejects ? [objectionTo(decode())] : [],
+      errors: rejects ? [objectionTo(RuntimeConfigSnapshot.decode(bytes))] : [],
       durationMs: 1n,
     };
     lastReport = report;
-    if (!rejects) applied = { generation: report.generation, checksum };
+    if (!rejects) {
+      applied = { generation: report.generation, checksum };
+      unread = new Uint8Array(bytes);
+      measured = false;
+    }
     session?.say({ $case: 'applyReport', value: report });
     if (rejects) events.onRejected(generation);
     else events.onApplied(generation);
@@ -114,6 +127,7 @@ export function createDuties({ nodeId, beating, random, events, behaviour, lose,
     begin(next) {
       session = next;
       unanswered = 0;
+      measured = false;
       session.say({ $case: 'hello', value: { ...hello, nodeId } });
       if (lastReport !== undefined) session.say({ $case: 'applyReport', value: lastReport });
       requestConfig(false);

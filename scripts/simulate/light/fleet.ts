@@ -27,7 +27,7 @@ export interface LightFleetOptions {
   readonly agents: readonly LightCredentials[];
   /** How many may connect at the same time; by default `connectingAtOnce` of `turns.ts`. */
   readonly connectingAtOnce?: number;
-  /** By default, an empty table at the service's intervals. */
+  /** By default, the listeners of its snapshot at the service's intervals. */
   readonly heartbeats?: Heartbeats;
   readonly rekeySeconds?: number;
   /** How many agents, from the first one on, reject every snapshot but their first. */
@@ -178,7 +178,7 @@ export function startLightFleet(options: LightFleetOptions): LightFleet {
 }
 
 function beatingOf({ table, everyMs }: Heartbeats = {}): Beating {
-  return { everyMs, tables: table === undefined ? [new Uint8Array(0)] : encodeTables(table) };
+  return { everyMs, tables: table && encodeTables(table) };
 }
 
 function countEnd(counts: FleetCounts, end: ConnectionEnd, wasConnected: boolean): void {

@@ -1,5 +1,5 @@
 /**
- * The payloads of light agents: heartbeats from tables that are encoded once for all agents, and the parts that an
+ * The payloads of light agents: heartbeats from tables that are encoded once, and the parts that an
  * agent needs from a service's payload, read without decoding a whole snapshot. Everything else uses `src/gen`.
  * Implements `docs/contract/wire.md#configuration` from the agent's side.
  */
@@ -11,7 +11,11 @@ import {
   type RuntimeListener,
   type RuntimeRoute,
 } from '../../../src/gen/svc/control/v1/heartbeat.js';
+import { MetricsReport } from '../../../src/gen/svc/control/v1/metrics.js';
 import { SessionClose } from '../../../src/gen/svc/control/v1/session.js';
+import { checkRules } from '../../../src/agent/plan/rule-checks.js';
+import { limits } from '../../../src/kernel/limits.js';
+import { err } from '../../../src/kernel/result.js';
 
 /** How many different tables changing heartbeats go through. */
 const changingTables = 16;
@@ -56,12 +60,44 @@ export function runtimeTable(size: TableSize, version: number): readonly Runtime
 /** Encodes the tables that heartbeats of this size go through: one, or several if they change. */
 export function encodeTables(size: TableSize): Tables {
   const versions = size.changing ? changingTables : 1;
-  return Array.from({ length: versions }, (_, version) =>
-    HeartbeatRequest.encode({
-      ...emptyHeartbeat,
-      runtimeListeners: runtimeTable(size, version),
-    }).finish(),
-  );
+  return Array.from({ length: versions }, (_, version) => encodeTable(runtimeTable(size, version)));
+}
+
+const encodeTable = (runtimeListeners: readonly RuntimeListener[]): Uint8Array =>
+  HeartbeatRequest.encode({ ...emptyHeartbeat, runtimeListeners }).finish();
+
+/** What a gateway that runs all of a snapshot reports of it. */
+export interface Running {
+  /** Encoded, as `Tables`. */
+  readonly table: Uint8Array;
+  /** Its upstream clusters, all of which are healthy. */
+  readonly clusters: readonly string[];
+}
+
+/** @param bytes of a `RuntimeConfigSnapshot`; empty for none */
+export function runningOf(bytes: Uint8Array): Running {
+  const snapshot = RuntimeConfigSnapshot.decode(bytes);
+  const listeners = new Map<string, RuntimeListener>();
+  // Only what the rules listen on counts here, not whether they could be carried out.
+  for (const { listener, routes } of checkRules(snapshot, new Map(), noContext, [])) {
+    if (listener === undefined) continue;
+    const { transport, addr: listenAddr, port: listenPort } = listener;
+    const key = [transport, listenAddr, listenPort].join(' ');
+    const others = listeners.get(key)?.routes ?? [];
+    listeners.set(key, { transport, listenAddr, listenPort, state: 'running', routes: [...others, ...routes] });
+  }
+  const table = encodeTable([...listeners.values()].slice(0, limits.agent.runtimeListeners));
+  return { table, clusters: snapshot.gateway?.upstreamClusters.map(({ name }) => name) ?? [] };
+}
+
+const noContext = () => err('this agent has no data plane');
+
+/** A report that all clusters are healthy, without traffic. */
+export function metricsOf(sequence: number, clusters: readonly string[]): MetricsReport {
+  const figures = { requests: 0n, errors: 0n };
+  const upstreams = clusters.map((cluster) => ({ cluster, ...figures, healthy: true, latencyP99Ms: 0 }));
+  const gateway = { ...figures, workerRestarts: 0n, latencyP50Ms: 0, latencyP99Ms: 0, upstreams };
+  return { ...MetricsReport.create(), sequence: BigInt(sequence), gateway };
 }
 
 const emptyHeartbeat = HeartbeatRequest.create();
@@ -93,8 +129,8 @@ export type Heard =
       readonly kind: 'snapshot';
       readonly generation: number;
       readonly checksum: Buffer;
-      /** Decodes everything, for an agent that looks closer. */
-      decode(): RuntimeConfigSnapshot;
+      /** The whole `RuntimeConfigSnapshot`; overwritten after the call. */
+      readonly bytes: Uint8Array;
     }
   | { readonly kind: 'unchanged'; readonly generation: number }
   | { readonly kind: 'close'; readonly value: SessionClose }
@@ -141,5 +177,5 @@ function readSnapshot(bytes: Uint8Array): Heard {
     else if (field > 3) break;
     else reader.skip(wireType);
   }
-  return { kind: 'snapshot', generation, checksum, decode: () => RuntimeConfigSnapshot.decode(bytes) };
+  return { kind: 'snapshot', generation, checksum, bytes };
 }
