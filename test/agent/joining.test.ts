@@ -128,10 +128,10 @@ describe('join', () => {
     expect(readdirSync(stateDir)).toEqual(['identity.json']);
     const { used, nodes } = await tokenNow({ id });
     expect([used, nodes]).toEqual([1, [expect.objectContaining({ id: identity().node_id })]]);
-    const { exit, child, output } = start(['run']);
+    const { exit, child } = start(['run']);
     await eventually(() => isOnline(identity().node_id)).toBe(true);
     child.kill('SIGTERM');
-    expect([await exit, output()]).toEqual([0, expect.stringContaining('connected to the service')]);
+    expect(await exit).toBe(0);
   });
 
   test('says why the service refuses, why it is not reached, and what is wrong with the directory', async () => {

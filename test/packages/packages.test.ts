@@ -136,6 +136,8 @@ describe('from npm', () => {
       format: dataFormat,
     });
     expect((await fetch(`${service.url}/console/`)).status).toBe(200);
+    const served = await (await fetch(`${service.url}/agent/gateway-agent-${version}.cjs`)).text();
+    expect(served).toBe(readFileSync(join(prefix, 'lib/node_modules/gateway-agent/gateway-agent.cjs'), 'utf8'));
     const admin = await service.admin();
     const node = await admin.call<{ id: string; control_psk: string }>('POST', '/api/nodes', { name: 'edge' });
     const agent = startProgram(
