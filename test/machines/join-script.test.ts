@@ -112,7 +112,7 @@ describe('the script', () => {
     expect((await run([], { SVC_JOIN_TOKEN: token })).code).toBe(0);
   });
 
-  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+  test.each(['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const)(
     'takes the token out when %s ends it, and stops the agent',
     async (signal) => {
       const { token } = await makeToken();

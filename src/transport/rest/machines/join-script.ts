@@ -62,7 +62,7 @@ join_gateway() {
 
   clean_up() {
     code=$?
-    trap '' HUP INT PIPE TERM
+    trap '' HUP INT PIPE QUIT TERM
     trap - EXIT
     [ -z "$asking" ] || stty echo </dev/tty
     rm -rf "$etc/env.joining" "$work"
@@ -88,7 +88,7 @@ join_gateway() {
   show_log() { journalctl -u gateway-agent -n 5 -o cat --no-pager >&2 || :; }
 
   trap clean_up EXIT
-  trap 'exit 1' HUP INT PIPE TERM
+  trap 'exit 1' HUP INT PIPE QUIT TERM
   if ! has_joined; then
     ! grep -qs '^SVC_AGENT_ID=.' "$etc/env" || die "this machine is the node that $etc/env names. Nothing was done"
     node=$(command -v node) || die 'expected Node 20.19 or newer. Nothing was done: install it (nodejs.org) first'
