@@ -63,7 +63,7 @@ function started(data: RolloutStarted['data'], { at, commandId, revision }: Even
   };
 }
 
-/** How long the clock of a rollout has run, in milliseconds. @param at RFC 3339 @internal the runner will ask */
+/** How long the clock of a rollout has run, in milliseconds. @param at RFC 3339 */
 export function ranMs({ clock: { ran_ms, since } }: Pick<RolloutState, 'clock'>, at: string): number {
   return since === null ? ran_ms : ran_ms + Math.max(0, Date.parse(at) - Date.parse(since));
 }

@@ -196,7 +196,7 @@ export function* nodesIn(rollout: Pick<RolloutState, 'nodes' | 'units' | 'waves'
   }
 }
 
-/** @returns whether a listener had failed before its wave was released, by its key (`listenerKey`) @internal the runner will ask */
+/** @returns whether a listener had failed before its wave was released, by its key (`listenerKey`) */
 export function excuses({ failing }: Pick<Observed, 'failing'>): (place: number, listener: string) => boolean {
   const all = new Set(failing);
   return (place, listener) => all.has(String(place)) || all.has(`${place} ${listener}`);

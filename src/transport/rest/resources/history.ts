@@ -1,6 +1,6 @@
 /**
  * The history of a node, a chain, an upstream or the fleet: its traffic for each minute of an hour, each five minutes of a day, or
- * each hour of 30 days. Joins the points of the nodes that reported it. Implements `docs/contract/rest.md#what-pages-need`, and
+ * each hour of 30 days. Joins the points of the nodes that reported it. Implements `docs/contract/rest.md#what-pages-need-extension`, and
  * decisions 360 and 363.
  */
 import { z } from 'zod';
