@@ -165,7 +165,7 @@ function requestsOf(document: Document, ids: readonly string[]): Arbitrary<Reque
     return { creates: method === 'POST' && !path.includes('{'), requests };
   });
   // A create is the only way to a 201, and most of what is made up for it is refused.
-  return fc.oneof(...operations.map(({ creates, requests }) => ({ weight: creates ? 4 : 1, arbitrary: requests })));
+  return fc.oneof(...operations.map(({ creates, requests }) => ({ weight: creates ? 5 : 1, arbitrary: requests })));
 }
 
 /** Half of a surrogate pair cannot be put into a URL. */
@@ -187,7 +187,7 @@ test(
       target: { upstream_id: upstream },
     });
     const statuses = new Map<number, number>();
-    const requests = inputs(requestsOf(document, [...nodes, upstream, chain]), 500);
+    const requests = inputs(requestsOf(document, [...nodes, upstream, chain]), 1_200);
     await sendAll(requests, 8, async ({ method, url, headers, body }) => {
       const response = await fetch(`${fuzzed.service.url}${url}`, {
         method,

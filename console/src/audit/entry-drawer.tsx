@@ -41,14 +41,17 @@ export function EntryDrawer({ id, onClose }: EntryDrawerProps): ReactNode {
 }
 
 function Entry({ entry }: { readonly entry: AuditEntry }): ReactNode {
-  const { resource, token, reverts } = entry;
+  const { actor, resource, token, reverts } = entry;
   return (
     <Stack>
       <Facts
         facts={{
           [text.at]: <When at={entry.at} />,
-          [text.actor]: actorName(entry.actor),
-          ...(token !== null && { [text.token]: <ResourceLink type="api_token" {...token} /> }),
+          [text.actor]: actorName(actor),
+          // Of the service's own commands only the join of a machine has one.
+          ...(token !== null && {
+            [text.token]: <ResourceLink type={actor.type === 'system' ? 'join_token' : 'api_token'} {...token} />,
+          }),
           [typeNames[resource.type] ?? text.resource]: <ResourceLink {...resource} />,
           ...(reverts !== null && { [text.isRevert]: <EntryLink id={reverts}>{text.thatEntry}</EntryLink> }),
           [text.request]: entry.request_id,

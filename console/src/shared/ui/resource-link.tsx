@@ -70,6 +70,7 @@ export const typeNames: Readonly<Record<string, string>> = {
   session: 'Sign-in',
   api_token: 'API token',
   webhook: 'Webhook',
+  join_token: 'Join token',
   fleet: 'Fleet file',
   service: 'Service',
 };

@@ -87,12 +87,12 @@ export const loggedEntry = {
   token: documented(
     z
       .object({
-        id: idOf('Id of the API token', sample.entry),
+        id: idOf('Id of the token', sample.entry),
         name: documented(z.string(), 'Its name at that time', 'ci'),
       })
-      .meta({ id: 'AuditToken', description: 'The API token of a program' })
+      .meta({ id: 'AuditToken', description: 'The API token of a program, or the join token of a machine' })
       .nullable(),
-    'The API token that the actor used; null for people',
+    'The API token that the actor used, or the join token of a machine that joined; null for people',
     null,
   ),
   action: documented(z.string(), '`<resource type>.<verb>`', 'l4_chain.update'),
