@@ -1,6 +1,6 @@
 /**
- * The payloads of light agents: heartbeats from tables that are encoded once, and the parts that an
- * agent needs from a service's payload, read without decoding a whole snapshot. Everything else uses `src/gen`.
+ * The payloads of light agents: heartbeats with what a snapshot runs, or from tables that are encoded once for all agents, and
+ * the parts that an agent needs from a service's payload, read without decoding a whole snapshot. Everything else uses `src/gen`.
  * Implements `docs/contract/wire.md#configuration` from the agent's side.
  */
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
