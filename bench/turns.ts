@@ -64,7 +64,17 @@ async function reads(row: Row, rest: RestClient, url: string): Promise<void> {
     nodes: ['', 'q=99', 'status=pending', 'apply=none', 'listeners=missing', 'label=tier%3Dedge', 'sort=-updated_at'],
     'l4-chains': ['', 'q=99', `node_id=${node}`, 'status=deployed', 'health=unknown', 'sort=-name'],
     'l4-upstreams': ['', 'q=99', 'health=unknown'],
-    audit: ['', 'resource_type=node', `resource_id=${node}`, 'actor=operator', 'action=l4_chain.deploy'],
+    audit: [
+      '',
+      'resource_type=node',
+      `resource_id=${node}`,
+      'actor=operator',
+      'action=l4_chain.deploy',
+      'q=edge-99',
+      'q=e',
+      'not_resource_type=session',
+      'resource_type=node,l4_upstream',
+    ],
     events: ['after=start'],
   };
   const paths = Object.entries(lists).flatMap(([path, queries]) =>

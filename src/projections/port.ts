@@ -72,7 +72,12 @@ export interface StepOf<T> {
 }
 
 export interface AuditQuery extends NewestFirst {
-  readonly resourceType?: string | undefined;
+  /** Of any of these types. */
+  readonly resourceTypes?: readonly string[] | undefined;
+  /** Of none of these. */
+  readonly notResourceTypes?: readonly string[] | undefined;
+  /** A part of the name of its resource or actor, in any case. */
+  readonly q?: string | undefined;
   readonly resourceId?: string | undefined;
   /** Id or user name. */
   readonly actor?: string | undefined;

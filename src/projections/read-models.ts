@@ -16,7 +16,7 @@ export const groupName = 'read_models';
  * Raise it when the fold, fields, keys or index of a read model change, also when `describeCommand` changes an action. The new
  * version is filled beside the old one and queried once it has caught up.
  */
-export const groupVersion = 4;
+export const groupVersion = 5;
 
 export const readModels: readonly ReadModel[] = [
   deployments as ReadModel,

@@ -5,6 +5,7 @@ import { describeCommand } from '../../src/domain/audit/describe.js';
 import { lastEvent, streams, type RecordedCommand } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import type { AuditQuery, Projections } from '../../src/projections/port.js';
+import { tuning } from '../../src/projections/tuning.js';
 import {
   append,
   openReadSide,
@@ -50,6 +51,11 @@ function actorKeys(command: RecordedCommand): (string | null)[] {
   return [user_id, username];
 }
 
+type Described = NonNullable<ReturnType<typeof describeCommand>>;
+const typesOf = ({ resource, others }: Described): string[] => [resource, ...others].map(({ type }) => type);
+/** The names that each entry shows, in lower case. */
+const namesShown = new Map<string, string>();
+
 function expectedIds(query: AuditQuery): string[] {
   return commands
     .flatMap((command) => {
@@ -61,7 +67,9 @@ function expectedIds(query: AuditQuery): string[] {
         (query.includeAccounts ||
           described.readers === 'all' ||
           (described.readers !== 'admins' && described.readers.userId === query.ownTokensOf)) &&
-        [described.resource, ...described.others].some(({ type }) => (query.resourceType ?? type) === type) &&
+        typesOf(described).some((type) => query.resourceTypes?.includes(type) ?? true) &&
+        !typesOf(described).some((type) => query.notResourceTypes?.includes(type) ?? false) &&
+        (query.q === undefined || namesShown.get(idOf(command))?.includes(query.q.toLowerCase()) === true) &&
         [described.resource, ...described.others].some(({ id }) => (query.resourceId ?? id) === id) &&
         (query.action === undefined || described.action === query.action) &&
         (query.actor === undefined || actorKeys(command).includes(query.actor)) &&
@@ -78,19 +86,28 @@ describe('an audit query', () => {
     const resources = commands.flatMap((command) => describeCommand(command)?.resource.id ?? []);
     const maybe = <T>(values: readonly T[]): fc.Arbitrary<T | undefined> =>
       fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.constantFrom(...values) });
+    const types = fc.constantFrom(
+      'node',
+      'l4_chain',
+      'l4_upstream',
+      'user',
+      'session',
+      'connectivity',
+      'service',
+      'api_token',
+    );
+    // Searches read the log's entries in many slices.
+    Object.assign(tuning, { scanDocuments: 7 });
+    const all = await projections.audit.list({ page: 1, pageSize: 500, includeAccounts: true });
+    for (const { id, resource, actor } of all.items) {
+      namesShown.set(id, `${resource.name ?? ''}\0${actor.name ?? ''}`.toLowerCase());
+    }
     const queries: fc.Arbitrary<AuditQuery> = fc.record({
       page: fc.integer({ min: 1, max: 4 }),
       pageSize: fc.integer({ min: 1, max: 40 }),
-      resourceType: maybe([
-        'node',
-        'l4_chain',
-        'l4_upstream',
-        'user',
-        'session',
-        'connectivity',
-        'service',
-        'api_token',
-      ]),
+      resourceTypes: fc.option(fc.uniqueArray(types, { minLength: 1, maxLength: 3 }), { nil: undefined, freq: 1 }),
+      notResourceTypes: fc.option(fc.uniqueArray(types, { minLength: 1, maxLength: 3 }), { nil: undefined, freq: 1 }),
+      q: maybe(['1', 'NODE', 'chain', 'a', 'ad', 'nowhere', ...someUsers.map(({ name }) => name)]),
       resourceId: maybe([...new Set(resources)]),
       actor: maybe([...someUsers.flatMap(({ id, name }) => [id, name]), 'system', 'nobody']),
       action: maybe([
@@ -113,6 +130,11 @@ describe('an audit query', () => {
         const from = (query.page - 1) * query.pageSize;
         expect(page.items.map(({ id }) => id)).toEqual(ids.slice(from, from + query.pageSize));
         expect(page.total).toBe(ids.length);
+        const behind = (await projections.audit.list({ ...query, page: 1, behind: 'start' })).next;
+        if (behind === null || behind === undefined) return;
+        const step = await projections.audit.list({ ...query, page: 1, behind });
+        expect(step.items.map(({ id }) => id)).toEqual(ids.slice(query.pageSize, 2 * query.pageSize));
+        expect(step.total).toBe(ids.length);
       }),
       { numRuns: 300 },
     );

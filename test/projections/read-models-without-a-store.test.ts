@@ -317,6 +317,7 @@ describe('the read model of the audit', () => {
       action: 'node.create',
       resource_type: 'node',
       resource_id: 'n',
+      resource_name: 'n',
       actor_type: 'user',
       actor_id: 'U1',
       actor_name: 'Ada',
@@ -415,13 +416,13 @@ describe('the read model of the audit', () => {
     ['a page', { page: 2, pageSize: 4 }, 'refresh redo undo rename'],
     ['those that everybody may see', { includeAccounts: false }, 'other c80 report refresh redo undo rename create'],
     ['one resource', { resourceId: 'm' }, 'other'],
-    ['one type', { resourceType: 'service' }, 'c80'],
-    ['an account type', { resourceType: 'user' }, 'c10'],
-    ['an account type that may not be seen', { resourceType: 'user', includeAccounts: false }, ''],
+    ['one type', { resourceTypes: ['service'] }, 'c80'],
+    ['an account type', { resourceTypes: ['user'] }, 'c10'],
+    ['an account type that may not be seen', { resourceTypes: ['user'], includeAccounts: false }, ''],
     ['an account action that may not be seen', { action: 'session.sign_in', includeAccounts: false }, ''],
     ['an account action', { action: 'session.sign_in' }, 'c70'],
     ['an action that everybody may see', { action: 'node.create', includeAccounts: false }, 'other create'],
-    ['a type that everybody may see', { resourceType: 'node', includeAccounts: false, resourceId: 'm' }, 'other'],
+    ['a type that everybody may see', { resourceTypes: ['node'], includeAccounts: false, resourceId: 'm' }, 'other'],
     ['an actor by id, in any case', { actor: 'u1' }, 'c70 rename'],
     ['an actor by name, in any case', { actor: 'ADA' }, 'c70 rename'],
     ['an actor, of what everybody may see', { actor: 'ada', includeAccounts: false }, 'rename'],
@@ -445,7 +446,7 @@ describe('the read model of the audit', () => {
       await query.list({ page: 1, pageSize: 5, includeAccounts: false, ...more });
       return queries[0]?.groups;
     };
-    expect(await groupsAsked({ resourceType: 'user' })).toBeUndefined();
+    expect(await groupsAsked({ resourceTypes: ['user'] })).toBeUndefined();
     expect(await groupsAsked({ action: 'session.sign_in' })).toBeUndefined();
     expect(await groupsAsked({})).toEqual(['open all']);
     expect(await groupsAsked({ actor: 'Ada' })).toEqual(['open actor ada']);

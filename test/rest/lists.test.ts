@@ -161,9 +161,14 @@ test('credentials are filtered by type, and each filter has a value or is refuse
   await expectRefused('/api/credentials', 'key_type=', 'key_type: expected');
 });
 
-test('the audit takes neither sort nor q', async () => {
-  for (const query of ['sort=name', 'q=x'])
-    expect((await rest.call('GET', `/api/audit?${query}`)).statusCode).toBe(400);
+test('the audit is searched by the names of resources and actors, and takes no sort', async () => {
+  expect((await rest.call('GET', '/api/audit?sort=name')).statusCode).toBe(400);
+  const named = async (query: string): Promise<(string | null)[]> =>
+    (await rest.data('GET', `/api/audit?${query}`)).items.map(({ resource }: JsonData) => resource.name);
+  expect(await named('q=ALPH')).toEqual(['Alpha']);
+  expect(await named('q=dmin&resource_type=node')).toEqual(['charlie', 'Alpha', 'bravo']);
+  expect(await named('q=alpha&not_resource_type=user,node')).toEqual([]);
+  expect(await named('not_resource_type=node,service,user&resource_id=x')).toEqual([]);
 });
 
 test('nodes are paged, sorted, searched by name and filtered by label', async () => {
@@ -319,12 +324,14 @@ test('chains are filtered by what either of their definitions uses, and credenti
 test('audit filters are validated, and times in them are converted to UTC', async () => {
   const list = vi.spyOn(rest.deps.projections.audit, 'list');
   const good =
-    'resource_type=l4_chain&resource_id=x&actor=admin&action=l4_chain.deploy&from=2030-01-31T12:00:00%2B02:00&to=2030-02-01T00:00:00z';
+    'resource_type=l4_chain,node&not_resource_type=session&q=Edge&resource_id=x&actor=admin&action=l4_chain.deploy&from=2030-01-31T12:00:00%2B02:00&to=2030-02-01T00:00:00z';
   await rest.data('GET', `/api/audit?${good}`);
   expect(list).toHaveBeenLastCalledWith({
     page: 1,
     pageSize: 50,
-    resourceType: 'l4_chain',
+    resourceTypes: ['l4_chain', 'node'],
+    notResourceTypes: ['session'],
+    q: 'Edge',
     resourceId: 'x',
     actor: 'admin',
     action: 'l4_chain.deploy',
@@ -335,6 +342,9 @@ test('audit filters are validated, and times in them are converted to UTC', asyn
   });
   for (const query of [
     'resource_type=chain',
+    'resource_type=node,',
+    'not_resource_type=',
+    'q=',
     'action=deploy',
     'action=l4_chain.explode',
     'action=node.create.x',

@@ -11,6 +11,7 @@ import { isForeign, type RecordedCommand, type RecordedEvent } from '../../kerne
 import type { Collection, GroupRange, StoredDocument } from '../../storage/read-store.js';
 import type { EventStore } from '../../storage/event-store.js';
 import { loggedEntry, namesShownBy, withName } from './audit-entry.js';
+import { isIndexed, searchAudit } from './audit-search.js';
 import { auditGroups, closedTypes, type AuditFields } from './audit.js';
 import { nextOf } from './walk.js';
 import { namesAt, type NameFields } from './names.js';
@@ -86,9 +87,18 @@ export async function readCommands(
   });
 }
 
-/** The entries that a query selects, as at most two disjoint ranges. */
-function rangesOfQuery({ includeAccounts, ownTokensOf, ...query }: AuditQuery): readonly GroupRange[] {
-  const { resourceType, resourceId, actor, action, from, to } = query;
+/** The entries that a query selects by the index: at most two disjoint ranges for each type that it names. */
+function rangesOfQuery({ resourceTypes, ...query }: AuditQuery): readonly GroupRange[] {
+  return resourceTypes === undefined
+    ? rangesOfType(query, undefined)
+    : [...new Set(resourceTypes)].flatMap((type) => rangesOfType(query, type));
+}
+
+function rangesOfType(
+  { includeAccounts, ownTokensOf, ...query }: AuditQuery,
+  resourceType: string | undefined,
+): readonly GroupRange[] {
+  const { resourceId, actor, action, from, to } = query;
   const times = from === undefined && to === undefined ? undefined : { from: canonical(from), to: canonical(to) };
   const filters = (open: (group: string) => string): readonly string[] => [
     ...(resourceId === undefined ? [] : [open(auditGroups.resource(resourceId))]),
@@ -291,10 +301,12 @@ export function auditQueries(
       const { audit, names } = open();
       const { page, pageSize: limit, behind } = query;
       const ranges = rangesOfQuery(query);
-      const { found, total } =
-        behind === undefined
-          ? await pageOf(audit, ranges, { skip: (page - 1) * limit, limit })
-          : await stepOf(audit, ranges, behind, limit + 1);
+      const part = behind === undefined ? { skip: (page - 1) * limit, limit } : { skip: 0, limit: limit + 1, behind };
+      const { found, total } = !isIndexed(query)
+        ? await searchAudit({ audit, names }, ranges, query, part)
+        : behind === undefined
+          ? await pageOf(audit, ranges, part)
+          : await stepOf(audit, ranges, behind, part.limit);
       const items: AuditEntry[] = [];
       for (const some of inBites(found.slice(0, limit))) {
         items.push(...(await entriesOf(eventStore, audit, names, some)));

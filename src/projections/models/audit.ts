@@ -27,6 +27,8 @@ export type AuditFields = {
   readonly action: string;
   readonly resource_type: string;
   readonly resource_id: string | null;
+  /** As its events give it; null where they do not: `names.ts` has it then. */
+  readonly resource_name: string | null;
   readonly actor_type: AuditEntry['actor']['type'];
   readonly actor_id: string | null;
   readonly actor_name: string | null;
@@ -95,6 +97,7 @@ function entryFields(command: RecordedCommand): AuditFields | undefined {
     action,
     resource_type: resource.type,
     resource_id: resource.id,
+    resource_name: resource.name,
     actor_type: actor.type,
     actor_id: actor.id,
     actor_name: actor.name,

@@ -15,14 +15,15 @@ type Names = readonly { readonly position: number; readonly name: string }[];
 
 export type NameFields = { readonly names: Names };
 
-const keyOf = (type: string, id: string): string => `${type}/${id}`;
+/** The id of a document. */
+export const keyOfNames = (type: string, id: string): string => `${type}/${id}`;
 
 export const names: ReadModel<NameFields> = {
   name: 'resource_names',
 
   keys(event) {
     const named = namedBy(event);
-    return named === undefined ? [] : [keyOf(named.type, named.id)];
+    return named === undefined ? [] : [keyOfNames(named.type, named.id)];
   },
 
   evolve(fields, event, command) {
@@ -41,10 +42,10 @@ export async function namesAt(
   collection: Collection<NameFields>,
   lookups: readonly NameLookup[],
 ): Promise<(lookup: NameLookup) => string | null> {
-  const keys = [...new Set(lookups.map(({ type, id }) => keyOf(type, id)))];
+  const keys = [...new Set(lookups.map(({ type, id }) => keyOfNames(type, id)))];
   const documents = keys.length === 0 ? [] : await collection.getMany(keys);
   const byKey = new Map(documents.map(({ id, fields }) => [id, fields.names]));
   return ({ type, id, position }) => {
-    return (byKey.get(keyOf(type, id)) ?? []).findLast((name) => name.position <= position)?.name ?? null;
+    return (byKey.get(keyOfNames(type, id)) ?? []).findLast((name) => name.position <= position)?.name ?? null;
   };
 }

@@ -1,5 +1,5 @@
 /** The query of the event feed: its start and its filters. Implements `docs/contract/automation.md#event-feed`. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { auditedTypes } from '../../../domain/audit/describe.js';
 import { webhookTypes } from '../../../domain/webhook/webhook.js';
 import type { FeedFilters } from '../../../feed/filters.js';
@@ -7,30 +7,12 @@ import type { FeedType } from '../../../feed/port.js';
 import { limits } from '../../../kernel/limits.js';
 import { sample } from '../schemas/documented.js';
 import { formedText } from '../schemas/fields.js';
-import { query, queryInteger, queryText } from '../schemas/query.js';
+import { commaList, query, queryInteger, someOf } from '../schemas/query.js';
 
 /** Types that can be selected; `ready` and `end` are always sent. */
 const types: readonly FeedType[] = webhookTypes;
 
-/** A comma-separated list with at least one value. */
-function commaList<const T extends string>(
-  what: string,
-  read: (value: string) => T | undefined,
-  text: z.ZodType<string, string> = queryText,
-) {
-  const expected = `expected ${what}, comma-separated, at most ${limits.rest.listEntries}`;
-  return text.transform((list, ctx) => {
-    const values = list.split(',').map(read);
-    const known = values.filter((value) => value !== undefined);
-    if (known.length === values.length && known.length <= limits.rest.listEntries) return known;
-    ctx.issues.push({ code: 'custom', message: expected, input: list });
-    return z.NEVER;
-  });
-}
-
 const formed = formedText('a text');
-const oneOf = <const T extends string>(values: readonly T[]) =>
-  commaList(values.join(', '), (value) => values.find((one) => one === value), formed);
 const notEmpty = (what: string) => commaList(what, (value) => (value === '' ? undefined : value));
 
 export const eventsQuerystring = query({
@@ -39,10 +21,10 @@ export const eventsQuerystring = query({
     default: 'now',
     examples: ['start'],
   }),
-  types: oneOf(types)
+  types: someOf(types)
     .optional()
     .meta({ description: 'Only these types, comma-separated', examples: ['command,apply'] }),
-  resource_type: oneOf(auditedTypes)
+  resource_type: someOf(auditedTypes)
     .optional()
     .meta({ description: 'Only about resources of these types, comma-separated', examples: ['node,l4_chain'] }),
   resource_id: notEmpty('ids')

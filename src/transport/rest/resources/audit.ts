@@ -13,18 +13,33 @@ import { callerOf } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok, pageOf } from '../answers/envelope.js';
 import { canonical } from '../schemas/fields.js';
-import { after, instant, newestAnswer, newestFirst, pageOfQuery, paging, query, queryText } from '../schemas/query.js';
+import {
+  after,
+  instant,
+  newestAnswer,
+  newestFirst,
+  pageOfQuery,
+  paging,
+  query,
+  queryText,
+  someOf,
+} from '../schemas/query.js';
 import { documented, sample } from '../schemas/documented.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
-import { expected } from '../schemas/validation.js';
 
 const listQuerystring = query({
   ...paging,
   after,
-  resource_type: z
-    .enum(auditedTypes, { error: expected(`one of ${auditedTypes.join(', ')}`) })
+  resource_type: someOf(auditedTypes)
     .optional()
-    .meta({ description: 'Only entries about resources of this type' }),
+    .meta({ description: 'Only entries about resources of these types, comma-separated', examples: ['node,l4_chain'] }),
+  not_resource_type: someOf(auditedTypes)
+    .optional()
+    .meta({ description: 'No entries about resources of these types, comma-separated', examples: ['session'] }),
+  q: queryText.optional().meta({
+    description: "Case-insensitive substring of the resource's name or the actor's at that time",
+    examples: ['edge'],
+  }),
   resource_id: queryText
     .optional()
     .meta({ description: 'Only entries about this resource', examples: ['1f0c3f5e-6d0c-4f0b-9a55-3c1f0e6b7a10'] }),
@@ -158,10 +173,12 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
       response: answers(pageOf(entrySchema)),
     },
     handler: async (request) => {
-      const { resource_type, resource_id, actor, action, from, to } = request.query;
+      const { resource_type, not_resource_type, q, resource_id, actor, action, from, to } = request.query;
       const list = await deps.projections.audit.list({
         ...newestFirst(request.query),
-        resourceType: resource_type,
+        resourceTypes: resource_type,
+        notResourceTypes: not_resource_type,
+        q,
         resourceId: resource_id,
         actor,
         action,

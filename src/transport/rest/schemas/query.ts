@@ -42,6 +42,26 @@ export const instant = canonical('a time such as 2030-01-31T12:00:00.000Z', (val
 /** Free text of a filter. */
 export const queryText = text(1, limits.rest.stringChars);
 
+/** A comma-separated list with at least one value. */
+export function commaList<const T extends string>(
+  what: string,
+  read: (value: string) => T | undefined,
+  text: z.ZodType<string, string> = queryText,
+) {
+  const sentence = `expected ${what}, comma-separated, at most ${limits.rest.listEntries}`;
+  return text.transform((list, ctx) => {
+    const values = list.split(',').map(read);
+    const known = values.filter((value) => value !== undefined);
+    if (known.length === values.length && known.length <= limits.rest.listEntries) return known;
+    ctx.issues.push({ code: 'custom', message: sentence, input: list });
+    return z.NEVER;
+  });
+}
+
+/** Some of these values, comma-separated. */
+export const someOf = <const T extends string>(values: readonly T[]) =>
+  commaList(values.join(', '), (value) => values.find((one) => one === value), formedText('a text'));
+
 export const page = queryInteger(1, Number.MAX_SAFE_INTEGER, 'Number of the page')
   .optional()
   .meta({ default: 1, examples: [1] });
