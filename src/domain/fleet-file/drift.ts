@@ -17,8 +17,10 @@ import { labelChanges } from '../node/labels.js';
 import { nodeKey, type Labels } from '../node/node.js';
 import { splitOwner } from '../references/references.js';
 import { entryByEntry, fieldChanges, type AuditChange } from '../resource/audit-change.js';
+import { compareText } from '../../kernel/compare-text.js';
 import { jsonEqual, type Json } from '../../kernel/json.js';
 import { forEach } from '../../kernel/pieces.js';
+import { sortKey } from '../resource/meta.js';
 import { fieldsOfSettings } from '../settings/evolve.js';
 
 export interface DriftedResource {
@@ -57,7 +59,7 @@ export function* setsOf(fleet: Fleet): Generator<void, readonly FleetSet[]> {
   }
   const drifted = new Map<string, number>();
   yield* driftedResources(fleet, undefined, ({ set }) => drifted.set(set, (drifted.get(set) ?? 0) + 1));
-  const sets = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
+  const sets = [...counts].sort(([a], [b]) => compareText(sortKey(a), sortKey(b)));
   return sets.map(([set, resources]) => {
     return { set, resources, base: baseOf(bases, set) ?? null, drift: drifted.get(set) ?? 0 };
   });
@@ -77,8 +79,9 @@ export function* driftOf(fleet: Fleet, set: string): Generator<void, readonly Dr
   const drifted: DriftedResource[] = [];
   yield* driftedResources(fleet, set, ({ resource, changes }) => void drifted.push({ resource, changes }));
   const rank = ({ resource: { type, name, id } }: DriftedResource): string =>
-    [String(resourceTypes.indexOf(type as ResourceType) + 1).padStart(2, '0'), name, id].join('\u0000');
-  return drifted.sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
+    [String(resourceTypes.indexOf(type as ResourceType) + 1).padStart(2, '0'), sortKey(name), id].join('\u0000');
+  const ranked = drifted.map((one) => ({ one, rank: rank(one) }));
+  return ranked.sort((a, b) => compareText(a.rank, b.rank)).map(({ one }) => one);
 }
 
 /** @param only this set */
