@@ -8,7 +8,7 @@ import type { Entry } from './entry.js';
 import type { ListenerRate } from './port.js';
 
 /** By listener, `transport/address/port`: the time, bytes and sessions of each sample, oldest first. */
-export type RateSamples = Map<string, number[]>;
+export type RateSamples = Map<string, readonly number[]>;
 
 const overMs = 5 * 60_000;
 /** Samples are this far apart, or as far as reports are. */
@@ -32,9 +32,8 @@ export function sampleRates(entry: Pick<Entry, 'samples'>, last: Reported, wante
     if (at - (known.at(-fields) ?? Number.NEGATIVE_INFINITY) < apartMs) continue;
     const sum = (sums ??= sumsOf(last))(key);
     if (sum === undefined) continue;
-    known.push(at, ...sum);
-    while (known.length > fields && (known[0] ?? 0) < at - overMs) known.splice(0, fields);
-    samples.set(key, known);
+    // A new list, because one that grows reserves twice its size.
+    samples.set(key, [...known.slice((known[0] ?? 0) < at - overMs ? fields : 0), at, ...sum]);
   }
   if (samples.size > wanted.size) for (const key of samples.keys()) if (!wanted.has(key)) samples.delete(key);
 }

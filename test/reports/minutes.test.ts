@@ -1,4 +1,4 @@
-/** The last hour in points of a minute (decision 571): against sums that are kept as they are, and of what other instances took. */
+/** The last hour in points of a minute (decision 571), against sums that are kept as they are; and of what other instances took. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { keepMinutes } from '../../src/reports/history/minutes.js';
@@ -135,6 +135,10 @@ it('is the same at an instance that has no session of the node', async () => {
       expect(known.map(([, { bytes_in }]) => bytes_in)).toEqual([250, 70, 20, 20, 0]);
       expect([id, await of(reads, id)]).toEqual([id, known]);
     }
+    // So is the traffic of a listener now.
+    const rate = holds.listenerRate(node, 'tcp/0.0.0.0/443');
+    expect(rate?.bytes_per_sec).toBeGreaterThan(0);
+    expect(reads.listenerRate(node, 'tcp/0.0.0.0/443')).toEqual(rate);
   } finally {
     await opened.close();
   }

@@ -51,6 +51,8 @@ const extensions: readonly Row[] = [
   ['GET', '/api/credentials/{id}'],
   ['GET', '/api/events'],
   ['GET', '/api/incidents'],
+  ['GET', '/api/topology'],
+  ['GET', '/api/dashboard/history'],
   ['GET', '/api/rollout-policies'],
   ['POST', '/api/rollout-policies'],
   ['GET', '/api/rollout-policies/{id}'],
