@@ -39,6 +39,17 @@ export function pair(given: string, option: string): [field: string, value: stri
   return [given.slice(0, equals), given.slice(equals + 1)];
 }
 
+/** By which policy a change is rolled out. */
+export interface RolloutOptions {
+  readonly rollout?: string;
+}
+
+export const rolloutOption = (): Option =>
+  new Option('--rollout <policy>', 'roll it out by this policy, or none; default: as the settings say');
+
+export const rolloutQuery = ({ rollout }: RolloutOptions): { readonly rollout?: string } =>
+  rollout === undefined ? {} : { rollout };
+
 /** Reads an option, or throws a usage failure that names it. */
 export const wholeNumber =
   (option: string) =>

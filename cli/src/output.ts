@@ -98,6 +98,11 @@ export function sayWarnings(warnings: readonly string[] = []): void {
   for (const warning of warnings) say(`svcctl: warning: ${shown(warning)}`);
 }
 
+/** Says which rollout a change has started, on stderr. @param id none when it has started none */
+export function sayRollout(id: unknown): void {
+  if (typeof id === 'string') say(`svcctl: rollout ${id}`);
+}
+
 /** YAML that reads back the same: texts with control characters are quoted and escaped. */
 export function yamlOf(value: unknown): string {
   const document = new Document(value, { version: '1.2' });

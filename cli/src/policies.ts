@@ -35,9 +35,9 @@ export async function listenerOf(api: Api, name: string): Promise<Row> {
   return { nodeId: found.id, transport, listenAddr, listenPort: Number(listenPort) };
 }
 
-/** Creates or replaces one. @throws Failure */
-export const savePolicy = async (api: Api, fields: Row): Promise<void> =>
-  void (await dataOf(api.PUT(path, { body: fields as never })));
+/** Creates or replaces one. @returns the answer @throws Failure */
+export const savePolicy = (api: Api, fields: Row, query: { readonly rollout?: string } = {}): Promise<Row> =>
+  dataOf(api.PUT(path, { params: { query }, body: fields as never }));
 
 /** @throws Failure */
 export async function deletePolicy(api: Api, { nodeId, transport, listenAddr, listenPort }: Row): Promise<void> {

@@ -9,6 +9,7 @@ import { fleetCommands } from './commands/fleet.js';
 import { operateCommands } from './commands/operate.js';
 import { referenceCommand } from './commands/reference.js';
 import { resourceCommands } from './commands/resources.js';
+import { rolloutCommands } from './commands/rollouts.js';
 import { signInCommands } from './commands/sign-in.js';
 import { statusCommand } from './commands/status.js';
 import { topCommand } from './commands/top.js';
@@ -32,6 +33,7 @@ export function createProgram(): Command {
   bulkCommands(program);
   diagnoseCommand(program);
   eventCommands(program);
+  rolloutCommands(program);
   statusCommand(program);
   topCommand(program);
   versionCommand(program);

@@ -185,6 +185,23 @@ const types: readonly ResourceType[] = [
     ],
   },
   {
+    plural: 'rollout-policies',
+    aliases: ['rollout-policy'],
+    path: '/api/rollout-policies',
+    filters: filtersIn('/api/rollout-policies', 'q'),
+    nameField: 'name',
+    columns: [
+      name,
+      count('WAVES', 'waves'),
+      column('BAKE', 'bake_secs'),
+      column('TIMEOUT', 'apply_timeout_secs'),
+      column('MAX FAILED', 'max_failed'),
+      column('MAX LOST', 'max_lost'),
+      column('ON FAILURE', 'on_failure'),
+      ...meta,
+    ],
+  },
+  {
     plural: 'webhooks',
     aliases: ['webhook'],
     path: '/api/webhooks',
@@ -235,6 +252,7 @@ const types: readonly ResourceType[] = [
 ];
 
 export const incidentFilters = filtersIn('/api/incidents', 'resource_type', 'resource_id', 'open', 'from', 'to');
+export const rolloutFilters = filtersIn('/api/rollouts', 'state', 'node_id');
 export const auditFilters = filtersIn('/api/audit', 'actor', 'action', 'resource_type', 'resource_id', 'from', 'to');
 
 /** All types, for help and completion. */
@@ -362,13 +380,14 @@ export async function changeOne(
   { path, ofListener }: ResourceType,
   found: Found,
   changes: Row,
+  query: { readonly rollout?: string } = {},
 ): Promise<Row> {
   if (ofListener === true) {
     const { name: _, ...fields } = found.fields;
-    await savePolicy(api, { ...fields, ...changes });
-    return { ...found.fields, ...changes };
+    return savePolicy(api, { ...fields, ...changes }, query);
   }
-  const sent = api.PUT(`${path}/{id}` as typeof anyOne, { params: paramsOf(found), body: changes as never });
+  const params = { ...paramsOf(found), query };
+  const sent = api.PUT(`${path}/{id}` as typeof anyOne, { params, body: changes as never });
   return (await dataOf(sent)) as unknown as Row;
 }
 

@@ -1,6 +1,7 @@
 /**
  * Cursors: the place of a command's last event as text for clients. A cursor names the installation, the place and the event's
- * id, so that one from another or a restored log is recognised. Pure. Implements `docs/contract/automation.md#event-feed`.
+ * id, so that one from another or a restored log is recognised. A command may have several items: before its last one, a place is
+ * a fraction below the position of its last event. Pure. Implements `docs/contract/automation.md#event-feed`.
  */
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -10,13 +11,15 @@ import { agentStreams, streams, type StoredEvent } from '../kernel/event.js';
 export interface CursorPlace {
   readonly stream: string;
   readonly revision: number;
+  /** See `placeWith`. */
   readonly position: number;
   /** The first characters of the event's id. */
   readonly event: string;
 }
 
 export interface Cursors {
-  of(event: StoredEvent): string;
+  /** @param left how many items of the event's command follow */
+  of(event: StoredEvent, left?: number): string;
   /** `malformed`: not a cursor; `foreign`: from another installation. */
   read(cursor: string): CursorPlace | 'malformed' | 'foreign';
 }
@@ -31,7 +34,14 @@ export const feedStreams: readonly string[] = [
   streams.status,
 ];
 
+/** The form of a cursor behind the last item of its command; the next ones leave items. */
 const form = 1;
+/** The most items of a command but its last. */
+const leftMax = 7;
+
+/** The position of a place with items left of the command that ends at a position: all places are in order. */
+export const placeWith = (position: number, left: number): number => position - left / (leftMax + 1);
+
 const at = { form: 0, store: 1, stream: 7, revision: 8, position: 14, event: 21, check: 29, end: 33 } as const;
 const idBytes = at.check - at.event;
 
@@ -41,9 +51,9 @@ export function createCursors(installationId: string): Cursors {
     .digest()
     .subarray(0, at.stream - at.store);
   return {
-    of({ stream, revision, position, id }) {
+    of({ stream, revision, position, id }, left = 0) {
       const bytes = Buffer.alloc(at.end);
-      bytes[at.form] = form;
+      bytes[at.form] = form + left;
       store.copy(bytes, at.store);
       bytes[at.stream] = feedStreams.indexOf(stream);
       bytes.writeUIntBE(revision, at.revision, at.position - at.revision);
@@ -56,8 +66,9 @@ export function createCursors(installationId: string): Cursors {
     },
     read(cursor) {
       const bytes = Buffer.from(cursor, 'base64url');
-      if (bytes.length !== at.end || bytes.toString('base64url') !== cursor || bytes[at.form] !== form)
-        return 'malformed';
+      const left = (bytes[at.form] ?? 0) - form;
+      const isOurs = bytes.length === at.end && bytes.toString('base64url') === cursor;
+      if (!isOurs || left < 0 || left > leftMax) return 'malformed';
       if (bytes.readUInt32BE(at.check) !== crc32(bytes.subarray(0, at.check))) return 'malformed';
       const stream = feedStreams[bytes[at.stream] ?? feedStreams.length];
       if (stream === undefined) return 'malformed';
@@ -65,7 +76,7 @@ export function createCursors(installationId: string): Cursors {
       return {
         stream,
         revision: bytes.readUIntBE(at.revision, at.position - at.revision),
-        position: (bytes[at.position] ?? 0) * 2 ** 48 + bytes.readUIntBE(at.position + 1, 6),
+        position: placeWith((bytes[at.position] ?? 0) * 2 ** 48 + bytes.readUIntBE(at.position + 1, 6), left),
         event: bytes.toString('hex', at.event, at.check),
       };
     },

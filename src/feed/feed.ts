@@ -3,7 +3,7 @@
  * behind. Implements `docs/contract/automation.md#event-feed`.
  */
 import { ServiceError } from '../kernel/errors.js';
-import { expires, isForeign } from '../kernel/event.js';
+import { expires, isForeign, type RecordedEvent } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Logger } from '../kernel/logger.js';
@@ -14,7 +14,7 @@ import { createCursors, shortId, type CursorPlace, type Cursors } from './cursor
 import { beforeAll, followBehind, followFeed, type Follower } from './follower.js';
 import type { Feed, FeedBatch, FeedItem, FeedPlace, FeedReadOptions } from './port.js';
 import { storedNames, type CommittedNames } from './names.js';
-import { stepsOf } from './steps.js';
+import { stepsOf, type Wanted } from './steps.js';
 import { tuning } from './tuning.js';
 import type { Step, Window, WindowBounds } from './window.js';
 
@@ -46,10 +46,10 @@ function createPlaces(eventStore: FeedDeps['eventStore'], cursors: Cursors, foll
 
   /** Checks that the log has the event that the cursor names. @throws ServiceError */
   async function check({ stream, revision, position, event }: CursorPlace): Promise<void> {
-    if (position > (await eventStore.headPosition())) throw refused('lies beyond the end of the log');
+    if (Math.ceil(position) > (await eventStore.headPosition())) throw refused('lies beyond the end of the log');
     const found = await firstFrom(eventStore, stream, revision);
     if (found?.revision === revision) {
-      if (found.position !== position || shortId(found.id) !== event)
+      if (found.position !== Math.ceil(position) || shortId(found.id) !== event)
         throw refused('names an event that the log does not have');
       // The newest event of a stream may be foreign.
       if (isForeign(found)) return;
@@ -109,6 +109,23 @@ export function createFeed(deps: FeedDeps): Feed {
     return window;
   }
 
+  /** What follows a place between the items of a command. @throws ServiceError `unavailable` */
+  async function* restOf({ position, cursor }: FeedPlace, wanted: Wanted): AsyncGenerator<Step> {
+    const named = cursor === null || Number.isInteger(position) ? 'malformed' : cursors.read(cursor);
+    if (typeof named === 'string') return;
+    const events: RecordedEvent[] = [];
+    const { stream, revision: from } = named;
+    for await (const event of eventStore.read(stream, { direction: 'backward', from, maxCount: from + 1 })) {
+      if (isForeign(event)) return;
+      events.unshift(event);
+      if (event.metadata.command.index === 0) break;
+    }
+    const [first, ...others] = events;
+    if (first === undefined) return;
+    const steps = await stepsOf([{ stream, events: [first, ...others] }], { cursors, names }, wanted);
+    yield* steps.filter((step) => step.place.position > position);
+  }
+
   /** Reads the log after a place, in slices, at most up to the window. @throws ServiceError `unavailable` */
   async function readLog(place: FeedPlace, window: Window, options: FeedReadOptions): Promise<FeedBatch> {
     const leave = await reads.enter();
@@ -119,13 +136,15 @@ export function createFeed(deps: FeedDeps): Feed {
     const piece = createPiece(place, window, options);
     let bytes = 0;
     try {
-      for await (const item of followBehind(eventStore, place, signal)) {
+      for await (const step of restOf(place, { select })) if (!piece.take(step)) return piece.batch();
+      const behind = { ...place, position: Math.ceil(place.position) };
+      for await (const item of followBehind(eventStore, behind, signal)) {
         if (item.kind === 'dropped')
           throw new ServiceError('unavailable', 'the log cannot be read', { cause: item.cause });
         if (item.kind === 'caught_up') break;
         if (item.kind !== 'commands') continue;
         const steps = await stepsOf(item.commands, { cursors, names }, { select, maxItems: piece.left() });
-        if (!steps.every(piece.take) || steps.length < item.commands.length) break;
+        if (!steps.every(piece.take)) break;
         for (const { events } of item.commands) bytes += weightOf(events);
         if (bytes >= limits.feed.pieceBytes || piece.left() === 0) break;
       }
@@ -143,7 +162,8 @@ export function createFeed(deps: FeedDeps): Feed {
     if (steps === undefined) {
       const batch = await readLog(place, window, options);
       // Either everything before the window has expired, or the reader has left and its place stays.
-      return batch.looked > 0 || options.signal?.aborted === true ? batch : { ...batch, place: from, caughtUp: false };
+      const isBehind = batch.looked > 0 || batch.items.length > 0 || options.signal?.aborted === true;
+      return isBehind ? batch : { ...batch, place: from, caughtUp: false };
     }
     const piece = createPiece(place, window, options);
     for (const step of steps) if (!piece.take(step)) break;
@@ -170,7 +190,10 @@ export function createFeed(deps: FeedDeps): Feed {
     async resolveMoved(cursor) {
       const named = cursors.read(cursor);
       const moved = typeof named === 'string' ? undefined : await behind(named.stream, named.revision, named.event);
-      return moved ?? placeOf(cursor);
+      if (typeof named === 'string' || moved === undefined) return placeOf(cursor);
+      // Between the items of a command it stays there.
+      const isBetween = !Number.isInteger(named.position);
+      return isBetween ? { position: moved.position - Math.ceil(named.position) + named.position, cursor } : moved;
     },
     read,
     end() {

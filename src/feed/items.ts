@@ -5,7 +5,10 @@
 import { agentEvent } from '../domain/agents/facts.js';
 import { describeCommand } from '../domain/audit/describe.js';
 import { statusChanged } from '../domain/status/facts.js';
-import { lastEvent, streams, type RecordedCommand } from '../kernel/event.js';
+import { fleetEvent } from '../domain/fleet/resources.js';
+import { pick } from '../domain/resource/lifecycle.js';
+import { rolloutKey } from '../domain/rollout/rollout.js';
+import { lastEvent, streams, type RecordedCommand, type RecordedEvent } from '../kernel/event.js';
 import { unreachable } from '../kernel/errors.js';
 import { loggedEntry, namesShownBy } from '../projections/models/audit-entry.js';
 import type { NameLookup } from '../projections/port.js';
@@ -21,10 +24,42 @@ export interface Outline {
   content(nameOf: (lookup: NameLookup) => string | null): FeedContent;
 }
 
-/** @param command in its current shape @returns null for a command without an item */
-export function outlineOf(command: RecordedCommand): Outline | null {
-  if (command.stream === streams.status) return statusOutline(command);
-  return command.stream.startsWith(streams.agentsPrefix) ? factOutline(command) : entryOutline(command);
+/** The items of a command in order, mostly one. @param command in its current shape */
+export function outlinesOf(command: RecordedCommand): readonly Outline[] {
+  if (command.stream === streams.status) return [statusOutline(command)].filter((one) => one !== null);
+  if (command.stream.startsWith(streams.agentsPrefix)) return [factOutline(command)].filter((one) => one !== null);
+  const entry = entryOutline(command);
+  const steps = command.stream === streams.fleet ? command.events.flatMap((event) => rolloutOutline(event) ?? []) : [];
+  return entry === null ? steps : [entry, ...steps];
+}
+
+/** A step of a rollout, its start among them. */
+function rolloutOutline(recorded: RecordedEvent): Outline | undefined {
+  const event = fleetEvent(recorded);
+  if (event.type !== 'RolloutStarted' && event.type !== 'RolloutStepped') return undefined;
+  const { rollout_id: id } = event.data;
+  const { occurred_at: at, command } = recorded.metadata;
+  const data =
+    event.type === 'RolloutStepped'
+      ? pick(event.data, ['entry_id', 'policy', 'was', 'state', 'wave', 'reason'])
+      : {
+          entry_id: event.data.upgrade === true ? null : command.id,
+          policy: event.data.policy.name,
+          ...({ was: null, state: 'running', wave: 1, reason: null } as const),
+        };
+  return {
+    at,
+    final: null,
+    names: [],
+    about: {
+      type: 'rollout',
+      resources: [{ type: rolloutKey.type, id }],
+      nodes: [],
+      actor: null,
+      readers: 'all',
+    },
+    content: () => ({ type: 'rollout', data: { id, ...data } }),
+  };
 }
 
 function entryOutline(command: RecordedCommand): Outline | null {

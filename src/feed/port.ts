@@ -3,15 +3,24 @@
  * when they are read, and not stored. Implements `docs/contract/automation.md#event-feed`.
  */
 import type { Readers } from '../domain/audit/describe.js';
+import type { RolloutStateName, RolloutStepped } from '../domain/rollout/rollout.js';
 import type { StatusFact } from '../domain/status/facts.js';
 import type { AuditEntry, LoggedEntry } from '../projections/port.js';
 
-/** The types of items; `ready` and `end` belong to a live stream. This release has no `rollout`, but can be asked for them. */
-export type FeedType = FeedContent['type'] | 'rollout';
+/** The types of items; `ready` and `end` belong to a live stream. */
+export type FeedType = FeedContent['type'];
 
 export type FeedContent =
   | { readonly type: 'command' | 'sign_in'; readonly data: LoggedEntry }
   | { readonly type: 'status'; readonly data: Omit<StatusFact, 'again'> }
+  | {
+      readonly type: 'rollout';
+      readonly data: Pick<RolloutStepped['data'], 'entry_id' | 'policy' | 'state' | 'wave' | 'reason'> & {
+        readonly id: string;
+        /** null of its start. */
+        readonly was: RolloutStateName | null;
+      };
+    }
   | {
       readonly type: 'session';
       readonly data: {
@@ -54,7 +63,7 @@ export interface FeedItem {
   readonly type: FeedType;
   /** Opaque visible ASCII without `.`: on every instance, the feed resumes right after the item. */
   readonly cursor: string;
-  /** Log position of the command's last event. */
+  /** Log position of the command's last event; a fraction below it when other items of the command follow. */
   readonly position: number;
   /** When it happened, RFC 3339. */
   readonly at: string;
@@ -65,9 +74,9 @@ export interface FeedItem {
   readonly final: string | null;
 }
 
-/** A place in the feed, between two commands. Only `Feed.resolve` and `Feed.read` make one. */
+/** A place in the feed, between two items. Only `Feed.resolve` and `Feed.read` make one. */
 export interface FeedPlace {
-  /** Log position of the last event before it; -1 before the first event. */
+  /** Log position of the last event before it, or a fraction below between items of one command; -1 before the first event. */
   readonly position: number;
   /** Resumes here; null only before the first event of the log. */
   readonly cursor: string | null;

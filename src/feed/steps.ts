@@ -1,8 +1,8 @@
 /** Makes steps of the feed from commands, with the names of that time. Implements `docs/contract/automation.md#event-feed`. */
 import { readCommand } from '../domain/log/upcast.js';
 import { lastEvent, type RecordedCommand, type RecordedEvent } from '../kernel/event.js';
-import type { Cursors } from './cursor.js';
-import { outlineOf, type Outline } from './items.js';
+import { placeWith, type Cursors } from './cursor.js';
+import { outlinesOf, type Outline } from './items.js';
 import type { Names } from './names.js';
 import type { FeedItem, FeedSubject } from './port.js';
 import type { Step } from './window.js';
@@ -21,21 +21,26 @@ export async function stepsOf(
   { select = () => true, maxItems = Number.POSITIVE_INFINITY }: Wanted = {},
 ): Promise<readonly Step[]> {
   const read: RecordedCommand[] = [];
-  const outlined: { readonly last: RecordedEvent; readonly outline: Outline | null }[] = [];
+  const outlined: { readonly last: RecordedEvent; readonly left: number; readonly outline: Outline | null }[] = [];
   let items = 0;
   for (const recorded of commands) {
     const command = readCommand(recorded);
-    const outline = outlineOf(command);
-    const wanted = outline !== null && select(outline.about);
-    if (wanted && (items += 1) > maxItems) break;
+    const outlines = outlinesOf(command);
+    const [last, count] = [lastEvent(command), Math.max(1, outlines.length)];
     read.push(command);
-    outlined.push({ last: lastEvent(command), outline: wanted ? outline : null });
+    for (let left = count - 1; left >= 0 && items <= maxItems; left -= 1) {
+      const outline = outlines[count - 1 - left];
+      const wanted = outline !== undefined && select(outline.about);
+      if (wanted && (items += 1) > maxItems) break;
+      outlined.push({ last, left, outline: wanted ? outline : null });
+    }
+    if (items > maxItems) break;
   }
   const lookups = outlined.flatMap(({ outline }) => outline?.names ?? []);
   const nameOf = await names.of(lookups, read);
-  return outlined.map(({ last, outline }) => {
-    const place = { position: last.position, cursor: cursors.of(last) };
-    const events = last.metadata.command.count;
+  return outlined.map(({ last, left, outline }) => {
+    const place = { position: placeWith(last.position, left), cursor: cursors.of(last, left) };
+    const events = left === 0 ? last.metadata.command.count : 0;
     if (outline === null) return { place, item: null, events };
     const { at, about, final } = outline;
     const { type, data } = outline.content(nameOf);

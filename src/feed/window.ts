@@ -5,11 +5,11 @@
 import type { FeedItem, FeedPlace } from './port.js';
 import { tuning } from './tuning.js';
 
-/** One command. */
+/** A command, or one of its items when it has several. */
 export interface Step {
   readonly place: FeedPlace & { readonly cursor: string };
   readonly item: FeedItem | null;
-  /** Number of events. */
+  /** Number of events; those of a command count with its last step. */
   readonly events: number;
 }
 

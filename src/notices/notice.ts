@@ -91,6 +91,8 @@ function pathOf(content: FeedContent): string {
     case 'session':
     case 'apply':
       return `/nodes/${content.data.node_id}`;
+    case 'rollout':
+      return content.data.entry_id === null ? '/audit' : `/audit?entry=${content.data.entry_id}`;
     default:
       return `/audit?entry=${content.data.id}`;
   }

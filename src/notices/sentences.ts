@@ -34,6 +34,8 @@ export function sentenceOf(content: FeedContent): Line {
       const more = errors.length === 1 ? '' : ` and ${errors.length - 1} more`;
       return [...node, ': ', nameOf(first.message), `${more}.`];
     }
+    case 'rollout':
+      return rolloutSentence(content.data);
     case 'command':
     case 'sign_in':
       return commandSentence(content.data);
@@ -79,6 +81,9 @@ const verbs: { readonly [verb: string]: string } = {
   stop: 'stopped',
   resume: 'resumed',
   apply: 'applied',
+  pause: 'paused',
+  advance: 'advanced',
+  complete: 'completed',
 };
 
 const nouns: { readonly [type: string]: string } = {
@@ -100,6 +105,39 @@ function statusSentence({ resource: { type, name }, was, status, since, reason, 
   const said = `${states[type][status] ?? status}${again}`;
   if (reason === null) return [...named, ` ${said}.`];
   return [...named, ` ${said}: `, ...piecesOf(reason), '.'];
+}
+
+type RolloutStep = Extract<FeedContent, { readonly type: 'rollout' }>['data'];
+
+function rolloutSentence({ policy, was, state, wave, reason }: RolloutStep): Line {
+  const said = was === null ? 'has started: wave 1 gets the change' : rolloutSaid(state, wave, was);
+  const why = reason === null ? [] : [': ', ...piecesOf(reason)];
+  return ['A rollout by the policy ', nameOf(policy), ` ${said}`, ...why, '.'];
+}
+
+function rolloutSaid(state: RolloutStep['state'], wave: number, was: RolloutStep['was']): string {
+  switch (state) {
+    case 'running':
+      return was === 'baking' ? `goes on: wave ${wave} gets the change` : `goes on with wave ${wave}`;
+    case 'baking':
+      return was === 'paused'
+        ? `goes on with the bake of wave ${wave}`
+        : `has reached the nodes of wave ${wave}, which now bake`;
+    case 'paused':
+      return `is paused in wave ${wave}`;
+    case 'halted':
+      return `is halted in wave ${wave}`;
+    case 'reverting':
+      return `has failed in wave ${wave}, and is reverted`;
+    case 'reverted':
+      return 'is reverted';
+    case 'completed':
+      return 'is completed';
+    case 'cancelled':
+      return 'is cancelled: its change was reverted';
+    default:
+      return unreachable(state);
+  }
 }
 
 /** What is said of several resources of a type that have the same status, in front of their names. */
@@ -136,6 +174,11 @@ export function toneOf(content: FeedContent): Tone {
     }
     case 'apply':
       return content.data.state === 'rejected' ? 'bad' : 'neutral';
+    case 'rollout': {
+      const { state } = content.data;
+      if (state === 'halted' || state === 'reverting') return 'bad';
+      return state === 'completed' ? 'good' : 'neutral';
+    }
     default:
       return 'neutral';
   }

@@ -96,6 +96,80 @@ test('however much of the log the window holds, every reader gets the same, from
   }
 });
 
+test('a command with a step of a rollout gives two items, each with a cursor, from the window and from the log alike', async () => {
+  const id = '00000000-0000-4000-8000-000000000001';
+  const policy = { id, name: 'careful', waves: [{ nodes: 1 }], bake_secs: 60, apply_timeout_secs: 120, max_failed: 0 };
+  const started = {
+    type: 'RolloutStarted',
+    data: {
+      rollout_id: id,
+      action: 'connectivity.update',
+      resource: { type: 'connectivity', id: 'connectivity', name: 'connectivity' },
+      policy: { ...policy, max_lost: 0, on_failure: 'halt', confirm_secs: null },
+      nodes: '',
+      units: [],
+      waves: [],
+      online: '',
+      failing: [],
+    },
+  };
+  const changes = { metrics_interval_secs: { from: 60, to: 90 } };
+  const stepped = (step: string, was: string, state: string) => ({
+    type: 'RolloutStepped',
+    data: { rollout_id: id, entry_id: id, policy: 'careful', step, was, state, wave: 1, reason: null },
+  });
+  const person = { type: 'user', id: 'anna', name: 'anna' } as const;
+  const service = { type: 'system', id: 'service', name: 'service' } as const;
+  const side = await open([
+    refreshed(),
+    planned(streams.fleet, [{ type: 'ConnectivityUpdated', data: { changes } }, started]),
+    planned(streams.fleet, [stepped('pause', 'running', 'paused')], { actor: person }),
+    planned(streams.fleet, [stepped('converge', 'running', 'baking')], { actor: service }),
+    planned(streams.fleet, [{ type: 'RolloutClockSet', data: { rollout_id: id, ran_ms: 1, runs: true } }], {
+      actor: service,
+    }),
+    planned(streams.fleet, [
+      { type: 'ConnectivityUpdated', data: { changes } },
+      stepped('end', 'baking', 'cancelled'),
+      started,
+    ]),
+  ]);
+  const wide = await feedOf(side);
+  await side.append([refreshed()]);
+  const narrow = await feedOf(side, { windowBounds: { commands: 1, bytes: 1e9 } });
+  for (const feed of [narrow, wide])
+    await eventually(() => feed.end().place.position).toBe(await side.stores.eventStore.headPosition());
+  for (const feed of [narrow, wide]) {
+    const all = await readOn(feed, await feed.resolve('start'), () => 1);
+    expect(
+      all.map(({ type, json }) => (type === 'rollout' ? JSON.parse(json).state : JSON.parse(json).action)),
+    ).toEqual(
+      'node.refresh connectivity.update running rollout.pause paused baking connectivity.update cancelled running node.refresh'.split(
+        ' ',
+      ),
+    );
+    expect(new Set(all.map(({ cursor }) => cursor)).size).toBe(all.length);
+    expect(JSON.parse(all[4]!.json)).toEqual({
+      id,
+      entry_id: id,
+      policy: 'careful',
+      was: 'running',
+      state: 'paused',
+      wave: 1,
+      reason: null,
+    });
+    for (const [index, { cursor }] of all.entries()) {
+      expect(textOf(await readOn(feed, await feed.resolve(cursor), () => 100))).toEqual(textOf(all.slice(index + 1)));
+      expect(await feed.resolveMoved(cursor)).toEqual(await feed.resolve(cursor));
+    }
+    const steps = await feed.read(await feed.resolve('start'), {
+      maxItems: 2,
+      select: ({ type }) => type === 'rollout',
+    });
+    expect(steps.items.map(({ cursor }) => cursor)).toEqual([all[2]!.cursor, all[4]!.cursor]);
+  }
+});
+
 test('a cursor beyond the end, or at which another event stands, is refused after a restore', async () => {
   const before = [refreshed(), refreshed()];
   const side = await open([...before, refreshed(), refreshed()]);

@@ -77,6 +77,24 @@ describe('one sentence for each item', () => {
       'Chain `front` is down: listener tcp `0.0.0.0:443` of node `edge-1` is missing.',
     ],
     [
+      'a rollout that starts',
+      item('rollout', { id, policy: 'careful', entry_id: id, was: null, state: 'running', wave: 1, reason: null }),
+      'A rollout by the policy `careful` has started: wave 1 gets the change.',
+    ],
+    [
+      'a rollout that is halted',
+      item('rollout', {
+        id,
+        policy: 'careful',
+        entry_id: id,
+        was: 'running',
+        state: 'halted',
+        wave: 2,
+        reason: '2 nodes have failed',
+      }),
+      'A rollout by the policy `careful` is halted in wave 2: `2` nodes have failed.',
+    ],
+    [
       'a chain that is ok',
       status('', { resource: chain, was: 'down', status: 'ok', incident: { id, began_at, status: 'down' } }),
       'Chain `front` is ok again after 4 min 10 s.',

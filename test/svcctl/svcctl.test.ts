@@ -224,7 +224,7 @@ describe('resources', () => {
       ).map(({ name }) => name);
     const listed = (line: string): string[] => line.split(': ')[1]!.split(', ').toSorted();
     const lines = help.split('\n').filter((line) => line.startsWith('- '));
-    expect(lines).toHaveLength(11);
+    expect(lines).toHaveLength(12);
     for (const line of lines) {
       const [, plural] = /^- (\S+):/.exec(line)!;
       const path = { policies: 'nodes/ports', users: 'auth/users', tokens: 'auth/tokens' }[plural!] ?? plural;
@@ -404,6 +404,28 @@ describe('operating', () => {
     await fails(script.run(['node', 'join', '--uses', '1001']), 1, /uses: expected an integer from 1 to 1000/);
   });
 
+  test('a change is rolled out by a policy, and the rollout is shown and steered', async () => {
+    await done(script.run(['create', 'rollout-policies', 'careful', '--set', 'waves=[{nodes: 1}]']));
+    for (const name of ['wave-1', 'wave-2'])
+      await done(script.run(['create', 'nodes', name, '--set', 'issue_psk=false']));
+    const file = join(folder, 'settings.yaml');
+    writeFileSync(file, 'svc: 1\nsettings: {multiplex: true, multiplex_port: 7443}\n');
+    const applied = await script.run(['apply', '-f', file, '--yes', '--rollout', 'careful']);
+    expect([applied.code, applied.err]).toEqual([0, expect.stringMatching(/^svcctl: rollout [0-9a-f-]{36}\n$/)]);
+    const id = applied.err.trim().split(' ').at(-1)!;
+    expect(await done(script.run(['rollouts', '-o', 'name']))).toBe(`${id}\n`);
+    expect(await done(script.run(['rollouts']))).toMatch(/(running|baking) +1 of 2 +careful +fleet.apply +default/);
+    expect(await done(script.run(['rollouts', id, '--filter', 'wave=2']))).toMatch(/NODE[\s\S]*wave-2/);
+    expect(await done(script.run(['rollouts', 'pause', id]))).toBe(`rollout ${id} is paused, wave 1\n`);
+    await fails(script.run(['rollouts', 'advance', id]), 1, /the rollout is paused/);
+    expect(await done(script.run(['rollouts', 'resume', id]))).toMatch(/is (running|baking), wave 1/);
+    expect(await done(script.run(['rollouts', 'revert', id]))).toContain('is reverted');
+    expect(await done(script.run(['events', '--types', 'rollout']))).toMatch(
+      /careful {2}(running|baking) → paused, wave 1[\s\S]*→ reverted/,
+    );
+    for (const name of ['wave-1', 'wave-2']) await done(script.run(['delete', 'nodes', name, '--yes']));
+  });
+
   test('a change is in the audit, and is taken back', async () => {
     await done(script.run(['edit', 'upstreams', 'web'], { env: { EDITOR: 'sed -i s/203.0.113.9/203.0.113.77/' } }));
     const filter = ['audit', '--filter', 'action=l4_upstream.update', '--limit', '1'];
@@ -496,7 +518,13 @@ describe('completion', () => {
     expect(complete('svcctl', 'get', 'l4-')).toEqual(['l4-chains', 'l4-upstreams']);
     expect(complete('svcctl', 'node', '')).toEqual(['env', 'join']);
     expect(complete('svcctl', 'get', 'join')).toEqual(['join-tokens']);
-    expect(complete('svcctl', 'deploy', 'front', '--')).toEqual(['--wait', '--context', '--ca-file', '--insecure']);
+    expect(complete('svcctl', 'deploy', 'front', '--')).toEqual([
+      '--wait',
+      '--rollout',
+      '--context',
+      '--ca-file',
+      '--insecure',
+    ]);
     expect(complete('svcctl', 'get', 'nodes', '-o', '')).toEqual(['table', 'wide', 'json', 'yaml', 'name']);
     expect(complete('svcctl', 'completion', 'z')).toEqual(['zsh']);
   });

@@ -45,7 +45,7 @@ export function eventCommands(program: Command): void {
     .addOption(filterOption('actor=ada or resource_type=node'))
     .option('--limit <n>', 'at most this many entries', wholeNumber('--limit'), 50)
     .addHelpText('after', '\nExample:\n  svcctl audit --filter resource_type=node --limit 10')
-    .action(async (_options, command: Command) => audit(command.optsWithGlobals<AuditOptions>()));
+    .action(async (_options, command: Command) => audit(command.optsWithGlobals<ListOptions>()));
 
   program
     .command('incidents')
@@ -55,7 +55,7 @@ export function eventCommands(program: Command): void {
     .addOption(filterOption('open=true or resource_type=l4_chain'))
     .option('--limit <n>', 'at most this many incidents', wholeNumber('--limit'), 50)
     .addHelpText('after', '\nExample:\n  svcctl incidents --filter open=true')
-    .action(async (_options, command: Command) => incidents(command.optsWithGlobals<AuditOptions>()));
+    .action(async (_options, command: Command) => incidents(command.optsWithGlobals<ListOptions>()));
 }
 
 async function events(options: EventsOptions): Promise<void> {
@@ -146,6 +146,8 @@ export function describeItem({ type, at, data }: FeedItem): string {
       const why = errors.map(({ path, message }) => `  ${shown(path)}: ${shown(message)}`).join('');
       return `${head}${shown(data['node_name'])}  ${shown(data['state'])} generation ${shown(data['generation'])}${why}`;
     }
+    case 'rollout':
+      return `${head}${shown(data['policy'])}  ${shown(data['was'] ?? 'none')} → ${shown(data['state'])}, wave ${shown(data['wave'])}`;
     case 'status':
       return `${head}${nameOf(data['resource'])}  ${shown(data['was'])} → ${shown(data['status'])}`;
     default:
@@ -156,7 +158,7 @@ export function describeItem({ type, at, data }: FeedItem): string {
 const actorOf = ({ actor, token }: Row): string =>
   nameOf(actor) + (token === null || token === undefined ? '' : ` by ${nameOf(token)}`);
 
-interface AuditOptions extends GlobalOptions {
+export interface ListOptions extends GlobalOptions {
   readonly output: Format;
   readonly filter: readonly string[];
   readonly limit: number;
@@ -175,7 +177,7 @@ const auditColumns: readonly Column[] = [
 /** Names each path once: an apply changes the same field of many resources. */
 const pathsOf = (changes: readonly Row[]): string => [...new Set(changes.map(({ path }) => path))].join(' ');
 
-async function audit({ filter, limit, output, ...options }: AuditOptions): Promise<void> {
+async function audit({ filter, limit, output, ...options }: ListOptions): Promise<void> {
   const query = filtersOf(filter);
   const { api } = await openSession(options);
   const pages = first(limit, pagesOf(api, { path: '/api/audit' }, query));
@@ -196,7 +198,7 @@ const incidentColumns: readonly Column[] = [
   { title: 'INCIDENT', wide: true, of: ({ id }) => id },
 ];
 
-async function incidents({ filter, limit, output, ...options }: AuditOptions): Promise<void> {
+async function incidents({ filter, limit, output, ...options }: ListOptions): Promise<void> {
   const query = filtersOf(filter);
   const { api } = await openSession(options);
   const pages = first(limit, pagesOf(api, { path: '/api/incidents' }, query));
@@ -204,7 +206,7 @@ async function incidents({ filter, limit, output, ...options }: AuditOptions): P
 }
 
 /** `5m`: how long ago. */
-const ageOf = (at: string): string => spanOf((Date.now() - Date.parse(at)) / 1_000);
+export const ageOf = (at: string): string => spanOf((Date.now() - Date.parse(at)) / 1_000);
 
 function spanOf(lasting: number): string {
   const seconds = Math.max(0, lasting);
@@ -219,7 +221,7 @@ function spanOf(lasting: number): string {
 }
 
 /** The first rows of a list. */
-async function* first(rows: number, pages: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
+export async function* first(rows: number, pages: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
   let left = rows;
   for await (const page of pages) {
     yield page.slice(0, left);

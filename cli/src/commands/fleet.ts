@@ -10,9 +10,9 @@ import { fileNameOf } from '../fleet/kept-files.js';
 import { preparePsks, type Applied } from '../fleet/psks.js';
 import { fillSecrets } from '../fleet/secrets.js';
 import { counted, showDrift, showPlan, summary, type Plan } from '../fleet/show.js';
-import { line, printValue, say, sayWarnings, shown, write } from '../output.js';
+import { line, printValue, say, sayRollout, sayWarnings, shown, write } from '../output.js';
 import { waitForNodes } from '../fleet/wait.js';
-import { collect, wholeNumber } from '../options.js';
+import { collect, rolloutOption, rolloutQuery, wholeNumber, type RolloutOptions } from '../options.js';
 import { dataOf, isBusy, patiently, type Api } from '../service.js';
 import { openSession, type GlobalOptions } from '../session.js';
 import { agentEndpoint } from '../agent-environment.js';
@@ -28,7 +28,7 @@ interface FileOptions extends GlobalOptions {
   readonly output: 'text' | 'json';
 }
 
-interface ApplyOptions extends FileOptions {
+interface ApplyOptions extends FileOptions, RolloutOptions {
   readonly yes?: true;
   readonly pskDir?: string;
   readonly wait?: true;
@@ -57,6 +57,7 @@ export function fleetCommands(program: Command): void {
       'wait until every node has applied or rejected it; exit code 1 when one rejected it or is offline',
     )
     .option('--timeout <seconds>', `how long to wait (${waitDefaultSeconds})`, wholeNumber('--timeout'))
+    .addOption(rolloutOption())
     .addHelpText('after', '\nExample:\n  svcctl apply -f fleet.yaml --prune --yes')
     .action(async (_options, command: Command) => apply(command.optsWithGlobals<ApplyOptions>()));
 
@@ -163,6 +164,7 @@ async function apply(options: ApplyOptions): Promise<void> {
       throw error;
     });
     const kept = psks === undefined ? [] : await psks.keep(api, done, agentEndpoint(context.server));
+    sayRollout(done.rollout_id);
     if (isText) await line(`applied ${counted(done.commands.length, 'command')} (apply ${done.apply_id})`);
     else await printValue(withoutPsks(done), 'json');
     for (const path of kept) await (isText ? line : say)(`wrote ${path}`);
@@ -186,7 +188,8 @@ const withoutPsks = (applied: Applied): Applied => ({
 async function applyOne(api: Api, { document, plan: one }: Planned, options: ApplyOptions): Promise<Applied> {
   const body = { document: document.text, ...flagsOf(options), issue_psks: options.pskDir !== undefined };
   const header = { 'idempotency-key': randomUUID(), 'if-match': `"${one.etag.replaceAll('"', '')}"` };
-  const given = (): Promise<Applied> => dataOf(api.POST('/api/fleet/apply', { params: { header }, body }));
+  const params = { header, query: rolloutQuery(options) };
+  const given = (): Promise<Applied> => dataOf(api.POST('/api/fleet/apply', { params, body }));
   const passes = (error: Failure): boolean => isBusy(error) || error.exitCode === exitCodes.unreachable;
   return patiently(given, passes).catch(withPlaces(document));
 }

@@ -8,6 +8,7 @@ import {
   line,
   paint,
   printValue,
+  sayRollout,
   sayWarnings,
   shown,
   tellSecrets,
@@ -18,7 +19,7 @@ import {
 } from '../output.js';
 import { findOne, numberedPagesOf, typeOf } from '../resources.js';
 import { dataOf, refusalOf, type Api, type Schemas } from '../service.js';
-import { collect, pair, wholeNumber } from '../options.js';
+import { collect, pair, rolloutOption, rolloutQuery, wholeNumber, type RolloutOptions } from '../options.js';
 import { agentEndpoint, environmentOf } from '../agent-environment.js';
 import { openSession, type GlobalOptions } from '../session.js';
 import { describeItem, feedPages } from './events.js';
@@ -37,9 +38,10 @@ export function operateCommands(program: Command): void {
       '--wait',
       'wait until every node has applied or rejected it; exit code 1 when one rejected it or is offline',
     )
+    .addOption(rolloutOption())
     .addHelpText('after', '\nExample:\n  svcctl deploy front --wait')
     .action(async (chain: string, _options, command: Command) =>
-      deploy(chain, command.optsWithGlobals<GlobalOptions & { readonly wait?: true }>()),
+      deploy(chain, command.optsWithGlobals<DeployOptions>()),
     );
 
   program
@@ -158,19 +160,27 @@ async function issuePsk(api: Api, node: string, yes: boolean | undefined): Promi
   return control_psk;
 }
 
-async function deploy(name: string, options: GlobalOptions & { readonly wait?: true }): Promise<void> {
+interface DeployOptions extends GlobalOptions, RolloutOptions {
+  readonly wait?: true;
+}
+
+async function deploy(name: string, options: DeployOptions): Promise<void> {
   const { api } = await openSession(options);
   const { id, etag } = await findOne(api, chains, name);
-  const { deployment, warnings } = await dataOf(
+  const { deployment, warnings, rollout_id } = await dataOf(
     api.POST('/api/l4-chains/{id}/deploy', {
       params: {
         path: { id },
-        query: options.wait === true ? ({ wait: 'applied', timeout_ms: waitMs } as never) : {},
+        query: {
+          ...rolloutQuery(options),
+          ...(options.wait === true ? ({ wait: 'applied', timeout_ms: waitMs } as const) : {}),
+        },
         header: { 'idempotency-key': randomUUID(), ...(etag === null ? {} : { 'if-match': etag }) },
       },
     }),
   );
   sayWarnings(warnings);
+  sayRollout(rollout_id);
   const names = new Map<string, string>();
   const { nodes: all } = await dataOf(api.GET('/api/nodes/ports'));
   for (const { id: nodeId, name: called } of all) names.set(nodeId, called);

@@ -15,6 +15,7 @@ import {
   printList,
   printValue,
   say,
+  sayRollout,
   sayWarnings,
   shown,
   tellSecrets,
@@ -22,7 +23,16 @@ import {
   type Format,
   type Row,
 } from '../output.js';
-import { collect, filterOption, filtersOf, formatOption, pair } from '../options.js';
+import {
+  collect,
+  filterOption,
+  filtersOf,
+  formatOption,
+  pair,
+  rolloutOption,
+  rolloutQuery,
+  type RolloutOptions,
+} from '../options.js';
 import {
   byName,
   changeOne,
@@ -79,9 +89,10 @@ export function resourceCommands(program: Command): void {
     .description(
       `${typeHelp} Only your changes are sent; if somebody else has changed the resource meanwhile, nothing is.`,
     )
+    .addOption(rolloutOption())
     .addHelpText('after', '\nExample:\n  svcctl edit l4-upstreams web')
     .action(async (word: string, name: string, _options, command: Command) =>
-      edit(typeOf(word), name, command.optsWithGlobals<GlobalOptions>()),
+      edit(typeOf(word), name, command.optsWithGlobals<EditOptions>()),
     );
 
   program
@@ -144,8 +155,9 @@ async function create(type: ResourceType, name: string | undefined, options: Cre
   if (secrets.length > 0) await tellSecrets(secrets);
 }
 
-/** Says what the answer of a save warns of. */
-function warn({ warnings }: Row): void {
+/** Says what the answer of a save warns of, and which rollout it has started. */
+function warn({ warnings, rollout_id }: Row): void {
+  sayRollout(rollout_id);
   if (Array.isArray(warnings)) sayWarnings(warnings.map(String));
 }
 
@@ -185,7 +197,9 @@ function setAt(fields: Record<string, unknown>, path: string, value: unknown): v
   }
 }
 
-async function edit(type: ResourceType, name: string, options: GlobalOptions): Promise<void> {
+type EditOptions = GlobalOptions & RolloutOptions;
+
+async function edit(type: ResourceType, name: string, options: EditOptions): Promise<void> {
   const session = await openSession(options);
   const { api } = session;
   const [found, editable] = await Promise.all([findOne(api, type, name), editableFields(api, type)]);
@@ -205,7 +219,11 @@ async function edit(type: ResourceType, name: string, options: GlobalOptions): P
     );
     const sent = Object.fromEntries(changes);
     if (changes.length > 0)
-      warn(await withRights(session, type, options, (allowed) => changeOne(allowed, type, found, sent)));
+      warn(
+        await withRights(session, type, options, (allowed) =>
+          changeOne(allowed, type, found, sent, rolloutQuery(options)),
+        ),
+      );
     return Object.keys(sent);
   };
   const changed = await editUntilTaken(file, send).catch(keep);

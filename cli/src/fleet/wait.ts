@@ -14,7 +14,7 @@ type Node = Schemas['Node'];
 const askEveryMs = 1_000;
 
 /**
- * Does not wait for offline nodes; they are a failure, like rejections.
+ * Does not wait for offline nodes, which are a failure, like rejections, nor for those that a rollout holds back.
  * @param tell called for each node that has not applied it, and at the end with a count
  * @throws Failure unless all have applied it in time
  */
@@ -31,9 +31,9 @@ export async function waitForNodes(
   while ((await areSome(api, touched)) && performance.now() < until) await sleep(askEveryMs);
   const behind = new Map<string, number>();
   let seen = 0;
-  for await (const { name, status, apply } of touchedBy(api, touched, {})) {
+  for await (const { name, status, apply, held_by } of touchedBy(api, touched, {})) {
     seen += 1;
-    if (apply.state === 'applied') continue;
+    if (apply.state === 'applied' || held_by !== null) continue;
     const state = apply.state === 'rejected' || status === 'online' ? apply.state : 'offline';
     const why = apply.errors.map(({ path, message }) => `  ${shown(path)}: ${shown(message)}`).join('');
     await tell(`${shown(name)}  ${state}${why}`);
@@ -48,7 +48,8 @@ export async function waitForNodes(
 /** Whether an online node has not yet reported on its newest configuration. */
 async function areSome(api: Api, touched: ReadonlySet<string>): Promise<boolean> {
   for (const apply of ['none', 'pushed'] as const) {
-    for await (const _ of touchedBy(api, touched, { status: 'online', apply })) return true;
+    for await (const { held_by } of touchedBy(api, touched, { status: 'online', apply }))
+      if (held_by === null) return true;
   }
   return false;
 }

@@ -55,7 +55,7 @@ function sent(values: Partial<Values>): Schemas['WebhookChanges'] {
   return { ...rest, filters: Object.fromEntries(set) as Schemas['WebhookFilters'] };
 }
 
-const types = ['status', 'command', 'apply', 'session', 'sign_in'] as const;
+const types = ['status', 'command', 'rollout', 'apply', 'session', 'sign_in'] as const;
 
 /** What a format begins with; programs and people want different things. */
 function choose(form: FieldsProps<Values, Webhook>['form'], format: Values['format']): void {

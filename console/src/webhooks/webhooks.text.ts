@@ -36,6 +36,7 @@ export const text = {
   typeNames: {
     status: 'Nodes, chains, upstreams and certificates changing state',
     command: 'Changes by people and the service',
+    rollout: 'Steps of rollouts',
     sign_in: 'Sign-ins',
     session: 'Agents connecting and disconnecting',
     apply: 'Configurations applied or rejected by agents',

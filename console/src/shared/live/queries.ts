@@ -38,6 +38,8 @@ function typesOf({ type, data }: FeedItem): readonly string[] {
   if (type === 'status') return ['all'];
   // An agent's session or apply changes its node, and listeners of whatever runs on it.
   if (type === 'session' || type === 'apply') return ['node', 'agent'];
+  // A step releases nodes without touching them.
+  if (type === 'rollout') return ['rollout', 'node', 'agent'];
   return data.resource === undefined ? [] : [data.resource.type, ...(type === 'command' ? ['audit'] : [])];
 }
 

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { FeedItem } from '../../../feed/port.js';
 import { loggedEntry } from '../resources/audit.js';
+import { rolloutStates } from '../../../domain/rollout/rollout.js';
 import { documented, sample } from '../schemas/documented.js';
 import { applyErrors, idOf, nodeId, statusResource, timeOf } from '../schemas/shared-schemas.js';
 
@@ -98,6 +99,27 @@ const item = z.union([
         .meta({ id: 'ChangedStatus', description: 'A change of status' }),
     })
     .meta({ id: 'StatusEvent', description: 'A status changed without a command' }),
+  z
+    .object({
+      ...common,
+      type: documented(z.literal('rollout'), 'A step of a rollout', 'rollout'),
+      data: z
+        .object({
+          id: idOf('Id of the rollout', sample.rollout),
+          policy: documented(z.string(), 'Its policy, by the name at that time', 'careful'),
+          entry_id: documented(
+            z.string().nullable(),
+            'The audit entry of its change; null of an upgrade',
+            sample.entry,
+          ),
+          was: documented(z.enum(rolloutStates).nullable(), 'The state before; null of its start', 'running'),
+          state: documented(z.enum(rolloutStates), 'The state now', 'baking'),
+          wave: documented(z.int(), 'The current wave, from 1', 1),
+          reason: documented(z.string().nullable(), 'Why it was halted or is reverted; else null', null),
+        })
+        .meta({ id: 'RolloutStep', description: 'A step of a rollout' }),
+    })
+    .meta({ id: 'RolloutEvent', description: 'A rollout has started, or has taken a step' }),
 ]);
 
 export const eventsPage = z
