@@ -33,6 +33,11 @@ const entry = (
       reverts: null,
     },
   }) satisfies FeedContent;
+type Step = Extract<FeedContent, { readonly type: 'rollout' }>['data'];
+const step = (was: Step['was'], state: Step['state'], wave: number, reason: string | null = null): FeedContent => ({
+  type: 'rollout',
+  data: { id, policy: 'careful', entry_id: id, was, state, wave, reason },
+});
 const node = { node_id: id, node_name: 'relay-1' };
 const why = 'upstream "web" is unhealthy, as "relay-1" reports';
 
@@ -76,6 +81,15 @@ const examples: readonly FeedContent[] = [
   entry('fleet.apply', { type: 'fleet', name: 'edge-eu' }),
   entry('session.sign_in', { type: 'session', name: 'anna' }),
   entry('session.sign_in_refused', { type: 'session', name: 'anna' }),
+  step(null, 'running', 1),
+  step('running', 'baking', 1),
+  step('baking', 'running', 2),
+  step('running', 'paused', 2),
+  step('running', 'halted', 2, '1 node failed by wave 2; the policy allows 0'),
+  step('running', 'reverting', 2, '1 node failed by wave 2; the policy allows 0'),
+  step('reverting', 'reverted', 2),
+  step('baking', 'completed', 3),
+  step('paused', 'cancelled', 2),
   { type: 'session', data: { ...node, agent_version: 'reference-agent 0.2.0', instance_id: id } },
   { type: 'apply', data: { ...node, generation: 17, state: 'applied', errors: [] } },
   {

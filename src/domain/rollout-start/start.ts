@@ -69,10 +69,12 @@ export function* decideWithRollout<C extends { readonly type: string; readonly e
   planned(asked === undefined ? undefined : nothing);
   if (!decision.ok || asked === undefined || decision.value.length === 0) return decision;
 
+  yield;
   const { state: draft } = draftFleet(fleet);
   const revertOf = command.entry?.events[0].metadata.command.id;
   const recorded = hypothetical(draft, decision.value, revertOf);
   const all = yield* applyInPieces(draft, recorded);
+  yield;
   let touched = new Set([...all].filter((nodeId) => draft.has(nodeKey.type, nodeId)));
   if (asked === 'none') {
     planned({ ...nothing, warnings: yield* partings(fleet, draft, touched) });
@@ -87,7 +89,8 @@ export function* decideWithRollout<C extends { readonly type: string; readonly e
   const units =
     touched.size < 2
       ? [...touched].map((id) => [id])
-      : unitsOf(draft, touched, yield* dialledPairs(fleet, draft, touched));
+      : yield* unitsOf(draft, touched, yield* dialledPairs(fleet, draft, touched));
+  yield;
   const labelsOf = (nodeId: string) => draft.get(nodeKey, nodeId)?.labels ?? {};
   const waves = wavesOf(asked.waves, units, labelsOf).map((taken) => ({ units: taken }));
   if (units.length < 2) {
@@ -96,6 +99,7 @@ export function* decideWithRollout<C extends { readonly type: string; readonly e
     return decision;
   }
   planned({ rolloutId: request.rolloutId, waves, warnings: [] });
+  yield;
   return ok([...decision.value, started(draft, request, recorded, asked, waves, isUpgrade)]);
 }
 

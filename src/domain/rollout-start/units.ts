@@ -65,11 +65,17 @@ function dialledBy(
 
 /**
  * Every touched node in one unit, by the names that nodes have in the fleet: the nodes of a unit, and units by their first
- * nodes, are in the natural order of names.
+ * nodes, are in the natural order of names. Yields between two pieces.
  */
-export function unitsOf(fleet: Fleet, touched: ReadonlySet<string>, pairs: readonly DialledPair[]): readonly Unit[] {
+export function* unitsOf(
+  fleet: Fleet,
+  touched: ReadonlySet<string>,
+  pairs: readonly DialledPair[],
+): Generator<void, readonly Unit[]> {
   const key = new Map([...touched].map((id) => [id, sortKey(fleet.get(nodeKey, id)?.name ?? id)]));
+  yield;
   const ids = [...touched].sort((a, b) => compareText(key.get(a) ?? a, key.get(b) ?? b) || compareText(a, b));
+  yield;
   const parents = new Map<string, string>();
   const rootOf = (id: string): string => {
     let root = id;
