@@ -26,7 +26,10 @@ const stated: Readonly<Record<string, number>> = {
   private_key_pem: 65_536,
   // 16 MiB.
   document: 16_777_216,
+  rollout_policy: 128,
+  upgrade_rollout_policy: 128,
   // Lists.
+  waves: 16,
   hops: 8,
   members: 256,
   tunnels: 1_024,
@@ -51,7 +54,9 @@ function* boundsOf(document: Document, given: Schema, name: string): Generator<r
     const { maxLength = Number.NaN } = schema;
     // Names and passwords of users have bounds of their own; the login takes any.
     const ofUsers = /^username$|password$/.test(name) && maxLength <= 1_024;
-    yield [name, ofUsers || maxLength === (stated[name] ?? 1_024) ? undefined : maxLength];
+    // A share such as `100%`.
+    const isShare = (schema.pattern ?? '').includes('%') && maxLength <= 4;
+    yield [name, ofUsers || isShare || maxLength === (stated[name] ?? 1_024) ? undefined : maxLength];
   }
 }
 

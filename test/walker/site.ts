@@ -49,6 +49,13 @@ export async function startWalkedService(): Promise<WalkedService> {
     body: { document: 'svc: 1\nset: walked\nnodes: {walked: {}}\n' },
   });
   idsOf.set('/api/fleet/applies', applied.apply_id).set('/api/fleet/sets', 'walked');
+  // A rollout that has ended, since one that runs refuses others.
+  await rest.data('POST', '/api/rollout-policies', { body: { name: 'walked', waves: [{ nodes: 1 }] } });
+  const started = await rest.data('PUT', '/api/settings/connectivity?rollout=walked', {
+    body: { multiplex: true, multiplex_port: 7_999 },
+  });
+  await rest.data('POST', `/api/rollouts/${started.rollout_id}/complete`);
+  idsOf.set('/api/rollouts', started.rollout_id);
   const audit = await rest.data('GET', '/api/audit');
   idsOf.set('/api/audit', audit.items[0].id);
   await rest.data('PUT', '/api/nodes/ports/policies', {

@@ -17,7 +17,10 @@ const nodesMax = 1_000_000;
 function share(min: 0 | 1) {
   const what = `an integer from ${min} to ${nodesMax}, or "p%" with p from ${min} to 100`;
   const error = expected(what);
-  const percent = z.string({ error }).regex(min === 0 ? /^(0|[1-9]\d?|100)%$/ : /^([1-9]\d?|100)%$/, { error });
+  const percent = z
+    .string({ error })
+    .max(4, { error })
+    .regex(min === 0 ? /^(0|[1-9]\d?|100)%$/ : /^([1-9]\d?|100)%$/, { error });
   return z.union([integer(min, nodesMax), percent], { error });
 }
 
