@@ -57,9 +57,9 @@ test('a misspelled setting stops the start and names the one that was meant', as
 });
 
 test.each([
-  [['--version'], 0, /^\d+\.\d+\.\d+$/],
+  [['--version'], 0, /^gateway-control \d+\.\d+\.\d+\+\S+ \(compiler version \d+, format \d+\)$/],
   [['--help'], 0, /SVC_HTTP_LISTEN_ADDR \(0\.0\.0\.0:8081\)/],
-  [['--verbose'], 2, /^--verbose: unknown argument; expected --help, --version, --print-config or none$/],
+  [['--verbose'], 2, /^--verbose: unknown argument; expected --help, --version, --print-config, --print-unit or none$/],
 ])('%s is answered without a start', async (args, expected, said) => {
   const program = startProgram('main', { SVC_DATA_DIR: folder }, args);
   const code = await new Promise<number | null>((resolve) => program.child.on('exit', resolve));

@@ -58,6 +58,7 @@ function withoutReports({
   hop_status: _hops,
   listeners: _listeners,
   health: _health,
+  traffic: _traffic,
   ...rest
 }: Record<string, unknown>): Record<string, unknown> {
   return rest;
