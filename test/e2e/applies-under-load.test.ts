@@ -111,8 +111,10 @@ chains:
     expect([...others]).toEqual([]);
     expect(written.length).toBeGreaterThan(applies);
     for (const client of clients) {
-      const { total } = await client.call<{ total: number }>('GET', '/api/l4-upstreams?q=load-&page_size=1');
-      expect(total).toBe(written.length);
+      const total = async (): Promise<number> =>
+        (await client.call<{ total: number }>('GET', '/api/l4-upstreams?q=load-&page_size=1')).total;
+      // Another instance may be behind by a moment.
+      await expect.poll(total, { timeout: 10_000 }).toBe(written.length);
     }
   });
 });

@@ -18,6 +18,7 @@ export interface Schema {
   readonly maximum?: number;
   readonly minLength?: number;
   readonly maxLength?: number;
+  readonly pattern?: string;
   readonly description?: string;
   readonly example?: unknown;
   readonly examples?: readonly unknown[];
