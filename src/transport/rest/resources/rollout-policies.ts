@@ -108,7 +108,8 @@ const shape: Shape<RolloutPolicyDefinition> = {
     initial: 'halt',
   },
   confirm_secs: {
-    about: 'Seconds after which a node goes back that the service has not confirmed; null for never',
+    about:
+      'Seconds after which a node goes back that the service has not confirmed; null for never. Kept, and without effect in this release',
     example: null,
     request: integer(confirmSecs.min, confirmSecs.max).nullable(),
     response: z.int().nullable(),
