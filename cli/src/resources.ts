@@ -253,7 +253,17 @@ const types: readonly ResourceType[] = [
 
 export const incidentFilters = filtersIn('/api/incidents', 'resource_type', 'resource_id', 'open', 'from', 'to');
 export const rolloutFilters = filtersIn('/api/rollouts', 'state', 'node_id');
-export const auditFilters = filtersIn('/api/audit', 'actor', 'action', 'resource_type', 'resource_id', 'from', 'to');
+export const auditFilters = filtersIn(
+  '/api/audit',
+  'q',
+  'actor',
+  'action',
+  'resource_type',
+  'not_resource_type',
+  'resource_id',
+  'from',
+  'to',
+);
 
 /** All types, for help and completion. */
 export const typeNames: readonly string[] = types.map(({ plural }) => plural);

@@ -248,6 +248,7 @@ describe('a plan', () => {
           id: name,
           name,
           status,
+          held_by: null,
           apply: { state, errors: state === 'rejected' ? [{ path: 'rules[0]', message: 'port taken' }] : [] },
         }));
       return pieceOf(path, found);

@@ -230,8 +230,8 @@ describe('resources', () => {
       const path = { policies: 'nodes/ports', users: 'auth/users', tokens: 'auth/tokens' }[plural!] ?? plural;
       expect([plural, listed(line)]).toEqual([plural, filtersOf(`/api/${path}`).toSorted()]);
     }
-    const [, audit] = /^Filters: (.*)\.$/m.exec(await done(script.run(['audit', '--help'])))!;
-    expect(audit!.split(', ').toSorted()).toEqual(filtersOf('/api/audit').toSorted());
+    const [, audit] = /^Filters: ([^.]*)\.$/m.exec(await done(script.run(['audit', '--help'])))!;
+    expect(audit!.split(/,\s+/).toSorted()).toEqual(filtersOf('/api/audit').toSorted());
     await fails(script.run(['get', 'nodes', '--filter', 'label=region=eu']), 3, /expected label=key:value/);
     await fails(script.run(['get', 'nodes', '--filter', 'status=gone']), 1, /status: expected/);
     await fails(script.run(['get', 'nodes', '--filter', 'colour=red']), 1, /colour/);
