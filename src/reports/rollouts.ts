@@ -3,7 +3,7 @@
  * `docs/contract/rollouts.md#running`.
  */
 import { placesIn } from '../domain/rollout/node-set.js';
-import { hasEnded, nodesIn, type RolloutNode, type RolloutState } from '../domain/rollout/rollout.js';
+import { generationWith, hasEnded, nodesIn, type RolloutNode, type RolloutState } from '../domain/rollout/rollout.js';
 import { deploymentState } from './apply-state.js';
 import { isHeld, type StatusDeps } from './status.js';
 
@@ -30,7 +30,7 @@ export function progressOf(
 ): (node: RolloutNode) => RolloutNodeProgress {
   const [failed, lost] = [new Set(placesIn(rollout.failed)), new Set(placesIn(rollout.lost))];
   return ({ nodeId, place, wave }) => {
-    const generation = 1 + rollout.revision + (fleet.node(nodeId)?.generation_offset ?? 0);
+    const generation = generationWith(rollout, fleet.node(nodeId));
     const facts = agentFacts.of(nodeId);
     const { state } = deploymentState(generation, facts, undefined, reports.presence(nodeId) !== undefined);
     const now = (one: RolloutNodeState): RolloutNodeProgress => ({ generation, state: one });

@@ -7,12 +7,20 @@ import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 import { ranMs } from '../domain/rollout/evolve.js';
-import { excuses, nodesIn, type Observe, type RolloutCommand, type RolloutState } from '../domain/rollout/rollout.js';
+import {
+  excuses,
+  generationWith,
+  nodesIn,
+  type Observe,
+  type RolloutCommand,
+  type RolloutState,
+} from '../domain/rollout/rollout.js';
 import { createTurns, startLoop } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError, errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
+import { createHeldLease } from '../storage/held-lease.js';
 import type { Collection, CollectionSpec, ReadStore } from '../storage/read-store.js';
 import { judge, type Judgement, type SeenNode } from './judge.js';
 import { applyState } from '../reports/apply-state.js';
@@ -46,45 +54,39 @@ export interface RolloutRunner {
   close(): Promise<void>;
 }
 
-const lease = { kind: 'rollouts', name: 'runner' } as const;
 /** When rollouts were last carried on. */
 const lastRun: CollectionSpec = { name: 'rollout_runner', version: 1 };
 type LastRun = { readonly at: number };
+const lastRunId = 'runner';
 const context = systemContext('rollout');
 
 /** Its turns are the caller's. @internal exported for tests */
 export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<RolloutRunner> {
   const { clock, logger } = deps;
   const lived: Collection<LastRun> = await deps.readStore.collection<LastRun>(lastRun);
-  /** By the monotonic clock, counted from before the store was asked. */
-  let heldUntil = Number.NEGATIVE_INFINITY;
-  let renewAt = Number.NEGATIVE_INFINITY;
+  const noteLife = (): Promise<void> => lived.set([{ id: lastRunId, fields: { at: clock.now() } }]);
+  const lease = createHeldLease({
+    leases: deps.readStore.leases,
+    kind: 'rollouts',
+    name: 'runner',
+    holder: deps.instanceId,
+    ttlMs: tuning.leaseMs,
+    everyMs: tuning.leaseEveryMs,
+    clock,
+    async onGiven(isTaken) {
+      if (isTaken) await takeOver();
+      await noteLife();
+    },
+  });
   let judgesFrom = Number.POSITIVE_INFINITY;
-  /** By rollout: listeners that ran at no look since its bake began, with the version at which that was. */
+  /** By rollout: listeners of the current wave that ran at no look since its bake began. */
   const failing = new Map<string, { readonly wave: number; listeners: ReadonlySet<string> }>();
 
-  /** @returns whether this instance carries rollouts on now @throws ServiceError `unavailable` */
-  async function hold(): Promise<boolean> {
-    const now = clock.monotonic();
-    const held = heldUntil > now;
-    if (now < renewAt) return held;
-    renewAt = now + tuning.leaseEveryMs;
-    const claim = { name: lease.name, holder: deps.instanceId, ttlMs: tuning.leaseMs, data: null };
-    if (!(await deps.readStore.leases.acquire(lease.kind, claim))) {
-      heldUntil = Number.NEGATIVE_INFINITY;
-      return false;
-    }
-    heldUntil = now + tuning.leaseMs;
-    if (!held) await takeOver(now);
-    await lived.set([{ id: lease.name, fields: { at: clock.now() } }]);
-    return true;
-  }
-
   /** Sets each clock back to where it stood when rollouts were last carried on. */
-  async function takeOver(now: number): Promise<void> {
+  async function takeOver(): Promise<void> {
     failing.clear();
-    judgesFrom = now + Math.min(tuning.graceMs, deps.offlineAfterMs());
-    const at = (await lived.get(lease.name))?.fields.at;
+    judgesFrom = clock.monotonic() + Math.min(tuning.graceMs, deps.offlineAfterMs());
+    const at = (await lived.get(lastRunId))?.fields.at;
     for (const rollout of under('running', 'baking')) {
       if (rollout.clock.since === null) continue;
       // Begun by nobody's watch, or in an emptied read store: where it was set last.
@@ -148,7 +150,7 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
   }
 
   async function look(rollout: RolloutState): Promise<readonly SeenNode[]> {
-    const { wave, waves, judged_since, revision, state } = rollout;
+    const { wave, waves, judged_since, state } = rollout;
     const fleet = deps.fleet();
     const isExcused = excuses({ failing: waves[wave - 1]?.failing ?? [] });
     const before = failing.get(rollout.id);
@@ -166,7 +168,7 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
         listeners.add(key);
         fails = true;
       }
-      const generation = 1 + revision + (fleet.tables.node.get(nodeId)?.generation_offset ?? 0);
+      const generation = generationWith(rollout, fleet.tables.node.get(nodeId));
       seen.push({
         nodeId,
         place,
@@ -188,20 +190,19 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
 
   return {
     async turn() {
-      if (deps.readOnly() !== undefined || !(await hold())) return;
+      if (deps.readOnly() !== undefined || !(await lease.hold())) return;
       if (clock.monotonic() < judgesFrom) return;
       for (const rollout of under('running', 'baking', 'reverting')) {
         // The lease may have ended while this process slept.
-        if (heldUntil <= clock.monotonic()) return;
+        if (!lease.isHeld()) return;
         await (rollout.state === 'reverting' ? revert(rollout) : carryOn(rollout));
       }
       for (const id of failing.keys()) if (deps.fleet().tables.rollout.get(id)?.state !== 'baking') failing.delete(id);
     },
     async close() {
-      if (heldUntil <= clock.monotonic()) return;
-      heldUntil = Number.NEGATIVE_INFINITY;
-      await lived.set([{ id: lease.name, fields: { at: clock.now() } }]);
-      await deps.readStore.leases.release(lease.kind, lease.name, deps.instanceId);
+      if (!lease.isHeld()) return;
+      await noteLife();
+      await lease.release();
     },
   };
 }

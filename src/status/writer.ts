@@ -16,6 +16,7 @@ import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import { createTokenBucket } from '../kernel/token-bucket.js';
 import type { EventStore } from '../storage/event-store.js';
+import { createHeldLease } from '../storage/held-lease.js';
 import type { Leases } from '../storage/read-store.js';
 import type { StatusLedger } from './ledger.js';
 import type { StatusSource } from './source.js';
@@ -44,8 +45,6 @@ export interface StatusWriter {
   close(): Promise<void>;
 }
 
-const lease = { kind: 'status', name: 'writer' } as const;
-
 /** Its turns are the caller's. @internal exported for tests */
 export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   const { ledger, source, clock, ids } = deps;
@@ -56,9 +55,16 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   const { perMinute, leaseMs } = limits.status;
   // Half at once and half over a minute: never more than all of it in any minute.
   const budget = createTokenBucket(perMinute / 2 / 60, perMinute / 2, clock.monotonic());
-  /** By the monotonic clock, counted from before the store was asked. */
-  let heldUntil = Number.NEGATIVE_INFINITY;
-  let renewAt = Number.NEGATIVE_INFINITY;
+  const lease = createHeldLease({
+    leases: deps.leases,
+    kind: 'status',
+    name: 'writer',
+    holder: deps.instanceId,
+    ttlMs: leaseMs,
+    everyMs: tuning.leaseEveryMs,
+    clock,
+    onGiven: (isTaken) => (isTaken ? takeOver() : undefined),
+  });
   /** When this instance became the writer, milliseconds since the epoch. */
   let since = 0;
   let repeatAt = 0;
@@ -68,23 +74,6 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   );
   /** Revision of `svc-status` behind which only foreign and expired events lie. */
   let passed = -1;
-
-  /** @returns whether this instance is the writer now @throws ServiceError `unavailable` */
-  async function hold(): Promise<boolean> {
-    const now = clock.monotonic();
-    const held = heldUntil > now;
-    if (held && now < renewAt) return true;
-    if (!held && now < renewAt) return false;
-    renewAt = now + tuning.leaseEveryMs;
-    const claim = { name: lease.name, holder: deps.instanceId, ttlMs: leaseMs, data: null };
-    if (!(await deps.leases.acquire(lease.kind, claim))) {
-      heldUntil = Number.NEGATIVE_INFINITY;
-      return false;
-    }
-    heldUntil = now + leaseMs;
-    if (!held) takeOver();
-    return true;
-  }
 
   function takeOver(): void {
     since = clock.now();
@@ -178,17 +167,15 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   return {
     async turn() {
       if (deps.readOnly() !== undefined || ledger.failure() !== undefined) return;
-      while (await hold()) {
+      while (await lease.hold()) {
         const events = await due();
         // The lease may have ended while this process slept.
-        if (events.length === 0 || heldUntil <= clock.monotonic() || !(await append(events))) return;
+        if (events.length === 0 || !lease.isHeld() || !(await append(events))) return;
       }
     },
     async close() {
       for (const stop of stops) stop();
-      if (heldUntil <= clock.monotonic()) return;
-      heldUntil = Number.NEGATIVE_INFINITY;
-      await deps.leases.release(lease.kind, lease.name, deps.instanceId);
+      await lease.release();
     },
   };
 }

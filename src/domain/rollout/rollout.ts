@@ -49,7 +49,7 @@ export interface RolloutState extends ResourceMeta, Cause {
   /** The audit entry of its command; null of an upgrade. */
   readonly entry_id: string | null;
   readonly policy: PolicyCopy;
-  /** The revision of its first event: a node has the change from generation 1 + revision + offset on. */
+  /** The revision of its first event, see `generationWith`. */
   readonly revision: number;
   readonly state: RolloutStateName;
   /** The state to which a paused one returns; null unless paused. */
@@ -201,6 +201,12 @@ export function excuses({ failing }: Pick<Observed, 'failing'>): (place: number,
   const all = new Set(failing);
   return (place, listener) => all.has(String(place)) || all.has(`${place} ${listener}`);
 }
+
+/** The generation from which on a node has the rollout's change. */
+export const generationWith = (
+  { revision }: Pick<RolloutState, 'revision'>,
+  node: { readonly generation_offset: number } | undefined,
+): number => 1 + revision + (node?.generation_offset ?? 0);
 
 /** The place of a node in the rollout that it is in. */
 export interface Membership {

@@ -1,0 +1,62 @@
+/**
+ * A lease that one of several instances holds for as long as it lives: asked for and renewed at a pace, and judged by this
+ * process's monotonic clock, so that one that slept past its end does not believe that it still holds it.
+ */
+import type { Clock } from '../kernel/clock.js';
+import type { Leases } from './read-store.js';
+
+export interface HeldLeaseOptions {
+  readonly leases: Pick<Leases, 'acquire' | 'release'>;
+  readonly kind: string;
+  readonly name: string;
+  readonly holder: string;
+  readonly ttlMs: number;
+  /** How often it is renewed, or asked for. */
+  readonly everyMs: number;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** Called whenever the store has given it. @param isTaken this instance did not hold it before; if that call fails, it does not yet */
+  onGiven(isTaken: boolean): void | Promise<void>;
+}
+
+export interface HeldLease {
+  /** Asks the store where it is time to. @returns whether this instance holds the lease now @throws ServiceError `unavailable` */
+  hold(): Promise<boolean>;
+  /** Whether this instance holds it, without asking. */
+  isHeld(): boolean;
+  /** Gives it up, if this instance holds it. @throws ServiceError `unavailable` */
+  release(): Promise<void>;
+}
+
+export function createHeldLease(options: HeldLeaseOptions): HeldLease {
+  const { leases, kind, name, holder, ttlMs, clock } = options;
+  /** By the monotonic clock, counted from before the store was asked. */
+  let heldUntil = Number.NEGATIVE_INFINITY;
+  let askAt = Number.NEGATIVE_INFINITY;
+  const isHeld = (): boolean => heldUntil > clock.monotonic();
+  const lost = (): void => void (heldUntil = Number.NEGATIVE_INFINITY);
+  return {
+    isHeld,
+    async hold() {
+      const [now, wasHeld] = [clock.monotonic(), isHeld()];
+      if (now < askAt) return wasHeld;
+      askAt = now + options.everyMs;
+      if (!(await leases.acquire(kind, { name, holder, ttlMs, data: null }))) {
+        lost();
+        return false;
+      }
+      heldUntil = now + ttlMs;
+      try {
+        await options.onGiven(!wasHeld);
+      } catch (error) {
+        if (!wasHeld) lost();
+        throw error;
+      }
+      return true;
+    },
+    async release() {
+      if (!isHeld()) return;
+      lost();
+      await leases.release(kind, name, holder);
+    },
+  };
+}
