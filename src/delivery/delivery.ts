@@ -6,7 +6,6 @@ import type { Histogram } from 'prom-client';
 import type { RecordFact } from '../domain/agents/facts.js';
 import { hasExpired } from '../domain/join-token/join-token.js';
 import type { compileNode } from '../domain/compile/compile-node.js';
-import { rolloutKey } from '../domain/rollout/rollout.js';
 import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
@@ -127,7 +126,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     }
     for (const nodeId of batch.revoked) revokedListeners.tell(nodeId);
     fanOut.touch(batch.touched);
-    if ([...batch.changed].some((resource) => resource.startsWith(`${rolloutKey.type}/`))) nodeSessions.release();
+    nodeSessions.release(batch.changed);
   }
 
   const listening = [committed.onBatch(onBatch), committed.onUpToDate(() => fanOut.wake())];

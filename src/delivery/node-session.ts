@@ -2,6 +2,7 @@
  * The `NodeSession` of the port: handles the requests and reports of one session, and offers it changed snapshots. An offer never
  * overtakes an answer, and none is made before the first answer. Implements `docs/contract/agent-protocol.md#configuration`.
  */
+import { rolloutKey } from '../domain/rollout/rollout.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Answerer } from './answer.js';
 import type { Newest, NewestSnapshots } from './newest.js';
@@ -36,8 +37,8 @@ export interface NodeSessions {
   open(nodeId: string, sessionId: string, slot: PushSlot): NodeSession;
   /** Offers the newest snapshot to the node's sessions that lack it. @returns the bytes made for it */
   serve(nodeId: string): number;
-  /** Rollouts have moved on: offers the newest snapshot to nodes that were held and no longer wait. */
-  release(): void;
+  /** Offers the newest snapshot to nodes that were held and no longer wait. @param changed resources, as `type/id` */
+  release(changed: Iterable<string>): void;
   /** Offers made since the start. */
   offered(): number;
 }
@@ -94,6 +95,11 @@ class OpenSession implements NodeSession {
   close(): void {
     if (this.#parts.sessions.remove(this.#session)) this.#parts.histories.release(this.#session.nodeId);
   }
+}
+
+function isAboutRollouts(changed: Iterable<string>): boolean {
+  for (const resource of changed) if (resource.startsWith(`${rolloutKey.type}/`)) return true;
+  return false;
 }
 
 export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
@@ -169,7 +175,8 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       }
       return offer(nodeId, deps.newest.get(nodeId));
     },
-    release() {
+    release(changed) {
+      if (held.size === 0 || !isAboutRollouts(changed)) return;
       for (const nodeId of held) {
         if (deps.waits(nodeId)) continue;
         held.delete(nodeId);
