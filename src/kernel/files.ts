@@ -58,3 +58,23 @@ export function findBuilt(path: string, url: string): string | undefined {
   }
   return undefined;
 }
+
+/**
+ * What was built and is served: read when it is first asked for, and kept, so that one instance serves one build.
+ * @param find where it is @returns gives it; undefined where it was not built. Rejects with the error of `read`, and the next call tries again
+ */
+export function readOnce<T>(
+  find: () => string | undefined,
+  read: (path: string) => Promise<T>,
+): () => Promise<T | undefined> {
+  let reading: Promise<T> | undefined;
+  return async () => {
+    if (reading === undefined) {
+      const path = find();
+      if (path === undefined) return undefined;
+      reading = read(path);
+      reading.catch(() => (reading = undefined));
+    }
+    return reading;
+  };
+}

@@ -6,9 +6,10 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../../kernel/errors.js';
+import { readOnce } from '../../../kernel/files.js';
 import { undocumented, type RestApp } from '../deps.js';
 import { acceptsCoding } from '../answers/accepted.js';
-import { findConsole, readConsole, type ConsoleBuild, type ConsoleFile, type ConsolePage } from './console-build.js';
+import { findConsole, readConsole, type ConsoleFile, type ConsolePage } from './console-build.js';
 
 const nonceBytes = 18;
 const oneYearImmutable = 'public, max-age=31536000, immutable';
@@ -30,18 +31,7 @@ export interface BuiltConsole {
 
 /** @param find where the build is; undefined when there is none */
 export function openConsole(find: () => string | undefined = findConsole): BuiltConsole {
-  let build: Promise<ConsoleBuild> | undefined;
-  const built = async (): Promise<ConsoleBuild | undefined> => {
-    if (build === undefined) {
-      const folder = find();
-      if (folder === undefined) return undefined;
-      build = readConsole(folder);
-      // The next request tries again.
-      build.catch(() => (build = undefined));
-    }
-    return build;
-  };
-
+  const built = readOnce(find, readConsole);
   return {
     page: (name) => async (_request, reply) => {
       const found = await built();

@@ -1,10 +1,7 @@
-/**
- * The agent's program, one file, as machines download it: read at the first request and kept, so that one instance serves one build.
- * `machine-routes.ts` serves it.
- */
+/** The agent's program, one file, as machines download it, and its sum. `machine-routes.ts` serves it. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { findBuilt } from '../../../kernel/files.js';
+import { findBuilt, readOnce } from '../../../kernel/files.js';
 
 export interface AgentProgram {
   readonly bytes: Buffer;
@@ -16,17 +13,7 @@ export interface AgentProgram {
 export function openAgentProgram(
   find: () => string | undefined = () => findBuilt('agent/gateway-agent.cjs', import.meta.url),
 ): () => Promise<AgentProgram | undefined> {
-  let program: Promise<AgentProgram> | undefined;
-  return async () => {
-    if (program === undefined) {
-      const path = find();
-      if (path === undefined) return undefined;
-      program = readProgram(path);
-      // The next request tries again.
-      program.catch(() => (program = undefined));
-    }
-    return program;
-  };
+  return readOnce(find, readProgram);
 }
 
 async function readProgram(path: string): Promise<AgentProgram> {
