@@ -31,5 +31,6 @@ export default defineConfig(({ command }) => ({
   },
   // The service replaces it in each page. While one edits, there is no policy.
   ...(command === 'build' ? { html: { cspNonce: '__CSP_NONCE__' } } : {}),
-  server: { proxy: { '/api': service } },
+  // With the Host of the page, which the service compares with its Origin.
+  server: { proxy: { '/api': { target: service } } },
 }));

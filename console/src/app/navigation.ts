@@ -1,7 +1,31 @@
-/** What the navigation and the palette lead to. A page is added here and in `router.tsx`. */
+/**
+ * What the navigation and the palette lead to. A page is added here and in `router.tsx`; `wrong` counts beside its entry what
+ * needs somebody.
+ */
+import {
+  IconArrowsSplit2,
+  IconActivity,
+  IconAdjustmentsHorizontal,
+  IconCertificate,
+  IconFileImport,
+  IconHistory,
+  IconKey,
+  IconNetwork,
+  IconPlug,
+  IconRoute,
+  IconServer2,
+  IconSettings,
+  IconSitemap,
+  IconTarget,
+  IconUsers,
+  IconWebhook,
+  type Icon,
+} from '@tabler/icons-react';
 import type { LinkProps } from '@tanstack/react-router';
+import type { Stats } from '../shared/dashboard.js';
 import type { Role } from '../shared/session.js';
 import { text } from './shell.text.js';
+import { chainsWrong, matters, nodesWrong, type Wrong } from './wrong.js';
 
 interface Destination {
   readonly to: NonNullable<LinkProps['to']>;
@@ -10,24 +34,77 @@ interface Destination {
   readonly role?: Role;
 }
 
-export const pages: readonly Destination[] = [
-  { to: '/', label: text.pages.overview },
-  { to: '/nodes', label: text.pages.nodes },
-  { to: '/chains', label: text.pages.chains },
-  { to: '/upstreams', label: text.pages.upstreams },
-  { to: '/credentials', label: text.pages.credentials },
-  { to: '/routes', label: text.pages.routes },
-  { to: '/l3-networks', label: text.pages.l3Networks },
-  { to: '/listener-policies', label: text.pages.policies },
-  { to: '/ports', label: text.pages.ports },
-  { to: '/topology', label: text.pages.topology },
-  { to: '/audit', label: text.pages.audit },
-  { to: '/fleet-file', label: text.pages.fleetFile },
-  { to: '/webhooks', label: text.pages.webhooks, role: 'admin' },
-  { to: '/tokens', label: text.pages.tokens },
-  { to: '/users', label: text.pages.users, role: 'admin' },
-  { to: '/settings', label: text.pages.settings },
+export interface Entry extends Destination {
+  readonly icon: Icon;
+  readonly wrong?: (stats: Stats) => Wrong;
+}
+
+interface Group {
+  readonly label: string;
+  readonly pages: readonly Entry[];
+}
+
+export const groups: readonly Group[] = [
+  {
+    label: text.groups.watch,
+    pages: [
+      { to: '/', label: text.pages.overview, icon: IconActivity },
+      { to: '/topology', label: text.pages.topology, icon: IconSitemap },
+      { to: '/audit', label: text.pages.audit, icon: IconHistory },
+    ],
+  },
+  {
+    label: text.groups.traffic,
+    pages: [
+      { to: '/chains', label: text.pages.chains, icon: IconRoute, wrong: chainsWrong },
+      { to: '/routes', label: text.pages.routes, icon: IconArrowsSplit2 },
+      { to: '/l3-networks', label: text.pages.l3Networks, icon: IconNetwork },
+      {
+        to: '/upstreams',
+        label: text.pages.upstreams,
+        icon: IconTarget,
+        wrong: ({ l4_upstreams: { unhealthy } }) => ({ count: unhealthy, mood: 'bad' }),
+      },
+      {
+        to: '/ports',
+        label: text.pages.ports,
+        icon: IconPlug,
+        wrong: ({ listeners: { missing } }) => ({ count: missing, mood: 'warning' }),
+      },
+    ],
+  },
+  {
+    label: text.groups.fleet,
+    pages: [
+      { to: '/nodes', label: text.pages.nodes, icon: IconServer2, wrong: nodesWrong },
+      {
+        to: '/credentials',
+        label: text.pages.credentials,
+        icon: IconCertificate,
+        wrong: matters('certificate_ended', 'bad'),
+      },
+      { to: '/listener-policies', label: text.pages.policies, icon: IconAdjustmentsHorizontal },
+      { to: '/fleet-file', label: text.pages.fleetFile, icon: IconFileImport },
+    ],
+  },
+  {
+    label: text.groups.access,
+    pages: [
+      { to: '/users', label: text.pages.users, role: 'admin', icon: IconUsers },
+      { to: '/tokens', label: text.pages.tokens, icon: IconKey },
+      {
+        to: '/webhooks',
+        label: text.pages.webhooks,
+        role: 'admin',
+        icon: IconWebhook,
+        wrong: matters('webhook_stopped', 'warning'),
+      },
+      { to: '/settings', label: text.pages.settings, icon: IconSettings },
+    ],
+  },
 ];
+
+export const pages: readonly Destination[] = groups.flatMap((group) => group.pages);
 
 export const actions: readonly Destination[] = [
   { to: '/nodes/new', label: text.pages.addNode, role: 'operator' },

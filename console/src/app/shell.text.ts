@@ -25,6 +25,8 @@ export const text = {
   notFound: 'Page not found',
   noSuchPage: 'Nothing is at this address',
   toOverview: 'Go to the overview',
+  groups: { watch: 'Watch', traffic: 'Traffic', fleet: 'Fleet', access: 'Access' },
+  wrong: (count: number) => (count === 1 ? 'one thing wrong' : `${count} things wrong`),
   pages: {
     overview: 'Overview',
     nodes: 'Nodes',

@@ -2,16 +2,18 @@
  * What is around every page: who is signed in, where one can go, and whether what is shown is live. While the service is
  * out of reach the page stays, greyed; it comes back by itself. Nothing here moves when that changes.
  */
-import { AppShell, Burger, Button, Group, Kbd, NavLink, Text } from '@mantine/core';
+import { AppShell, Burger, Button, Group, Kbd, Text } from '@mantine/core';
+import { IconSearch } from '@tabler/icons-react';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { Link, Outlet, useLocation } from '@tanstack/react-router';
+import { Outlet, useLocation } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, type ReactNode } from 'react';
 import { startLive, useLive } from '../shared/live/live.js';
-import { meQuery, useMay, type Role } from '../shared/session.js';
+import { meQuery } from '../shared/session.js';
 import { Problem } from '../shared/ui/problem.js';
 import { LiveState } from './live-state.js';
-import { pages } from './navigation.js';
+import mark from './mark.svg';
+import { Menu } from './menu.js';
 import classes from './shell.module.css';
 import { text } from './shell.text.js';
 import { SignInAgain, SignInPage } from './sign-in.js';
@@ -40,8 +42,8 @@ function SignedIn(): ReactNode {
   useEffect(() => menu.close(), [pathname, menu]);
   return (
     <AppShell
-      header={{ height: 52 }}
-      navbar={{ width: 200, breakpoint: 'sm', collapsed: { mobile: !opened } }}
+      header={{ height: 48 }}
+      navbar={{ width: 208, breakpoint: 'sm', collapsed: { mobile: !opened } }}
       padding="md"
     >
       <a href="#page" className={classes.skip}>
@@ -50,7 +52,8 @@ function SignedIn(): ReactNode {
       <AppShell.Header className={classes.header} data-away={live.kind === 'unreachable' || undefined}>
         <Group h="100%" px="md" gap="sm" wrap="nowrap">
           <Burger opened={opened} onClick={menu.toggle} hiddenFrom="sm" size="sm" aria-label={text.menu} />
-          <Text fw={700} visibleFrom="sm" className={classes.product}>
+          <img src={mark} width={24} height={24} alt="" className={classes.mark} />
+          <Text fw={650} visibleFrom="sm" className={classes.product}>
             {text.product}
           </Text>
           <div className={classes.state}>
@@ -63,9 +66,7 @@ function SignedIn(): ReactNode {
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="xs" component="nav" className={classes.menu} aria-label={text.menu}>
-        {pages.map(({ to, label, role }) => (
-          <Destination key={to} to={to} label={label} role={role ?? 'viewer'} />
-        ))}
+        <Menu />
       </AppShell.Navbar>
       <AppShell.Main
         id="page"
@@ -82,23 +83,15 @@ function SignedIn(): ReactNode {
 
 function PaletteButton({ open }: { readonly open?: () => void }): ReactNode {
   return (
-    <Button variant="default" size="xs" onClick={open} rightSection={<Kbd size="xs">Ctrl K</Kbd>}>
+    <Button
+      variant="default"
+      size="xs"
+      onClick={open}
+      className={classes.find}
+      leftSection={<IconSearch size={14} />}
+      rightSection={<Kbd size="xs">Ctrl K</Kbd>}
+    >
       {text.search}
     </Button>
-  );
-}
-
-interface DestinationProps {
-  readonly to: (typeof pages)[number]['to'];
-  readonly label: string;
-  readonly role: Role;
-}
-
-function Destination({ to, label, role }: DestinationProps): ReactNode {
-  if (!useMay(role)) return null;
-  return (
-    <Link to={to} activeOptions={{ exact: to === '/' }} className={classes.destination}>
-      {({ isActive }) => <NavLink component="span" label={label} active={isActive} />}
-    </Link>
   );
 }

@@ -1,10 +1,11 @@
 /** Signing in: a page of its own for a stranger, and a dialog over the page for somebody whose token has ended. */
-import { Button, Center, Modal, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Button, Center, Group, Modal, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useAttempt } from '../shared/forms/attempt.js';
 import { startLive } from '../shared/live/live.js';
 import { signIn } from '../shared/session.js';
 import { sentenceOf } from '../shared/ui/sentence.js';
+import mark from './mark.svg';
 import { text } from './shell.text.js';
 
 export function SignInPage(): ReactNode {
@@ -13,7 +14,10 @@ export function SignInPage(): ReactNode {
       <title>{`${text.signIn} · ${text.product}`}</title>
       <Paper withBorder p="xl" w="100%" maw={380}>
         <Stack>
-          <Title order={1}>{text.product}</Title>
+          <Group gap="sm">
+            <img src={mark} width={32} height={32} alt="" />
+            <Title order={1}>{text.product}</Title>
+          </Group>
           <SignInForm />
         </Stack>
       </Paper>

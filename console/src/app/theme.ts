@@ -5,10 +5,12 @@ export const theme = createTheme({
   primaryColor: 'indigo',
   primaryShade: 7,
   defaultRadius: 'sm',
+  // The density of a tool.
+  fontSizes: { xs: '0.75rem', sm: '0.8125rem', md: '0.875rem', lg: '1rem', xl: '1.125rem' },
   headings: {
     sizes: {
-      h1: { fontSize: '1.375rem', lineHeight: '1.6' },
-      h2: { fontSize: '1rem', lineHeight: '1.5' },
+      h1: { fontSize: '1.25rem', lineHeight: '1.6' },
+      h2: { fontSize: '0.9375rem', lineHeight: '1.5' },
     },
   },
   components: {
@@ -18,15 +20,20 @@ export const theme = createTheme({
   },
 });
 
-/** Grey and red text have more contrast than Mantine gives them. */
-const readable = (grey: string, red: string) => ({
+/** Grey and red text have more contrast than Mantine gives them. The colours of states are here alone. */
+const readable = (grey: string, good: string, warning: string, bad: string, busy: string) => ({
   '--mantine-color-dimmed': grey,
   '--mantine-color-placeholder': grey,
-  '--mantine-color-error': red,
+  '--mantine-color-error': bad,
+  '--mood-good': good,
+  '--mood-warning': warning,
+  '--mood-bad': bad,
+  '--mood-busy': busy,
+  '--mood-idle': grey,
 });
 
 export const cssVariablesResolver: CSSVariablesResolver = () => ({
   variables: {},
-  light: readable('#5c636a', '#c92a2a'),
-  dark: readable('#a6adb4', '#ff8787'),
+  light: readable('#5c636a', '#1d7a3e', '#a35200', '#c92a2a', '#1864ab'),
+  dark: readable('#a6adb4', '#51c878', '#ffb84d', '#ff8787', '#74c0fc'),
 });

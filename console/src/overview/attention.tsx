@@ -9,7 +9,7 @@ import { TextLink } from '../shared/ui/links.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { Sign, type Mood } from '../shared/ui/state.js';
 import { pageOfList } from './matter-page.js';
-import type { Matter, Stats } from './overview.js';
+import type { Matter, Stats } from '../shared/dashboard.js';
 import { text } from './overview.text.js';
 
 /** So many resources of a matter are named. */

@@ -2,7 +2,7 @@
 import { Paper, SimpleGrid, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { formatBytes, formatCount } from '../shared/ui/format.js';
-import type { Stats } from './overview.js';
+import type { Stats } from '../shared/dashboard.js';
 import { text } from './overview.text.js';
 
 export function Figures({ stats }: { readonly stats: Stats }): ReactNode {

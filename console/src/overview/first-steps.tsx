@@ -6,7 +6,7 @@ import { TextLink } from '../shared/ui/links.js';
 import type { ResourceLinkTarget } from '../shared/ui/resource-link.js';
 import { State } from '../shared/ui/state.js';
 import { runsSomething } from './attention.js';
-import type { Stats } from './overview.js';
+import type { Stats } from '../shared/dashboard.js';
 import { text } from './overview.text.js';
 
 export function hasCarried({ traffic }: Stats): boolean {

@@ -10,7 +10,7 @@ import { Problem } from '../shared/ui/problem.js';
 import { Attention } from './attention.js';
 import { FirstSteps, hasCarried } from './first-steps.js';
 import { Figures } from './figures.js';
-import { dashboardQuery } from './overview.js';
+import { dashboardQuery } from '../shared/dashboard.js';
 import { text } from './overview.text.js';
 import { Recent } from './recent.js';
 

@@ -6,7 +6,7 @@ import { LinkButton, TextLink } from '../shared/ui/links.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
 import { When } from '../shared/ui/when.js';
-import type { Stats } from './overview.js';
+import type { Stats } from '../shared/dashboard.js';
 import { text } from './overview.text.js';
 
 type Entry = Stats['recent_audit'][number];

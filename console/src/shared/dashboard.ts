@@ -1,6 +1,6 @@
-/** What the overview asks. */
+/** What the dashboard says of the whole fleet: the overview shows it, the navigation counts what is wrong. */
 import { queryOptions } from '@tanstack/react-query';
-import { api, dataOf, type Schemas } from '../shared/api/client.js';
+import { api, dataOf, type Schemas } from './api/client.js';
 
 export type Stats = Schemas['DashboardStats'];
 export type Matter = Schemas['Matter'];
