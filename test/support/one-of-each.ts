@@ -106,13 +106,14 @@ export async function createMakerFor(
       }
       if (path.startsWith('/api/rollouts/')) {
         number += 1;
-        const name = `made-${number}`;
+        const [name, multiplex_port] = [`made-${number}`, 7_000 + number];
         for (const { id: before, ended_at } of (await data('GET', '/api/rollouts')).items) {
           if (ended_at === null) await data('POST', `/api/rollouts/${before}/complete`);
         }
         await data('POST', '/api/rollout-policies', { body: { name, waves: [{ nodes: 1 }] } });
-        const change = { body: { multiplex: true, multiplex_port: 7_000 + number } };
-        const { rollout_id: id } = await data('PUT', `/api/settings/connectivity?rollout=${name}`, change);
+        const { rollout_id: id } = await data('PUT', `/api/settings/connectivity?rollout=${name}`, {
+          body: { multiplex: true, multiplex_port },
+        });
         if (path.endsWith('/resume')) await data('POST', `/api/rollouts/${id}/pause`);
         if (path.endsWith('/advance')) await bake(id);
         return { url: path.replace('{id}', id), id };
