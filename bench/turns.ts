@@ -137,6 +137,12 @@ async function changes(row: Row, rest: RestClient, upstreams: number): Promise<v
   );
   const [setting] = (await rest.call<{ items: readonly { id: string }[] }>('GET', '/api/audit?page_size=1')).items;
   await row('revert it', () => post(`/api/audit/${setting?.id}/revert`));
+  const node_ids = Array.from({ length: Math.min(500, upstreams) }, (_, index) => nodeId(index + 1));
+  const labels = { node_ids, set: { rack: 'a', region: 'eu' } };
+  const { entry: labelled } = await row('label 500 nodes', () =>
+    rest.call<{ entry: { readonly id: string } }>('POST', '/api/nodes/labels', labels),
+  );
+  await row('revert the labels of 500 nodes', () => post(`/api/audit/${labelled.id}/revert`));
 
   const upstream = (index: number) => [`made-${index}`, { endpoint: `192.0.2.1:${1_000 + index}` }] as const;
   const madeOf = (count: number) => ({
