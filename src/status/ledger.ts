@@ -27,8 +27,8 @@ export interface StatusLedger {
   revision(stream: string): number;
   /** True once an event of `svc-status` is folded, false after `timeoutMs`. */
   holds(revision: number, timeoutMs: number): Promise<boolean>;
-  /** Calls back with each resource that counts as well by a command. @returns how to stop */
-  onWell(listener: (key: StatusKey) => void): () => void;
+  /** Calls back with each resource of which a fact tells, also another instance's, or which counts as well by a command. @returns how to stop */
+  onChange(listener: (key: StatusKey) => void): () => void;
   /** Why it no longer follows the log; undefined while it does. */
   failure(): string | undefined;
 }
@@ -67,8 +67,8 @@ export async function openStatusLedger({ eventStore, sealing, logger }: StatusLe
   let position = 0;
   let failure: string | undefined;
   const waiters = createWaiters();
-  const wellListeners = createListeners<StatusKey>((error) =>
-    logger.error({ error: errorText(error) }, 'a listener for resources that count as well failed'),
+  const listeners = createListeners<StatusKey>((error) =>
+    logger.error({ error: errorText(error) }, 'a listener for changes of the ledger failed'),
   );
 
   function restore(lines: Uint8Array): void {
@@ -94,6 +94,7 @@ export async function openStatusLedger({ eventStore, sealing, logger }: StatusLe
     const { data } = statusChanged(event);
     const key = keyText(data.resource);
     facts.set(key, afterFact(facts.get(key), data, event.metadata.occurred_at));
+    listeners.tell(data.resource);
   }
 
   function takeCommand(event: RecordedEvent): void {
@@ -104,7 +105,7 @@ export async function openStatusLedger({ eventStore, sealing, logger }: StatusLe
     const next = afterCommand(last, event.metadata.occurred_at);
     if (next === undefined) facts.delete(keyText(key));
     else facts.set(keyText(key), next);
-    wellListeners.tell(key);
+    listeners.tell(key);
   }
 
   const stored = await eventStore.loadFoldCheckpoint(kind.name);
@@ -120,7 +121,7 @@ export async function openStatusLedger({ eventStore, sealing, logger }: StatusLe
     isEmpty: () => !revisions.has(streams.status),
     revision: (stream) => revisions.get(stream) ?? -1,
     holds: (revision, timeoutMs) => waiters.until(() => (revisions.get(streams.status) ?? -1) >= revision, timeoutMs),
-    onWell: wellListeners.add,
+    onChange: listeners.add,
     failure: () => failure,
     streams: [streams.fleet, streams.status],
     position: () => position,

@@ -51,7 +51,8 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   /** By key: when to decide again, milliseconds since the epoch. */
   const waiting = new Map<string, { readonly key: StatusKey; readonly at: number }>();
   const look = (key: StatusKey): void => void waiting.set(keyText(key), { key, at: 0 });
-  const stops = [source.onChange(look), ledger.onWell(look)];
+  // A writer that was frozen may have told something after this one took over and found nothing to tell.
+  const stops = [source.onChange(look), ledger.onChange(look)];
   const { perMinute, leaseMs } = limits.status;
   // Half at once and half over a minute: never more than all of it in any minute.
   const budget = createTokenBucket(perMinute / 2 / 60, perMinute / 2, clock.monotonic());
