@@ -76,7 +76,7 @@ export async function fillFleet({ rest, controlEndpoint, nodes: count }: FleetOp
     }
     for (const node of light.slice(0, -gone)) await running(rest, node);
 
-    const ports = await freePorts(6);
+    const ports = await freePorts(8);
     const listen = (node: LightCredentials, at: number, fields: object = {}) => {
       const where = { node_id: node.nodeId, listen_addr: host, listen_port: ports[at] };
       return { ...where, outer: 'tcp', security: 'raw', ...fields };
@@ -105,6 +105,7 @@ export async function fillFleet({ rest, controlEndpoint, nodes: count }: FleetOp
       const { id } = await make('/api/l4-chains', { name: `pop-${index + 1}`, ...body });
       await rest.call('POST', `/api/l4-chains/${id}/deploy`);
     }
+    await makeRollout(rest, [listen(edge, 6), listen(exit, 7)]);
     const members = light.length < 3 ? [edge, relay, exit] : light.slice(10, 13);
     await makeTheRest(rest, { members, cover, edge, port: ports[5] ?? 0, policyPort: ports[0] ?? 0 });
     for (const node of [edge, relay, exit]) await running(rest, node);
@@ -146,6 +147,20 @@ async function makeCredentials(make: Make): Promise<{ readonly cover: string; re
   const names = { common_name: 'relay.internal', subject_alt_names: ['relay.internal'] };
   const certificate = await make('/api/credentials', { name: 'relay', key_type: 'tls_cert', self_signed: names });
   return { cover: cover.id, certificate: certificate.id };
+}
+
+/** A change of two nodes that have nothing to do with one another, in two waves. */
+async function makeRollout(rest: RestClient, hops: readonly object[]): Promise<void> {
+  const make: Make = (path, body) => rest.call('POST', path, body);
+  const policy = { name: 'careful', waves: [{ nodes: 1 }], bake_secs: 0 };
+  await make('/api/rollout-policies', { ...policy, max_failed: '100%', max_lost: '100%' });
+  const upstream = await make('/api/l4-upstreams', { name: 'status', endpoint: '192.0.2.7:80' });
+  for (const [index, hop] of hops.entries()) {
+    const chain = { name: `status-${index + 1}`, payload: 'tcp', hops: [hop], target: { upstream_id: upstream.id } };
+    const { id } = await make('/api/l4-chains', chain);
+    await rest.call('POST', `/api/l4-chains/${id}/deploy`);
+  }
+  await rest.call('PUT', `/api/l4-upstreams/${upstream.id}?rollout=careful`, { endpoint: '192.0.2.8:80' });
 }
 
 interface Rest {

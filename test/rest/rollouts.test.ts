@@ -191,6 +191,8 @@ describe('a rollout', () => {
       ended_at: null,
       nodes_total: 4,
     });
+    const secondsLeft = (Date.parse(rollout.due_at) - Date.parse(rollout.waves[0].released_at)) / 1_000;
+    expect(secondsLeft).toBe(rollout.policy.apply_timeout_secs);
     const placed = (rows: readonly JsonData[]) =>
       rows.map(({ node_id, wave, unit, state }) => [node_id, wave, unit, state]);
     expect(placed(rollout.nodes)).toEqual([
@@ -222,7 +224,7 @@ describe('a rollout', () => {
       state: 'held',
     });
 
-    expect(await step(id, 'pause')).toMatchObject({ id, state: 'paused' });
+    expect(await step(id, 'pause')).toMatchObject({ id, state: 'paused', due_at: null });
     expect(await refusal('POST', `/api/rollouts/${id}/pause`)).toMatchObject([409, expect.stringContaining('paused')]);
     expect(await refusal('POST', `/api/rollouts/${id}/advance`)).toMatchObject([409, expect.any(String)]);
     expect((await rest.data('GET', '/api/rollouts?state=paused')).items.map((found: JsonData) => found.id)).toEqual([

@@ -12,7 +12,16 @@ interface Found {
 /** Of each type. */
 const shown = 5;
 
-const types = ['node', 'l4_chain', 'l4_upstream', 'credential', 'api_token', 'route', 'l3_network'] as const;
+const types = [
+  'node',
+  'l4_chain',
+  'l4_upstream',
+  'credential',
+  'api_token',
+  'route',
+  'l3_network',
+  'rollout_policy',
+] as const;
 /** What the service refuses to all others. */
 const forAdmins = ['webhook', 'user'] as const;
 

@@ -17,6 +17,7 @@ import { credentialsSearch, newCredentialSearch } from '../credentials/credentia
 import { policiesSearch, policySearch } from '../listener-policies/listener-policies-search.js';
 import { nodeConfigSearch, nodesSearch } from '../nodes/nodes-search.js';
 import { portsSearch } from '../ports/ports-search.js';
+import { rolloutSearch, rolloutsSearch } from '../rollouts/rollouts-search.js';
 import { anySearch, listSearch, type Search } from '../shared/search.js';
 import { Failed } from './failed.js';
 import { NotFound } from './not-found.js';
@@ -86,6 +87,25 @@ const routeTree = root.addChildren([
   page('/routes/new', () => import('../routes/route-form-page.js'), 'NewRoutePage'),
   page('/routes/$id', () => import('../routes/route-page.js'), 'RoutePage'),
   page('/routes/$id/edit', () => import('../routes/route-form-page.js'), 'EditRoutePage'),
+  page('/rollouts', () => import('../rollouts/rollouts-page.js'), 'RolloutsPage', rolloutsSearch),
+  page('/rollouts/$id', () => import('../rollouts/rollout-page.js'), 'RolloutPage', rolloutSearch),
+  page(
+    '/rollout-policies',
+    () => import('../rollout-policies/rollout-policies-page.js'),
+    'RolloutPoliciesPage',
+    listSearch,
+  ),
+  page(
+    '/rollout-policies/new',
+    () => import('../rollout-policies/rollout-policy-form-page.js'),
+    'NewRolloutPolicyPage',
+  ),
+  page('/rollout-policies/$id', () => import('../rollout-policies/rollout-policy-page.js'), 'RolloutPolicyPage'),
+  page(
+    '/rollout-policies/$id/edit',
+    () => import('../rollout-policies/rollout-policy-form-page.js'),
+    'EditRolloutPolicyPage',
+  ),
   page('/fleet-file', () => import('../fleet-file/fleet-file-page.js'), 'FleetFilePage'),
   page('/l3-networks', () => import('../l3-networks/l3-networks-page.js'), 'L3NetworksPage', listSearch),
   page('/l3-networks/new', () => import('../l3-networks/l3-network-form-page.js'), 'NewL3NetworkPage'),

@@ -1,6 +1,7 @@
 /** What the console asks about chains and does with them. */
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
+import { previewOf, type RolloutPreview, type RolloutQuery } from '../shared/rollout-preview.js';
 import { crud } from '../shared/api/crud.js';
 
 export type Chain = Schemas['L4Chain'];
@@ -104,11 +105,21 @@ export const portUsersQuery = (nodeId: string, transport: Transport['listens'] |
   });
 
 /** @param etag of the plan, or of the chain, that was seen */
-export const deployChain = (id: string, etag: string | null): Promise<Done<Schemas['DeployedL4Chain']>> =>
+export const deployChain = (
+  id: string,
+  etag: string | null,
+  query: RolloutQuery = {},
+): Promise<Done<Schemas['DeployedL4Chain']>> =>
   doneOf(
     api.POST('/api/l4-chains/{id}/deploy', {
-      params: { path: { id }, header: etag === null ? {} : { 'if-match': etag } },
+      params: { path: { id }, query, header: etag === null ? {} : { 'if-match': etag } },
     }),
+  );
+
+/** In which waves a deploy would go. @throws Refusal that it would get */
+export const tryDeploy = (id: string, query: RolloutQuery, signal: AbortSignal): Promise<RolloutPreview> =>
+  previewOf(
+    api.POST('/api/l4-chains/{id}/deploy', { params: { path: { id }, query: { ...query, dry_run: 'true' } }, signal }),
   );
 
 /** Saves what an earlier deployment was, and deploys it, each in the version that was seen. @throws Refusal of either */

@@ -1,8 +1,10 @@
 /** What a deploy would do, as a difference, and the deploy: it does what was seen, or is refused. */
 import { Alert, Button, List, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useAttempt } from '../shared/forms/attempt.js';
+import { RolloutChoice, useRollout } from '../shared/forms/rollout-choice.js';
 import { queryClient } from '../shared/live/queries.js';
 import { useMay } from '../shared/session.js';
 import { columnsOf, DataTable } from '../shared/ui/data-table.js';
@@ -13,12 +15,14 @@ import { Problem } from '../shared/ui/problem.js';
 import { Section } from '../shared/ui/section.js';
 import { Sign } from '../shared/ui/state.js';
 import { Warnings } from '../shared/ui/warnings.js';
-import { deployChain, deploymentsQuery, planQuery, type Chain } from './chains.js';
+import { deployChain, deploymentsQuery, planQuery, tryDeploy, type Chain } from './chains.js';
 import { text } from './chains.text.js';
 import { DefinitionChanges } from './definition-changes.js';
 
 export function Plan({ chain }: { readonly chain: Chain }): ReactNode {
   const mayDeploy = useMay('operator');
+  const rollout = useRollout();
+  const navigate = useNavigate();
   const { working, refused, attempt } = useAttempt();
   const { data: plan, error, refetch } = useQuery(planQuery(chain.id));
   const { data: deployments } = useQuery(deploymentsQuery(chain.id));
@@ -27,8 +31,9 @@ export function Plan({ chain }: { readonly chain: Chain }): ReactNode {
   const deploy = (): Promise<void> =>
     attempt(async () => {
       try {
-        const { data, requestId } = await deployChain(chain.id, plan?.etag ?? null);
+        const { data, requestId } = await deployChain(chain.id, plan?.etag ?? null, rollout.query);
         sayDone(text.deployed(chain.name), { resourceId: chain.id, requestId }, data.warnings);
+        if (data.rollout_id) await navigate({ to: '/rollouts/$id', params: { id: data.rollout_id } });
       } finally {
         // Refused for what somebody else has changed: the reader sees it.
         await queryClient.invalidateQueries({ queryKey: ['l4_chain'] });
@@ -61,6 +66,13 @@ export function Plan({ chain }: { readonly chain: Chain }): ReactNode {
         {plan !== undefined && <Warnings sentences={plan.warnings} />}
         <Text size="sm">{chain.deployed_at === null ? text.planFirst : text.planNext}</Text>
         {plan !== undefined && <PlannedNodes nodes={plan.nodes} />}
+        {plan !== undefined && mayDeploy && !blocked && (
+          <RolloutChoice
+            chosen={rollout}
+            queryKey={['l4_chain', 'try', chain.id]}
+            tryIt={(query, signal) => tryDeploy(chain.id, query, signal)}
+          />
+        )}
         {chain.deployed_at !== null && deployments?.items[0] !== undefined && (
           <DefinitionChanges before={deployments.items[0].definition} after={chain} />
         )}

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { pageSize } from '../shared/search.js';
 import { formatCount } from '../shared/ui/format.js';
+import { TextLink } from '../shared/ui/links.js';
 import { Problem } from '../shared/ui/problem.js';
 import { SecretsOnce } from '../shared/ui/secret-once.js';
 import { Section } from '../shared/ui/section.js';
@@ -27,6 +28,14 @@ export function AppliedView({ applied, onNext }: AppliedViewProps): ReactNode {
         <Alert color="red" variant="light" icon={<Sign mood="bad" />} role="alert">
           {text.incomplete(incomplete.error, formatCount(incomplete.commands_left))}
         </Alert>
+      )}
+      {applied.rollout_id && (
+        <Text size="sm">
+          {text.rolledOut}{' '}
+          <TextLink to="/rollouts/$id" params={{ id: applied.rollout_id }}>
+            {text.toRollout}
+          </TextLink>
+        </Text>
       )}
       {onNext !== undefined && psks.length > 0 && (
         <SecretsOnce

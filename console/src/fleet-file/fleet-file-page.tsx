@@ -7,6 +7,7 @@ import { useState, type ReactNode } from 'react';
 import { newIdempotencyKey } from '../shared/api/client.js';
 import { useAttempt } from '../shared/forms/attempt.js';
 import { fileDrop, TextFile } from '../shared/forms/text-file.js';
+import { RolloutChoice, useRollout } from '../shared/forms/rollout-choice.js';
 import { useMay } from '../shared/session.js';
 import { sayDone } from '../shared/ui/done.js';
 import { Page } from '../shared/ui/page.js';
@@ -14,7 +15,7 @@ import { Problem } from '../shared/ui/problem.js';
 import { Section } from '../shared/ui/section.js';
 import { sentenceOf } from '../shared/ui/sentence.js';
 import { AppliedView } from './applied-view.js';
-import { applyFile, planFile, type Applied, type Plan, type Request } from './fleet-file.js';
+import { applyFile, planFile, tryApply, type Applied, type Plan, type Request } from './fleet-file.js';
 import { text } from './fleet-file.text.js';
 import { PlanView } from './plan-view.js';
 import { Sets } from './sets.js';
@@ -41,6 +42,7 @@ function File({ onApplied }: { readonly onApplied: (applied: Applied) => void })
   const [plan, setPlan] = useState<{ readonly plan: Plan; readonly idempotencyKey: string }>();
   const planning = useAttempt();
   const applying = useAttempt();
+  const rollout = useRollout();
   /** A plan is of one document and its options. */
   const change = (changed: Partial<Request>): void => {
     setRequest({ ...request, ...changed });
@@ -56,7 +58,7 @@ function File({ onApplied }: { readonly onApplied: (applied: Applied) => void })
     });
   const apply = ({ plan: { etag }, idempotencyKey }: NonNullable<typeof plan>): Promise<void> =>
     applying.attempt(async () => {
-      const { data, requestId } = await applyFile(request, etag, idempotencyKey);
+      const { data, requestId } = await applyFile(request, etag, idempotencyKey, rollout.query);
       const undone = data.commands.length === 1 ? { resourceId: data.apply_id, requestId } : undefined;
       sayDone(text.applied, undone, data.warnings);
       onApplied(data);
@@ -88,11 +90,18 @@ function File({ onApplied }: { readonly onApplied: (applied: Applied) => void })
         <PlanView plan={plan.plan}>
           {applying.refused !== undefined && <Problem error={applying.refused} retry={() => void show()} />}
           {mayApply && writes && (
-            <Group>
-              <Button loading={applying.working} onClick={() => void apply(plan)}>
-                {text.apply}
-              </Button>
-            </Group>
+            <>
+              <RolloutChoice
+                chosen={rollout}
+                queryKey={['fleet', 'try', plan.plan.etag]}
+                tryIt={(query, signal) => tryApply(request, query, signal)}
+              />
+              <Group>
+                <Button loading={applying.working} onClick={() => void apply(plan)}>
+                  {text.apply}
+                </Button>
+              </Group>
+            </>
           )}
         </PlanView>
       )}

@@ -38,6 +38,8 @@ export const text = {
   removed: 'Removed',
   apply: 'Apply',
   applied: 'Document applied.',
+  rolledOut: 'It reaches its nodes in waves.',
+  toRollout: 'Show the rollout',
   appliedTitle: 'Applied',
   entries: 'Changes written',
   incomplete: (error: string, left: string) =>

@@ -1,6 +1,7 @@
 /** What the console does with fleet files. A document may hold secrets: it is kept by the page alone, never by the cache. */
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
+import { previewOf, type RolloutPreview, type RolloutQuery } from '../shared/rollout-preview.js';
 
 export type Plan = Schemas['FleetPlan'];
 export type Step = Schemas['FleetPlanStep'];
@@ -12,13 +13,25 @@ export const planFile = ({ issue_psks: _psks, ...body }: Request): Promise<Plan>
   dataOf(api.POST('/api/fleet/plan', { body }));
 
 /** Carries a plan out, or nothing when it is no longer the same. @throws Refusal */
-export const applyFile = (body: Request, etag: string, idempotencyKey: string): Promise<Done<Applied>> =>
+export const applyFile = (
+  body: Request,
+  etag: string,
+  idempotencyKey: string,
+  query: RolloutQuery,
+): Promise<Done<Applied>> =>
   doneOf(
     api.POST('/api/fleet/apply', {
-      params: { header: { 'if-match': `"${etag}"`, 'idempotency-key': idempotencyKey } },
+      params: {
+        query,
+        header: { 'if-match': `"${etag}"`, 'idempotency-key': idempotencyKey },
+      },
       body,
     }),
   );
+
+/** In which waves an apply would go. @throws Refusal that it would get */
+export const tryApply = (body: Request, query: RolloutQuery, signal: AbortSignal): Promise<RolloutPreview> =>
+  previewOf(api.POST('/api/fleet/apply', { params: { query: { ...query, dry_run: 'true' } }, body, signal }));
 
 /** Documents of all sets, or of one. @throws Refusal */
 export const exportFiles = async (set?: string): Promise<readonly Schemas['FleetDocument'][]> => {

@@ -2,10 +2,10 @@
 import { Textarea, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { editPage, newPage, type FieldsProps } from '../shared/forms/form-pages.js';
+import { LabelsInput } from '../shared/forms/labels-input.js';
 import { NameField } from '../shared/forms/name-field.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
 import { Page } from '../shared/ui/page.js';
-import { LabelsInput } from './labels-input.js';
 import { Machine } from './machine.js';
 import { nodes, type CreatedNode, type Node } from './nodes.js';
 import { text } from './nodes.text.js';

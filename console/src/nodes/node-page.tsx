@@ -4,6 +4,7 @@ import { useState, type ReactNode } from 'react';
 import { useMay } from '../shared/session.js';
 import { formatCount, none } from '../shared/ui/format.js';
 import { Facts } from '../shared/ui/facts.js';
+import { HeldBy } from '../shared/ui/held-by.js';
 import { HistorySection } from '../shared/ui/history.js';
 import { LinkButton } from '../shared/ui/links.js';
 import { NodeStatus } from '../shared/ui/node-status.js';
@@ -43,6 +44,7 @@ export const NodePage = resourcePage(nodes, ({ resource: node }) => {
       notice={issued !== undefined && <Machine nodeId={id} psk={issued.psk} onKept={() => setIssued(undefined)} />}
     >
       <NodeProblems node={node} />
+      <HeldBy rolloutId={node.held_by} />
       <Configuration node={node} />
       <HistorySection type="node" id={id} />
       <Listeners nodeId={id} />

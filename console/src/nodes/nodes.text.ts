@@ -24,7 +24,6 @@ export const text = {
   nameHint: 'Unique among nodes, such as edge-1.',
   address: 'Address',
   addressHint: 'Host name or IP address that other nodes dial. Empty: the public address that its agent reports.',
-  labelsHint: 'For filters. Type one, such as region:eu, and press Enter.',
   description: 'Description',
 
   madeTitle: (name: string) => `Connect ${name}`,

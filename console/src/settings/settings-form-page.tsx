@@ -8,20 +8,15 @@ import { ListEditor } from '../shared/forms/list-editor.js';
 import { ResourceForm, type FormOf } from '../shared/forms/resource-form.js';
 import type { Save } from '../shared/api/crud.js';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
+import { RolloutPolicySelect } from '../shared/forms/rollout-policy-select.js';
+import { settingsId, settingsQuery } from '../shared/settings.js';
 import { sayDoneOf } from '../shared/ui/done.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
-import {
-  overrideChanges,
-  settingsId,
-  settingsQuery,
-  updateSettings,
-  type Override,
-  type Settings,
-} from './settings.js';
+import { overrideChanges, updateSettings, type Override, type Settings } from './settings.js';
 import { text } from './settings.text.js';
 
-type Values = Omit<Settings, 'version' | 'rollout_policy' | 'upgrade_rollout_policy'>;
+type Values = Omit<Settings, 'version'>;
 type Stored = Settings & { readonly id: string };
 
 const labels = {
@@ -30,6 +25,8 @@ const labels = {
   heartbeat_interval_secs: text.heartbeat,
   metrics_interval_secs: text.metrics,
   offline_after_secs: text.offlineAfter,
+  rollout_policy: text.rolloutPolicy,
+  upgrade_rollout_policy: text.upgradePolicy,
   nodes: text.overrides,
   'nodes.*.node_id': text.node,
   'nodes.*.multiplex_port': text.port,
@@ -37,9 +34,8 @@ const labels = {
 
 function valuesOf(stored: Stored | undefined): Values {
   if (stored === undefined) throw new Error('the form of the settings needs them');
-  const { multiplex, multiplex_port, heartbeat_interval_secs, metrics_interval_secs, offline_after_secs, nodes } =
-    stored;
-  return { multiplex, multiplex_port, heartbeat_interval_secs, metrics_interval_secs, offline_after_secs, nodes };
+  const { id: _id, version: _version, ...values } = stored;
+  return values;
 }
 
 export function EditSettingsPage(): ReactNode {
@@ -79,6 +75,18 @@ export function EditSettingsPage(): ReactNode {
             />
             <Switch label={text.multiplex} {...form.getInputProps('multiplex', { type: 'checkbox' })} />
             <Port form={form} path="multiplex_port" hint={text.multiplexPortHint} />
+            <RolloutPolicySelect
+              label={text.rolloutPolicy}
+              description={text.rolloutPolicyHint}
+              placeholder={text.atOnce}
+              {...form.getInputProps('rollout_policy')}
+            />
+            <RolloutPolicySelect
+              label={text.upgradePolicy}
+              description={text.upgradePolicyHint}
+              placeholder={text.atOnce}
+              {...form.getInputProps('upgrade_rollout_policy')}
+            />
             <Overrides form={form} />
           </>
         )}

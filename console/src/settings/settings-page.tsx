@@ -1,6 +1,7 @@
 /** The settings of the installation, and the nodes that have some of their own. */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { settingsId, settingsQuery } from '../shared/settings.js';
 import { columnsOf, DataTable } from '../shared/ui/data-table.js';
 import { Facts } from '../shared/ui/facts.js';
 import { formatCount } from '../shared/ui/format.js';
@@ -10,7 +11,7 @@ import { Problem } from '../shared/ui/problem.js';
 import { ResourceActions } from '../shared/ui/resource-actions.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
-import { settingsId, settingsQuery, type Override } from './settings.js';
+import type { Override } from './settings.js';
 import { text } from './settings.text.js';
 
 const columns = columnsOf<Override>([
@@ -49,6 +50,14 @@ export function SettingsPage(): ReactNode {
           facts={{
             [text.multiplex]: <OnOff on={settings.multiplex} />,
             [text.multiplexPort]: settings.multiplex_port,
+          }}
+        />
+      </Section>
+      <Section title={text.rollouts}>
+        <Facts
+          facts={{
+            [text.rolloutPolicy]: settings.rollout_policy ?? text.atOnce,
+            [text.upgradePolicy]: settings.upgrade_rollout_policy ?? text.atOnce,
           }}
         />
       </Section>

@@ -1,19 +1,10 @@
 /** What the console asks about the connectivity settings and does with them. */
-import { queryOptions } from '@tanstack/react-query';
-import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
+import { api, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import type { Save } from '../shared/api/crud.js';
 
 export type Settings = Schemas['ConnectivitySettings'];
 export type Override = Settings['nodes'][number];
 type Changes = Schemas['ConnectivitySettingsChanges'];
-
-/** The id under which the audit has them. */
-export const settingsId = 'connectivity';
-
-export const settingsQuery = queryOptions({
-  queryKey: ['connectivity', 'one'],
-  queryFn: ({ signal }) => dataOf(api.GET('/api/settings/connectivity', { signal })),
-});
 
 export const updateSettings = ({ values: body, headers: header }: Save<Changes>): Promise<Done<Settings>> =>
   doneOf(api.PUT('/api/settings/connectivity', { params: { header }, body }));

@@ -15,6 +15,7 @@ const lists = {
   credential: '/api/credentials',
   route: '/api/routes',
   l3_network: '/api/l3-networks',
+  rollout_policy: '/api/rollout-policies',
   webhook: '/api/webhooks',
   api_token: '/api/auth/tokens',
   user: '/api/auth/users',

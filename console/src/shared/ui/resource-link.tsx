@@ -16,6 +16,7 @@ const bases = {
   credential: '/credentials',
   route: '/routes',
   l3_network: '/l3-networks',
+  rollout_policy: '/rollout-policies',
   webhook: '/webhooks',
   api_token: '/tokens',
   user: '/users',
@@ -45,6 +46,7 @@ const otherPages = {
     return { to: '/listener-policies/edit', search };
   },
   fleet: (id: string): ResourceLinkTarget => ({ to: '/fleet-file/applies/$id', params: { id } }),
+  rollout: (id: string): ResourceLinkTarget => ({ to: '/rollouts/$id', params: { id } }),
   connectivity: (): ResourceLinkTarget => ({ to: '/settings' }),
 } as const;
 
@@ -71,6 +73,8 @@ export const typeNames: Readonly<Record<string, string>> = {
   api_token: 'API token',
   webhook: 'Webhook',
   join_token: 'Join token',
+  rollout_policy: 'Rollout policy',
+  rollout: 'Rollout',
   fleet: 'Fleet file',
   service: 'Service',
 };

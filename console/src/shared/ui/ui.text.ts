@@ -13,6 +13,8 @@ export const text = {
   find: 'Find by name',
   noMatches: 'No matches',
   showAll: 'Show all',
+  heldBy: 'Held back by a rollout: it runs what it applied last until its wave is released.',
+  toRollout: 'Show the rollout',
   details: 'Details',
   managedBy: 'Managed by',
   created: 'Created',

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { rolloutVerbs } from '../../../commands/handlers-port.js';
 import { placesIn } from '../../../domain/rollout/node-set.js';
 import { nodesIn, rolloutStates, type RolloutState } from '../../../domain/rollout/rollout.js';
+import { timestamp } from '../../../kernel/clock.js';
 import { withPauses } from '../../../kernel/pieces.js';
 import { progressOf, rolloutNodeStates, waveCounts } from '../../../reports/rollouts.js';
 import { answers, ok, pageOf } from '../answers/envelope.js';
@@ -64,6 +65,11 @@ const rolloutFields = {
   failed: number('Nodes that have rejected or failed, over all waves, as judged so far', 0),
   lost: number('Nodes that were lost, over all waves', 0),
   reason: documented(nullableText, 'Why it was halted or is reverted; else null', null),
+  due_at: documented(
+    time.nullable(),
+    'When the timeout of the current wave ends, or its bake while it is `baking`; null while neither runs',
+    sample.later,
+  ),
   started_at: timeOf('When it was started'),
   ended_at: documented(time.nullable(), 'When it ended; null before', null),
   ...timestamps,
@@ -99,6 +105,13 @@ const withNodes = z
 
 const tags = ['rollouts'] as const;
 
+/** A clock that stands, as of a paused one, leads nowhere. */
+function dueAt({ state, policy, clock: { ran_ms, since } }: RolloutState): string | null {
+  if (since === null || (state !== 'running' && state !== 'baking')) return null;
+  const seconds = state === 'baking' ? policy.bake_secs : policy.apply_timeout_secs;
+  return timestamp(Date.parse(since) - ran_ms + seconds * 1_000);
+}
+
 async function view(deps: RestDeps, rollout: RolloutState): Promise<z.output<typeof rolloutSchema>> {
   const counted = await withPauses(waveCounts(deps, rollout));
   const { id, entry_id, action, resource, policy, state, wave, reason, ended_at } = rollout;
@@ -118,6 +131,7 @@ async function view(deps: RestDeps, rollout: RolloutState): Promise<z.output<typ
     failed: placesIn(rollout.failed).length,
     lost: placesIn(rollout.lost).length,
     reason,
+    due_at: dueAt(rollout),
     started_at: created_at,
     ended_at,
     created_at,

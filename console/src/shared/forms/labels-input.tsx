@@ -1,20 +1,22 @@
 /** Labels in a form, each typed as `key:value`. */
 import { TagsInput } from '@mantine/core';
 import type { ReactNode } from 'react';
-import type { Node } from './nodes.js';
-import { text } from './nodes.text.js';
+import { text } from './forms.text.js';
+
+type Labels = Readonly<Record<string, string>>;
 
 interface LabelsInputProps {
-  readonly value: Node['labels'];
-  readonly onChange: (labels: Node['labels']) => void;
+  readonly label?: string;
+  readonly value: Labels;
+  readonly onChange: (labels: Record<string, string>) => void;
   readonly error?: ReactNode;
 }
 
-export function LabelsInput({ value, onChange, ...input }: LabelsInputProps): ReactNode {
+export function LabelsInput({ value, onChange, label = text.labels, ...input }: LabelsInputProps): ReactNode {
   return (
     <TagsInput
       {...input}
-      label={text.labelsColumn}
+      label={label}
       description={text.labelsHint}
       value={Object.entries(value).map(([key, one]) => (one === '' ? key : `${key}:${one}`))}
       onChange={(typed) => onChange(Object.fromEntries(typed.map(labelOf)))}

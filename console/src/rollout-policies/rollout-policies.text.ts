@@ -1,0 +1,43 @@
+/** The words of the pages of rollout policies. */
+import { formatCount } from '../shared/ui/format.js';
+
+export const text = {
+  title: 'Rollout policies',
+  caption: 'In which waves changes reach their nodes',
+  add: 'Add rollout policy',
+  emptyTitle: 'No rollout policies yet',
+  empty: 'Without one, a change reaches all of its nodes at once. A policy brings it to a few first and watches them.',
+  name: 'Name',
+  nameHint: 'Unique among rollout policies.',
+  waves: 'Waves',
+  wavesHint:
+    'Each takes so many more nodes; all that are left are the last wave. Nodes that dial one another stay together.',
+  addWave: 'Add wave',
+  removeWave: (place: string) => `Remove wave ${place}`,
+  by: 'By',
+  byNodes: 'Number',
+  byLabels: 'Labels',
+  nodes: 'Nodes',
+  nodesHint: 'A number, or a share such as 10%.',
+  labels: 'Labels',
+  bake: 'Watch each wave (seconds)',
+  bakeHint: 'Once its nodes have applied the change. 0: no watch.',
+  timeout: 'Time to apply (seconds)',
+  timeoutHint: 'A node that is online and has not applied the change by then has failed.',
+  maxFailed: 'Nodes that may fail',
+  maxLost: 'Nodes that may be lost',
+  maxHint: 'Over all waves: a number, or a share of all nodes.',
+  lostHint: 'Online before, gone by the end of the watch. A number, or a share of all nodes.',
+  onFailure: 'When more do',
+  reactions: { halt: 'Halt, until somebody decides', revert: 'Undo the change' },
+  confirm: 'Nodes go back without confirmation after (seconds)',
+  confirmHint: 'Empty: never. At least 60, and the watch must last a minute longer.',
+  never: 'never',
+  seconds: (count: number) => `${formatCount(count)} s`,
+  wave: (share: number | string) =>
+    typeof share === 'number' ? `${formatCount(share)} ${share === 1 ? 'node' : 'nodes'}` : share,
+  rest: 'the rest',
+  before: ' → ',
+  usedBy: 'Settings',
+  removeMeaning: 'Rollouts that have begun go on: they have a copy of it. You can undo this.',
+} as const;

@@ -1,0 +1,8 @@
+/** What the console asks about rollout policies and does with them. */
+import type { Schemas } from '../shared/api/client.js';
+import { crud } from '../shared/api/crud.js';
+
+export type RolloutPolicy = Schemas['RolloutPolicy'];
+
+/** Settings name them. */
+export const rolloutPolicies = crud('rollout_policy', ['connectivity']);

@@ -1,0 +1,68 @@
+/** The steps that people take with a rollout: each says first what it will do, in figures of now. */
+import { Button } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { Confirm } from '../shared/forms/confirm.js';
+import { queryClient } from '../shared/live/queries.js';
+import { useMay } from '../shared/session.js';
+import { useDialog } from '../shared/ui/dialog.js';
+import { sayDone } from '../shared/ui/done.js';
+import { takeStep, type Rollout } from './rollouts.js';
+import { text } from './rollouts.text.js';
+import { nodesIn, possibleSteps, type Step } from './steps.js';
+
+export function StepButtons({ rollout }: { readonly rollout: Rollout }): ReactNode {
+  const mayStep = useMay('operator');
+  if (!mayStep) return null;
+  return possibleSteps(rollout).map((step) => <StepButton key={step} step={step} rollout={rollout} />);
+}
+
+function StepButton({ step, rollout }: { readonly step: Step; readonly rollout: Rollout }): ReactNode {
+  const { opened, open, close } = useDialog(step);
+  const take = async (): Promise<void> => {
+    try {
+      await takeStep(rollout.id, step);
+      sayDone(text.done[step]);
+    } finally {
+      await queryClient.invalidateQueries({ queryKey: ['rollout'] });
+    }
+  };
+  return (
+    <>
+      <Button size="xs" variant={step === 'advance' || step === 'resume' ? 'filled' : 'default'} onClick={open}>
+        {text.steps[step]}
+      </Button>
+      <Confirm
+        opened={opened}
+        title={text.stepTitles[step]}
+        action={text.steps[step]}
+        mild={step !== 'revert' && step !== 'complete'}
+        onConfirm={take}
+        onClose={close}
+      >
+        {meaningOf(step, rollout)}
+      </Confirm>
+    </>
+  );
+}
+
+function meaningOf(step: Step, { state, wave, waves }: Rollout): string {
+  const all = waves.reduce((sum, { counts }) => sum + nodesIn(counts), 0);
+  // A wave that waits may hold nodes that had it from the start, such as new ones.
+  const held = waves.reduce((sum, { counts }) => sum + counts.held, 0);
+  switch (step) {
+    case 'pause':
+      return text.pauseMeaning(held);
+    case 'resume':
+      return state === 'halted' ? text.resumeHalted : text.resumePaused;
+    case 'advance': {
+      const next = waves[wave];
+      return next === undefined ? text.advanceLast : text.advanceMeaning(nodesIn(next.counts));
+    }
+    case 'complete':
+      return text.completeMeaning(held);
+    case 'revert':
+      return text.revertMeaning(all - held, held);
+    default:
+      return step satisfies never;
+  }
+}

@@ -1,0 +1,49 @@
+/** What people can do with a rollout, by its state, and how its waves stand. Pure. Implements `docs/contract/rollouts.md#running`. */
+import type { Mood } from '../shared/ui/state.js';
+import type { Rollout } from './rollouts.js';
+
+export type Step = 'pause' | 'resume' | 'advance' | 'complete' | 'revert';
+
+const stepsOf: Readonly<Record<Rollout['state'], readonly Step[]>> = {
+  running: ['pause', 'complete', 'revert'],
+  baking: ['advance', 'pause', 'complete', 'revert'],
+  paused: ['resume', 'complete', 'revert'],
+  halted: ['resume', 'complete', 'revert'],
+  reverting: ['complete', 'revert'],
+  reverted: [],
+  completed: [],
+  cancelled: [],
+};
+
+/** The steps that the service would take now. Of an upgrade there is no entry to revert. */
+export const possibleSteps = ({ state, entry_id }: Pick<Rollout, 'state' | 'entry_id'>): readonly Step[] =>
+  stepsOf[state].filter((step) => step !== 'revert' || entry_id !== null);
+
+export const moods: Readonly<Record<Rollout['state'], Mood>> = {
+  running: 'busy',
+  baking: 'busy',
+  paused: 'warning',
+  halted: 'bad',
+  reverting: 'busy',
+  reverted: 'idle',
+  completed: 'good',
+  cancelled: 'idle',
+};
+
+export type WaveState = 'waiting' | 'applying' | 'baking' | 'stopped' | 'done';
+
+/** How the wave at an index stands. */
+export function waveState({ state, wave, waves }: Pick<Rollout, 'state' | 'wave' | 'waves'>, index: number): WaveState {
+  const released = waves[index]?.released_at ?? null;
+  if (state === 'completed') return 'done';
+  if (released === null || index >= wave) return 'waiting';
+  if (index < wave - 1) return 'done';
+  if (state === 'running') return 'applying';
+  return state === 'baking' ? 'baking' : 'stopped';
+}
+
+type Counts = Rollout['waves'][number]['counts'];
+
+export const countNames = ['applied', 'pushed', 'held', 'rejected', 'failed', 'lost', 'offline'] as const;
+
+export const nodesIn = (counts: Counts): number => countNames.reduce((sum, name) => sum + counts[name], 0);

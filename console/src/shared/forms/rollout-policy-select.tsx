@@ -1,0 +1,40 @@
+/** Chooses a rollout policy by its name, as settings and commands name it. */
+import { Select } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { crud } from '../api/crud.js';
+
+/** More are not chosen from a list. */
+const { list } = crud('rollout_policy');
+export const policiesQuery = list({});
+
+interface RolloutPolicySelectProps {
+  readonly label: string;
+  readonly description?: ReactNode;
+  readonly placeholder: string;
+  readonly error?: ReactNode;
+  /** Null for none. */
+  readonly value?: string | null | undefined;
+  readonly onChange: (name: string | null) => void;
+  /** Further choices, in front. */
+  readonly also?: readonly { readonly value: string; readonly label: string }[];
+  readonly clearable?: boolean;
+}
+
+export function RolloutPolicySelect(props: RolloutPolicySelectProps): ReactNode {
+  const { also = [], value = null, clearable = true, ...input } = props;
+  const { data } = useQuery(policiesQuery);
+  const names = data?.items.map(({ name }) => name) ?? [];
+  // One that is not on the first page is chosen all the same.
+  const isListed = value === null || names.includes(value) || also.some((one) => one.value === value);
+  const shown = isListed ? names : [value, ...names];
+  return (
+    <Select
+      {...input}
+      value={value}
+      data={[...also, ...shown.map((name) => ({ value: name, label: name }))]}
+      clearable={clearable}
+      allowDeselect={clearable}
+    />
+  );
+}
