@@ -48,7 +48,7 @@ test('what an address holds and no page understands is dropped, so that an old b
 });
 
 test('a list asks the API for nothing that the address holds for every page', () => {
-  expect(ownOf({ dialog: 'delete', field: 'name', span: 'month' as const, q: 'a' })).toEqual({ q: 'a' });
+  expect(ownOf({ dialog: 'delete', field: 'name', span: '30d' as const, q: 'a' })).toEqual({ q: 'a' });
 });
 
 test('a matter leads to the page that shows its list, with the same filters', () => {

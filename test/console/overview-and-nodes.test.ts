@@ -156,7 +156,12 @@ describe.skipIf(browser === undefined)('overview and nodes', () => {
   test('a viewer sees no button that would be refused, and all of the rest', async () => {
     const page = await site.openAs('viewer', `/nodes/${node.id}`);
     await page.getByText(/rejected generation/).waitFor();
-    const refused = ['Commands', 'Issue PSK', 'Delete'].map((name) => page.getByRole('button', { name }));
+    await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem', { name: 'History' }).waitFor();
+    const refused = ['Commands', 'Issue PSK', 'Delete'].flatMap((name) => [
+      page.getByRole('button', { name }),
+      page.getByRole('menuitem', { name }),
+    ]);
     await expectAbsent(page, ...refused, page.getByRole('link', { name: 'Edit' }));
     await page.goto('/console/nodes?label=region:eu&status=online');
     await page.getByRole('row').filter({ hasText: 'edge-1' }).waitFor();

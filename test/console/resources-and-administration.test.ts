@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
-import { dropFile } from './support/hands.js';
+import { dropFile, more } from './support/hands.js';
 import { openSite, type Site } from './support/site.js';
 import {
   addressOf,
@@ -82,7 +82,7 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await set('203.0.113.20:443');
     await set('203.0.113.8:443');
     await page.getByText('203.0.113.8:443').waitFor();
-    await page.getByRole('link', { name: 'History' }).click();
+    await more(page, 'History');
     await page.getByRole('link', { name: 'l4_upstream.update' }).first().click();
     const entry = page.getByRole('dialog');
     await button(page, 'Preview undo').click();
@@ -111,7 +111,9 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await expectAbsent(viewer, button(viewer, 'Save'));
     await viewer.getByRole('navigation').getByText('API tokens').waitFor();
     const operator = await site.openAs('operator', `/credentials/${certificate.id}`);
-    await button(operator, 'Delete').waitFor();
+    await button(operator, 'Rotate')
+      .or(operator.getByRole('link', { name: 'Rotate' }))
+      .waitFor();
     for (const page of [viewer, operator]) {
       const menu = page.getByRole('navigation');
       await expectAbsent(page, ...['Users', 'Webhooks'].map((name) => menu.getByText(name, { exact: true })));

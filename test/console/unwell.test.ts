@@ -151,7 +151,7 @@ describe.skipIf(browser === undefined)('a fleet that is not well', () => {
     const sentence = 'Chain "front" is down because node "edge-1" is offline';
     await says(sentence, 'chain_down', 'node_offline');
     await page.goto(`/console/chains/${chainId}`);
-    await page.getByText(/listening, last known/).waitFor();
+    await page.getByText(/last known: running/).waitFor();
     await page.goto('/console/');
     agent = startAgent();
     await mended(sentence);
@@ -211,7 +211,7 @@ describe.skipIf(browser === undefined)('a fleet that is not well', () => {
     await page.goto(`/console/chains/${chainId}`);
     const path = page.getByRole('region', { name: 'Path' });
     await path.getByText(`127.0.0.1:${ports[0]}`).waitFor();
-    await path.getByText('listening').waitFor();
+    await path.getByText('running').waitFor();
     // The page says what the draft changes below, and nowhere that it listens.
     await path.getByText(String(ports[1])).waitFor({ state: 'detached' });
   }, 120_000);

@@ -20,6 +20,7 @@ import { portsSearch } from '../ports/ports-search.js';
 import { rolloutSearch, rolloutsSearch } from '../rollouts/rollouts-search.js';
 import { anySearch, listSearch, type Search } from '../shared/search.js';
 import { Failed } from './failed.js';
+import { PageSkeleton } from '../shared/ui/page-skeleton.js';
 import { NotFound } from './not-found.js';
 import { parseSearch, stringifySearch } from './search.js';
 import { topologySearch } from '../topology/topology-search.js';
@@ -137,6 +138,7 @@ export const router = createRouter({
   stringifySearch,
   defaultPreload: 'intent',
   defaultErrorComponent: Failed,
+  defaultPendingComponent: PageSkeleton,
   scrollRestoration: true,
 });
 

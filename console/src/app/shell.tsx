@@ -2,7 +2,7 @@
  * What is around every page: who is signed in, where one can go, and whether what is shown is live. While the service is
  * out of reach the page stays, greyed; it comes back by itself. Nothing here moves when that changes.
  */
-import { AppShell, Burger, Button, Group, Kbd, Text } from '@mantine/core';
+import { AppShell, Burger, Button, Container, Group, Kbd, Text } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
@@ -10,6 +10,7 @@ import { Outlet, useLocation } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, type ReactNode } from 'react';
 import { startLive, useLive } from '../shared/live/live.js';
 import { meQuery } from '../shared/session.js';
+import { PageSkeleton } from '../shared/ui/page-skeleton.js';
 import { Problem } from '../shared/ui/problem.js';
 import { LiveState } from './live-state.js';
 import mark from './mark.svg';
@@ -28,7 +29,7 @@ export function Shell(): ReactNode {
     if (signedIn) startLive();
   }, [signedIn]);
   if (me === undefined) {
-    if (error === null) return null;
+    if (error === null) return <Coming />;
     return error.status === 401 ? <SignInPage /> : <Problem error={error} retry={() => void refetch()} />;
   }
   return <SignedIn />;
@@ -78,6 +79,15 @@ function SignedIn(): ReactNode {
       </AppShell.Main>
       <SignInAgain opened={live.kind === 'signed_out'} />
     </AppShell>
+  );
+}
+
+/** While it is not known who is there. */
+function Coming(): ReactNode {
+  return (
+    <Container size="md" pt={72}>
+      <PageSkeleton />
+    </Container>
   );
 }
 

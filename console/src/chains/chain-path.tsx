@@ -5,12 +5,13 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { formatAddress, formatBytes, formatMilliseconds, formatShare } from '../shared/ui/format.js';
+import { ListenerState } from '../shared/ui/listener-state.js';
 import { NamedLink } from '../shared/ui/named-link.js';
 import { NodeStatus } from '../shared/ui/node-status.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { State } from '../shared/ui/state.js';
 import classes from './chain-path.module.css';
-import { ListenerState, NodeProgress } from './chain-states.js';
+import { NodeProgress } from './chain-states.js';
 import {
   chainLinksQuery,
   deploymentsQuery,
@@ -23,11 +24,10 @@ import {
   type Link,
 } from './chains.js';
 import { text } from './chains.text.js';
+import { arrowOf, shownOf } from './hop-state.js';
 
 /** So many hops have room beside one another. */
 const shortChain = 3;
-/** A link that loses more makes its chain degraded. */
-const tolerableLoss = 0.2;
 
 /** The definition that nodes run; of a chain that was never deployed, the one that they would. Undefined until it is known. */
 function usePath(chain: Chain): Definition | undefined {
@@ -80,21 +80,32 @@ interface HopStopsProps {
 }
 
 function HopStops({ chain, payload, index, hop, link }: HopStopsProps): ReactNode {
+  const { data: deployments } = useQuery(deploymentsQuery(chain.id));
+  const listener = useListener(hop, payload);
   const status = chain.hop_status.find(
     (one) => one.node_id === hop.node_id && one.listen_addr === hop.listen_addr && one.listen_port === hop.listen_port,
   );
-  const away = status?.status === 'offline' || (status?.state ?? 'running') !== 'running';
-  const lossy = (link?.loss_ratio ?? 0) > tolerableLoss;
+  // How far the node is with the newest deployment.
+  const progress = deployments?.items[0]?.nodes.find(({ node_id: id }) => id === hop.node_id)?.state;
+  const shown = status === undefined ? [] : shownOf(status, progress);
   return (
     <>
-      <li className={classes.link} data-mood={away || lossy ? 'bad' : undefined}>
-        <div>{text.transport(hop.outer, hop.security)}</div>
+      <li className={classes.link} data-mood={arrowOf(status, progress, link)}>
+        <div className={classes.transport}>{text.transport(hop.outer, hop.security)}</div>
         {hop.server_names !== undefined && (
           <div className={classes.quiet}>
             {text.names} {hop.server_names.join(', ')}
           </div>
         )}
         {index > 0 && <Measured link={link} />}
+        {listener?.activeSessions !== undefined && (
+          <div title={listener.routes.length > 1 ? text.shared : undefined}>
+            {text.sessions(listener.activeSessions)}
+          </div>
+        )}
+        {listener?.bytesIn !== undefined && listener.bytesOut !== undefined && (
+          <Traffic forth={listener.bytesIn} back={listener.bytesOut} />
+        )}
       </li>
       <li className={classes.stop}>
         <div className={classes.name}>
@@ -102,48 +113,27 @@ function HopStops({ chain, payload, index, hop, link }: HopStopsProps): ReactNod
         </div>
         {status !== undefined && (
           <>
-            <div>
-              <NodeStatus status={status.status} />
-            </div>
-            <Progress chain={chain} nodeId={hop.node_id} />
-            <div>
-              <ListenerState {...status} />
-            </div>
+            {shown.includes('node') && <NodeStatus status={status.status} />}
+            {shown.includes('progress') && progress !== undefined && <NodeProgress state={progress} />}
+            {shown.includes('listener') && <ListenerState {...status} at={status.reported_at} />}
           </>
         )}
-        <div className={classes.quiet}>
-          {text.listens} {formatAddress(hop.listen_addr, hop.listen_port)}
-        </div>
-        <Sessions hop={hop} payload={payload} />
+        <div className={classes.address}>{formatAddress(hop.listen_addr, hop.listen_port)}</div>
       </li>
     </>
   );
 }
 
-/** How far the node is with the newest deployment. */
-function Progress({ chain, nodeId }: { readonly chain: Chain; readonly nodeId: string }): ReactNode {
-  const { data } = useQuery(deploymentsQuery(chain.id));
-  const node = data?.items[0]?.nodes.find(({ node_id: id }) => id === nodeId);
-  if (node === undefined || node.state === 'offline') return null;
-  return (
-    <div>
-      <NodeProgress state={node.state} />
-    </div>
-  );
-}
-
 function Measured({ link }: { readonly link: Link | undefined }): ReactNode {
   if (link === undefined || link.measured_at === null) return <div className={classes.quiet}>{text.notMeasured}</div>;
+  const { rtt_ms: roundTrip, loss_ratio: loss } = link;
   return (
-    <>
-      {link.rtt_ms !== null && (
-        <div>
-          {formatMilliseconds(link.rtt_ms)} {text.roundTrip}
-          {link.loss_ratio !== null && link.loss_ratio > 0 && `, ${formatShare(link.loss_ratio)} ${text.loss}`}
-        </div>
-      )}
-      {link.bytes_in !== null && link.bytes_out !== null && <Traffic forth={link.bytes_out} back={link.bytes_in} />}
-    </>
+    roundTrip !== null && (
+      <div title={text.roundTrip}>
+        {formatMilliseconds(roundTrip)}
+        {loss !== null && loss > 0 && `, ${formatShare(loss)} ${text.loss}`}
+      </div>
+    )
   );
 }
 
@@ -151,27 +141,23 @@ function Measured({ link }: { readonly link: Link | undefined }): ReactNode {
 function Traffic({ forth, back }: { readonly forth: number; readonly back: number }): ReactNode {
   return (
     <div className={classes.quiet}>
-      <span className={classes.figure}>{text.forth(formatBytes(forth))}</span>{' '}
-      <span className={classes.figure}>{text.back(formatBytes(back))}</span>
+      <span className={classes.figure} title={text.forth}>
+        → {formatBytes(forth)}
+      </span>{' '}
+      <span className={classes.figure} title={text.back}>
+        ← {formatBytes(back)}
+      </span>
     </div>
   );
 }
 
-/** Of the listener, which others may share. */
-function Sessions({ hop, payload }: { readonly hop: Hop; readonly payload: Definition['payload'] }): ReactNode {
+/** What a hop listens with, as its agent reports it; others may share it. */
+function useListener(hop: Hop, payload: Definition['payload']) {
   const { data: transports = [] } = useQuery(transportsQuery);
   const listens = transports.find(
     (one) => one.payload === payload && one.outer === hop.outer && one.security === hop.security,
   )?.listens;
-  const { data: listener } = useQuery(listenerQuery(hop, listens));
-  if (listener?.activeSessions === undefined) return null;
-  const { activeSessions, bytesIn, bytesOut, routes } = listener;
-  return (
-    <div className={classes.quiet} title={routes.length > 1 ? text.shared : undefined}>
-      <div>{text.sessions(activeSessions)}</div>
-      {bytesIn !== undefined && bytesOut !== undefined && <Traffic forth={bytesIn} back={bytesOut} />}
-    </div>
-  );
+  return useQuery(listenerQuery(hop, listens)).data;
 }
 
 function TargetStops({ path: { target, hops, payload } }: { readonly path: Definition }): ReactNode {
@@ -182,8 +168,8 @@ function TargetStops({ path: { target, hops, payload } }: { readonly path: Defin
   const secured = 'upstream_id' in target ? '' : target.tls ? 'TLS' : target.reality ? 'REALITY' : '';
   return (
     <>
-      <li className={classes.link} data-mood={seen?.healthy === false ? 'bad' : undefined}>
-        <div>{secured || text.payloads[payload]}</div>
+      <li className={classes.link} data-mood={{ true: 'good', false: 'bad', null: 'idle' }[`${seen?.healthy ?? null}`]}>
+        <div className={classes.transport}>{secured || text.payloads[payload]}</div>
         {seen !== undefined && seen.requests !== null && (
           <div className={classes.quiet}>{text.requests(seen.requests)}</div>
         )}

@@ -4,6 +4,7 @@ import type { SearchOf } from '../shared/api/crud.js';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { listPage, nameColumn, type FiltersProps } from '../shared/ui/list-page.js';
+import { wordsOf } from '../shared/ui/states.js';
 import { When } from '../shared/ui/when.js';
 import { HealthState, StatusState } from './chain-states.js';
 import { chains, type Chain } from './chains.js';
@@ -29,8 +30,8 @@ export const ChainsPage = listPage({
   text,
   columns,
   choices: [
-    { name: 'health', label: text.health, any: text.anyHealth, words: text.healths, width: 150 },
-    { name: 'status', label: text.status, any: text.anyStatus, words: text.statuses },
+    { name: 'health', label: text.health, any: text.anyHealth, words: wordsOf('health'), width: 150 },
+    { name: 'status', label: text.status, any: text.anyStatus, words: wordsOf('chain') },
   ],
   Filters: NodeFilter,
 });

@@ -2,7 +2,7 @@
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import { previewOf, type RolloutPreview, type RolloutQuery } from '../shared/rollout-preview.js';
-import { crud } from '../shared/api/crud.js';
+import { crud, readOne } from '../shared/api/crud.js';
 
 export type Chain = Schemas['L4Chain'];
 export type Hop = Schemas['ShownHop'];
@@ -24,6 +24,10 @@ export const chainLinksQuery = (id: string) =>
     queryFn: ({ signal }) => dataOf(api.GET('/api/l4-chains/{id}/links', { params: { path: { id } }, signal })),
     meta: { follows: ['agent'] },
   });
+
+/** The machine of a hop. */
+export const machineQuery = (id: string) =>
+  queryOptions({ queryKey: ['node', 'one', id], queryFn: ({ signal }) => readOne('node', id, signal) });
 
 /** The listener of a hop as its agent reports it. Others may share it. */
 export const listenerQuery = (hop: Hop, listens: Transport['listens'] | undefined) => {

@@ -1,7 +1,7 @@
 /** A network drawn: its members around a circle, with a line for each tunnel from who dials to who listens. */
 import type { ReactNode } from 'react';
 import { formatCount } from '../shared/ui/format.js';
-import { text as shared } from '../shared/ui/ui.text.js';
+import { known } from '../shared/ui/states.js';
 import type { L3Network, MemberNode } from './l3-networks.js';
 import { text } from './l3-networks.text.js';
 import classes from './network-drawing.module.css';
@@ -68,7 +68,7 @@ export function NetworkDrawing({ members, tunnels }: NetworkDrawingProps): React
           return (
             <g key={id}>
               <circle className={classes.member} data-status={status} cx={x} cy={y} r={size.dot}>
-                <title>{`${name}, ${shared.nodeStates[status]}, ${addresses.join(', ')}`}</title>
+                <title>{`${name}, ${known('node', status)[1]}, ${addresses.join(', ')}`}</title>
               </circle>
               {members.length <= mostNamed && (
                 <text

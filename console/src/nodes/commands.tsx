@@ -13,7 +13,7 @@ import { Empty } from '../shared/ui/empty.js';
 import { formatCount } from '../shared/ui/format.js';
 import { ListTable } from '../shared/ui/list-table.js';
 import { Section } from '../shared/ui/section.js';
-import { State, type Mood } from '../shared/ui/state.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { When } from '../shared/ui/when.js';
 import { commandsQuery, refreshConfig, sendCommand } from './nodes.js';
 import { text } from './nodes.text.js';
@@ -99,17 +99,10 @@ function Question({ nodeId, dialog, label, meaning, mild, run }: Action & { read
 
 type Sent = Schemas['ListedAgentCommand'];
 
-const moods: Readonly<Record<Sent['state'], Mood>> = {
-  queued: 'busy',
-  delivered: 'good',
-  answered: 'good',
-  expired: 'warning',
-};
-
 const columns = columnsOf<Sent>([
   [text.queuedAt, (row) => <When at={row.queued_at} />],
   [text.command, (row) => text.commandNames[row.command]],
-  [text.state, (row) => <State mood={moods[row.state]}>{text.commandStates[row.state]}</State>],
+  [text.state, (row) => <StateOf kind="command" is={row.state} />],
   [text.deliveredAt, (row) => <When at={row.delivered_at} />, { minor: true }],
   [text.by, (row) => actorName(row.actor), { minor: true }],
 ]);

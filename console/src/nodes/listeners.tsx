@@ -5,10 +5,10 @@ import type { Schemas } from '../shared/api/client.js';
 import { columnsOf, DataTable } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
 import { formatAddress } from '../shared/ui/format.js';
+import { ListenerState } from '../shared/ui/listener-state.js';
 import { Problem } from '../shared/ui/problem.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
-import { State } from '../shared/ui/state.js';
 import { intendedQuery, unexpectedQuery } from './nodes.js';
 import { text } from './nodes.text.js';
 
@@ -31,7 +31,7 @@ const columns = columnsOf<Row>([
   [text.transport, (row) => row.transport, { minor: true }],
   [text.listen, (row) => formatAddress(row.listenAddr, row.listenPort)],
   [text.usedFor, (row) => <Users users={row.users} />],
-  [text.runs, (row) => <Runs {...row} />],
+  [text.runs, (row) => <ListenerState {...row} />],
 ]);
 
 function Users({ users }: Pick<Row, 'users'>): ReactNode {
@@ -41,18 +41,6 @@ function Users({ users }: Pick<Row, 'users'>): ReactNode {
       <ResourceLink type={resourceType} id={resourceId} name={resourceName} />
     </span>
   ));
-}
-
-function Runs({ state, stale, deployed, users }: Row): ReactNode {
-  const words = text.listenerStates;
-  if (deployed && state === null) return <State mood="idle">{words.untold}</State>;
-  if (stale) return <State mood="idle">{state === null ? words.untold : words.lastKnown(state)}</State>;
-  if (users.length === 0) return <State mood="warning">{words.unexpected}</State>;
-  if (state === 'running') {
-    return deployed ? <State mood="good">{words.running}</State> : <State mood="warning">{words.unexpected}</State>;
-  }
-  if (!deployed) return <State mood="idle">{words.draft}</State>;
-  return <State mood="bad">{state}</State>;
 }
 
 export function Listeners({ nodeId }: { readonly nodeId: string }): ReactNode {

@@ -1,19 +1,12 @@
 /** The states of a node, each with its sign. */
 import type { ReactNode } from 'react';
 import { formatCount, none } from '../shared/ui/format.js';
-import { State, type Mood } from '../shared/ui/state.js';
+import { State } from '../shared/ui/state.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import type { Node } from './nodes.js';
-import { text } from './nodes.text.js';
-
-const applyMoods: Readonly<Record<Node['apply']['state'], Mood>> = {
-  applied: 'good',
-  pushed: 'busy',
-  rejected: 'bad',
-  none: 'idle',
-};
 
 export function ApplyState({ state }: Pick<Node['apply'], 'state'>): ReactNode {
-  return <State mood={applyMoods[state]}>{text.applyStates[state]}</State>;
+  return <StateOf kind="apply" is={state} />;
 }
 
 /** How many listeners run of those that should. */

@@ -6,7 +6,7 @@ import { columnsOf } from '../shared/ui/data-table.js';
 import { formatShare, none } from '../shared/ui/format.js';
 import { listPage, nameColumn, type FiltersProps } from '../shared/ui/list-page.js';
 import { NodeStatus } from '../shared/ui/node-status.js';
-import { text as shared } from '../shared/ui/ui.text.js';
+import { wordsOf } from '../shared/ui/states.js';
 import { When } from '../shared/ui/when.js';
 import { Labels } from './labels.js';
 import { ApplyState, ListenerCount } from './node-state.js';
@@ -34,8 +34,8 @@ export const NodesPage = listPage({
   text,
   columns,
   choices: [
-    { name: 'status', label: text.status, any: text.anyStatus, words: shared.nodeStates },
-    { name: 'apply', label: text.configuration, any: text.anyApply, words: text.applyStates, width: 190 },
+    { name: 'status', label: text.status, any: text.anyStatus, words: wordsOf('node') },
+    { name: 'apply', label: text.configuration, any: text.anyApply, words: wordsOf('apply'), width: 190 },
     { name: 'listeners', label: text.listeners, any: text.anyListeners, words: text.listenerChoices, width: 180 },
   ],
   Filters: LabelFilter,

@@ -9,11 +9,11 @@ import { Choices, type Choice } from '../shared/ui/choices.js';
 import { columnsOf, DataTable } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
 import { formatListener } from '../shared/ui/format.js';
+import { ListenerState } from '../shared/ui/listener-state.js';
 import { TextLink } from '../shared/ui/links.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
-import { State } from '../shared/ui/state.js';
 import { portsQuery, type Port } from './ports.js';
 import type { PortsSearch } from './ports-search.js';
 import { text } from './ports.text.js';
@@ -25,7 +25,7 @@ type Row = Port & { readonly node: NodeOption | undefined };
 const columns = columnsOf<Row>([
   [text.node, (row) => <ResourceLink type="node" id={row.nodeId} name={row.node?.name ?? null} />],
   [text.listener, (row) => formatListener(row.transport, row.listenAddr, row.listenPort)],
-  [text.state, (row) => <ListenerState row={row} />],
+  [text.state, (row) => <RowState {...row} />],
   [text.usedBy, (row) => <Users routes={row.routes} />],
   [
     text.leadsTo,
@@ -41,21 +41,9 @@ const columns = columnsOf<Row>([
   [text.order, (row) => (row.policySaved ? row.priorityOrder.join(' → ') : text.defaultOrder), { minor: true }],
 ]);
 
-/** As the agent said last, and why it may have said nothing; grey where it is only last known. */
-function ListenerState({ row: { runtimeState, runtimeStale, routes, node } }: { readonly row: Row }): ReactNode {
-  if (!routes.some(({ deployed }) => deployed) && runtimeState !== 'running') {
-    return <State mood="idle">{text.notDeployed}</State>;
-  }
-  if (node?.status === 'offline') {
-    return (
-      <State mood="idle">
-        {text.nodeOffline}
-        {runtimeState !== null && text.lastKnown(runtimeState)}
-      </State>
-    );
-  }
-  if (runtimeState === null || runtimeStale) return <State mood="idle">{text.noReport}</State>;
-  return <State mood={runtimeState === 'running' ? 'good' : 'bad'}>{runtimeState}</State>;
+function RowState({ routes, runtimeState, runtimeStale }: Row): ReactNode {
+  const deployed = routes.some((route) => route.deployed);
+  return <ListenerState deployed={deployed} state={runtimeState} stale={runtimeStale} />;
 }
 
 /** The resources behind a listener, each once. */

@@ -1,4 +1,5 @@
 /** Reads what the address of a page may hold. What is not understood is dropped, so that an old bookmark still opens. */
+import { spans } from './ui/curve.js';
 
 export type Search = Readonly<Record<string, unknown>>;
 
@@ -43,8 +44,8 @@ export const anySearch = (search: Search) => ({
   dialog: textOf(search, 'dialog'),
   /** The field that a link is about, by its path in the API: forms bring the reader to it. */
   field: textOf(search, 'field'),
-  /** How far back figures go; a day when absent. */
-  span: wordOf(search, 'span', ['month']),
+  /** How far back curves go; as the page has it when absent. */
+  span: wordOf(search, 'span', spans),
 });
 
 /** What an address holds for its page alone. */

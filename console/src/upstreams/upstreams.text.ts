@@ -27,7 +27,6 @@ export const text = {
   usedBy: 'Used by',
   unused: 'No chain ends here.',
   more: (count: string) => `and ${count} more`,
-  healths: { healthy: 'healthy', unhealthy: 'unhealthy', unknown: 'health unknown' },
   healthState: 'Health',
   removeMeaning: 'Refused while a chain ends here. You can undo this.',
   nameHint: 'Unique among upstreams. Cannot be changed later.',

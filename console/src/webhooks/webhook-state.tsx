@@ -1,20 +1,14 @@
 /** The states of webhooks and deliveries, each with its sign. */
 import type { ReactNode } from 'react';
 import { formatDuration } from '../shared/ui/format.js';
-import { State, type Mood } from '../shared/ui/state.js';
+import { State } from '../shared/ui/state.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import type { Delivery, Webhook } from './webhooks.js';
 import classes from './webhooks.module.css';
 import { text } from './webhooks.text.js';
 
-const moods: Readonly<Record<Webhook['state'], Mood>> = {
-  ok: 'good',
-  failing: 'warning',
-  stopped: 'bad',
-  disabled: 'idle',
-};
-
 export function WebhookState({ state }: Pick<Webhook, 'state'>): ReactNode {
-  return <State mood={moods[state]}>{text.states[state]}</State>;
+  return <StateOf kind="webhook" is={state} />;
 }
 
 /** The status of an answer, or why there was none. */

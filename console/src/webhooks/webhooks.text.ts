@@ -28,7 +28,6 @@ export const text = {
   consoleLinks: 'Link to the console',
   statuses: 'Statuses',
   state: 'State',
-  states: { ok: 'delivering', failing: 'failing, retrying', stopped: 'stopped', disabled: 'disabled' },
   lag: 'Behind by',
   caughtUp: 'up to date',
   lastDelivery: 'Last delivery',

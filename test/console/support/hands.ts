@@ -12,6 +12,12 @@ export async function dropFile(where: Locator, name: string, text: string): Prom
   await where.dispatchEvent('drop', { dataTransfer: data });
 }
 
+/** Does what stands behind "⋯" of a page. */
+export async function more(page: Page, name: string): Promise<void> {
+  await page.getByRole('button', { name: 'More actions' }).click();
+  await page.getByRole('menuitem', { name }).click();
+}
+
 /**
  * Presses each button of the page at an address, and of the dialogs that they open, whose words no page before had.
  * @param pressed the words of all buttons so far; grows

@@ -1,9 +1,9 @@
-/** A text to copy, over plain HTTP too, where browsers have no clipboard for scripts. */
+/** A field with a text to copy. */
 import { Button, Group, Textarea, TextInput } from '@mantine/core';
-import { useEffect, useRef, useState, type ReactNode, type RefObject } from 'react';
+import { useRef, type ReactNode } from 'react';
+import { useCopy } from './copy.js';
 import { text } from './ui.text.js';
 
-const copiedMs = 2_000;
 /** More are scrolled. */
 const shownLines = 8;
 
@@ -15,7 +15,7 @@ interface CopyFieldProps {
 
 export function CopyField({ label, value, description }: CopyFieldProps): ReactNode {
   const field = useRef<HTMLInputElement & HTMLTextAreaElement>(null);
-  const [copied, copy] = useCopy(field, value);
+  const [copied, copy] = useCopy(value, () => field.current?.select());
   const lines = value.trimEnd().split('\n').length;
   const shared = {
     ref: field,
@@ -39,28 +39,4 @@ export function CopyField({ label, value, description }: CopyFieldProps): ReactN
       </Button>
     </Group>
   );
-}
-
-function useCopy(
-  field: RefObject<HTMLInputElement | HTMLTextAreaElement | null>,
-  value: string,
-): [boolean, () => void] {
-  const [copied, setCopied] = useState(false);
-  useEffect(() => {
-    if (!copied) return undefined;
-    const timer = setTimeout(() => setCopied(false), copiedMs);
-    return () => clearTimeout(timer);
-  }, [copied]);
-  const copy = async (): Promise<void> => {
-    if (window.isSecureContext) {
-      await navigator.clipboard.writeText(value).then(
-        () => setCopied(true),
-        () => field.current?.select(),
-      );
-      return;
-    }
-    field.current?.select();
-    setCopied(document.execCommand('copy'));
-  };
-  return [copied, () => void copy()];
 }

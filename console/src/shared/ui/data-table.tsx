@@ -2,7 +2,7 @@
  * The table of every list: one page of rows that the service sorted and filtered, aligned figures, a row of a fixed height,
  * headings that sort, and a pager. Which page and order is the caller's, from the address.
  */
-import { ActionIcon, Group, Table, Text, UnstyledButton, VisuallyHidden } from '@mantine/core';
+import { ActionIcon, Group, Skeleton, Table, Text, UnstyledButton, VisuallyHidden } from '@mantine/core';
 import {
   createColumnHelper,
   metaHelper,
@@ -11,10 +11,10 @@ import {
   type ColumnDef,
   type RowData,
 } from '@tanstack/react-table';
-import type { ReactNode } from 'react';
+import { useMemo, type MouseEvent, type ReactNode } from 'react';
 import { pageSize } from '../search.js';
 import classes from './data-table.module.css';
-import { formatCount } from './format.js';
+import { formatCount, none } from './format.js';
 import { text } from './ui.text.js';
 
 interface ColumnMeta {
@@ -22,11 +22,17 @@ interface ColumnMeta {
   readonly numeric?: true;
   /** Hidden where the window is narrow. */
   readonly minor?: true;
+  /** One line, cut where it is too long; whole for those who point at it. */
+  readonly cut?: true;
   /** The API's word for sorting by it. */
   readonly sort?: string;
 }
 
-const features = tableFeatures({ columnMeta: metaHelper<ColumnMeta>() });
+interface Shown<Row> extends ColumnMeta {
+  readonly cellOf: (row: Row) => ReactNode;
+}
+
+const features = tableFeatures({ columnMeta: metaHelper<Shown<never>>() });
 type Features = typeof features;
 
 export type Columns<Row extends RowData> = readonly ColumnDef<Features, Row>[];
@@ -37,7 +43,7 @@ type Column<Row> = readonly [heading: string, cell: (row: Row) => ReactNode, met
 export function columnsOf<Row extends RowData>(columns: readonly Column<Row>[]): Columns<Row> {
   const { display } = createColumnHelper<Features, Row>();
   return columns.map(([header, cell, meta = {}], index) =>
-    display({ id: String(index), header, meta, cell: ({ row }) => cell(row.original) }),
+    display({ id: String(index), header, meta: { ...meta, cellOf: cell }, cell: ({ row }) => cell(row.original) }),
   );
 }
 
@@ -68,15 +74,19 @@ export interface Sorting {
 }
 
 const noRows: readonly never[] = [];
+/** Cells that say nothing. */
+const nothing: readonly ReactNode[] = [none, null, undefined, false, ''];
+const comingRows = 6;
 
 export function DataTable<Row extends RowData>(props: DataTableProps<Row>): ReactNode {
   const { caption, columns, rows, rowKey, empty, paging, sorting } = props;
-  const table = useTable<Features, Row>({ features, columns, data: rows ?? noRows, getRowId: rowKey });
+  const shown = useMemo(() => columns.filter((column, index) => index === 0 || isSaid(column, rows)), [columns, rows]);
+  const table = useTable<Features, Row>({ features, columns: shown, data: rows ?? noRows, getRowId: rowKey });
   if (rows?.length === 0) return empty;
   return (
     <div>
-      <Table.ScrollContainer minWidth={0} type="native">
-        <Table highlightOnHover verticalSpacing={6} aria-busy={rows === undefined} className={classes.table}>
+      <Table.ScrollContainer minWidth={0} type="native" className={classes.scroll}>
+        <Table highlightOnHover verticalSpacing={4} aria-busy={rows === undefined} className={classes.table}>
           <caption>
             <VisuallyHidden>{caption}</VisuallyHidden>
           </caption>
@@ -105,16 +115,20 @@ export function DataTable<Row extends RowData>(props: DataTableProps<Row>): Reac
             {table.getRowModel().rows.map((row) => (
               <Table.Tr key={row.id}>
                 {row.getAllCells().map((cell) => (
-                  <Table.Td key={cell.id} {...cellProps(cell.column.columnDef.meta)}>
+                  <Table.Td
+                    key={cell.id}
+                    {...cellProps(cell.column.columnDef.meta)}
+                    onMouseEnter={cell.column.columnDef.meta?.cut && tellWhole}
+                  >
                     <table.FlexRender cell={cell} />
                   </Table.Td>
                 ))}
               </Table.Tr>
             ))}
+            {rows === undefined && <Coming columns={shown.length} />}
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {rows === undefined && <div className={classes.loading}>{text.loading}…</div>}
       {paging !== undefined && rows !== undefined && <Pager {...paging} />}
     </div>
   );
@@ -123,7 +137,32 @@ export function DataTable<Row extends RowData>(props: DataTableProps<Row>): Reac
 const cellProps = (meta: ColumnMeta | undefined) => ({
   'data-numeric': meta?.numeric,
   'data-minor': meta?.minor,
+  'data-cut': meta?.cut,
 });
+
+/** Whether any row has something in the column: one that is empty everywhere goes. */
+function isSaid<Row extends RowData>({ meta }: Columns<Row>[number], rows: readonly Row[] | undefined): boolean {
+  // The row is of the type that the column was made for.
+  const cellOf = meta?.cellOf as ((row: Row) => ReactNode) | undefined;
+  return rows === undefined || cellOf === undefined || rows.some((row) => !nothing.includes(cellOf(row)));
+}
+
+function tellWhole({ currentTarget: cell }: MouseEvent<HTMLElement>): void {
+  cell.title = cell.scrollWidth > cell.clientWidth ? (cell.textContent ?? '') : '';
+}
+
+/** Rows in the place of those that come. */
+function Coming({ columns }: { readonly columns: number }): ReactNode {
+  return Array.from({ length: comingRows }, (_, row) => (
+    <Table.Tr key={row}>
+      {Array.from({ length: columns }, (_cell, column) => (
+        <Table.Td key={column}>
+          <Skeleton h={10} w={column === 0 ? '70%' : '45%'} />
+        </Table.Td>
+      ))}
+    </Table.Tr>
+  ));
+}
 
 function ariaSort(by: string | undefined, sort: string | undefined): 'ascending' | 'descending' | undefined {
   if (by === undefined) return undefined;

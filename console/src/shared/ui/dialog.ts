@@ -1,7 +1,7 @@
 /** Whether a dialog is open: its address says so, and can be sent to others. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
 
-interface Dialog {
+export interface Dialog {
   readonly opened: boolean;
   open(): void;
   close(): void;

@@ -11,6 +11,7 @@ const relative = new Intl.RelativeTimeFormat(language);
 const dates = {
   exact: new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'long' }),
   clock: new Intl.DateTimeFormat(language, { timeStyle: 'medium' }),
+  short: new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' }),
   minute: new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit' }),
   day: new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' }),
 } as const;
@@ -53,7 +54,7 @@ export function formatDuration(seconds: number): string {
 /** @param milliseconds a time that the network took */
 export const formatMilliseconds = (milliseconds: number): string => `${oneDigit.format(milliseconds)} ms`;
 
-/** @param as `exact` with date, time and zone; `clock`, `minute` and `day` are parts of that */
+/** @param as `exact` with date, time and zone; `short`, `clock`, `minute` and `day` are parts of that */
 export const formatTime = (at: string | number, as: keyof typeof dates = 'exact'): string =>
   dates[as].format(new Date(at));
 

@@ -1,12 +1,12 @@
-/** What a node, a chain or an upstream carried, over a day or a month. The address says which, and uPlot loads when it is shown. */
+/** What the fleet, a node, a chain or an upstream carried, over four ranges. The address says which, and uPlot loads when it is shown. */
 import { SegmentedControl, SimpleGrid, Skeleton, Text } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, type ReactNode } from 'react';
+import { lazy, Suspense, useMemo, type ReactNode } from 'react';
 import { api, dataOf, type Schemas } from '../api/client.js';
+import { ranges, spans, timesOf, valuesAt, type Mark, type Point, type Span, type Step } from './curve.js';
 import { formatBytes, formatCount, formatMilliseconds, formatShare } from './format.js';
 import { historyText as text } from './history.text.js';
-import { useNow } from './now.js';
 import type { PlotProps } from './plot.js';
 import { Problem } from './problem.js';
 import { Section } from './section.js';
@@ -29,66 +29,80 @@ function NoPlot({ title }: PlotProps): ReactNode {
   );
 }
 
-type History = Schemas['History'];
-type Point = Schemas['HistoryPoint'];
-type HistoryStep = History['step'];
-
-const stepSeconds: Readonly<Record<HistoryStep, number>> = { '1m': 60, '5m': 300, '1h': 3_600 };
-const spanSeconds: Readonly<Record<HistoryStep, number>> = { '1m': 3_600, '5m': 86_400, '1h': 30 * 86_400 };
 const paths = {
+  fleet: '/api/dashboard/history',
   node: '/api/nodes/{id}/history',
   l4_chain: '/api/l4-chains/{id}/history',
   l4_upstream: '/api/l4-upstreams/{id}/history',
 } as const;
 type HistoryOf = keyof typeof paths;
 
-const historyQuery = (type: HistoryOf, id: string, step: HistoryStep) =>
+const historyQuery = (type: HistoryOf, id: string, step: Step) =>
   queryOptions({
     queryKey: ['history', type, id, step],
-    queryFn: ({ signal }) => dataOf(api.GET(paths[type], { params: { path: { id }, query: { step } }, signal })),
+    queryFn: ({ signal }): Promise<Schemas['History']> => {
+      const path = paths[type];
+      return dataOf(
+        path === paths.fleet
+          ? api.GET(path, { params: { query: { step } }, signal })
+          : api.GET(path, { params: { path: { id }, query: { step } }, signal }),
+      );
+    },
   });
+
+/** Each is a plot. */
+const figures = ['traffic', 'sessions', 'roundTrip', 'online'] as const;
+export type Figure = (typeof figures)[number];
 
 interface HistorySectionProps {
   readonly type: HistoryOf;
-  readonly id: string;
+  /** Empty for the whole fleet. */
+  readonly id?: string;
+  readonly title?: string;
+  /** Which plots, beside one another; each over the whole width when there are two at most. */
+  readonly shown?: readonly Figure[];
+  /** The range where the address says none. */
+  readonly usual?: Span;
+  /** Where something was deployed. */
+  readonly marks?: readonly Mark[];
 }
 
-export function HistorySection({ type, id }: HistorySectionProps): ReactNode {
-  const { span } = useSearch({ strict: false });
+const noMarks: readonly Mark[] = [];
+
+export function HistorySection(props: HistorySectionProps): ReactNode {
+  const { type, id = '', title = text.title, shown = figures, usual = 'day', marks = noMarks } = props;
+  const { span = usual } = useSearch({ strict: false });
   const navigate = useNavigate();
-  const step: HistoryStep = span === 'month' ? '1h' : '5m';
-  const { data, error, refetch } = useQuery(historyQuery(type, id, step));
-  const show = (chosen: string): void =>
+  const { step } = ranges[span];
+  const { data, error, refetch, dataUpdatedAt } = useQuery(historyQuery(type, id, step));
+  const show = (chosen: Span): void =>
     void navigate({
       to: '.',
-      search: (search) => ({ ...search, span: chosen === 'month' ? chosen : undefined }),
+      search: (search) => ({ ...search, span: chosen === usual ? undefined : chosen }),
       replace: true,
       resetScroll: false,
     });
   return (
     <Section
-      title={text.title}
+      title={title}
       actions={
-        <SegmentedControl
+        <SegmentedControl<Span>
           size="xs"
           aria-label={text.span}
-          value={step === '1h' ? 'month' : 'day'}
+          value={span}
           onChange={show}
-          data={[
-            { value: 'day', label: text.day },
-            { value: 'month', label: text.month },
-          ]}
+          data={spans.map((value) => ({ value, label: text.spans[value] }))}
         />
       }
     >
       {data === undefined ? (
         error === null ? (
-          <Waiting />
+          <Waiting plots={shown.length} />
         ) : (
           <Problem error={error} retry={() => void refetch()} />
         )
       ) : data.recorded ? (
-        <Plots {...data} />
+        <Plots points={data.points} readAt={dataUpdatedAt / 1_000} span={span} shown={shown} marks={marks} />
       ) : (
         <Text size="sm">{text.off}</Text>
       )}
@@ -96,34 +110,53 @@ export function HistorySection({ type, id }: HistorySectionProps): ReactNode {
   );
 }
 
+const colsOf = (plots: number) => ({ base: 1, ...(plots > 1 && { md: 2 }) });
+
 /** As large as the plots. */
-function Waiting(): ReactNode {
+function Waiting({ plots }: { readonly plots: number }): ReactNode {
   return (
-    <SimpleGrid cols={{ base: 1, md: 2 }}>
-      {Array.from({ length: 4 }, (_, index) => (
-        <Skeleton key={index} h={200} />
+    <SimpleGrid cols={colsOf(plots)}>
+      {Array.from({ length: plots }, (_, index) => (
+        <Skeleton key={index} h={162} />
       ))}
     </SimpleGrid>
   );
 }
 
-function Plots({ points, step }: History): ReactNode {
-  const now = useNow() / 1_000;
-  const seconds = stepSeconds[step];
-  const last = Math.floor(now / seconds) * seconds;
-  const times = Array.from(
-    { length: spanSeconds[step] / seconds },
-    (_, index) => last - spanSeconds[step] + (index + 1) * seconds,
+interface PlotsProps {
+  readonly points: readonly Point[];
+  /** In seconds: a clock would draw everything anew. */
+  readonly readAt: number;
+  readonly span: Span;
+  readonly shown: readonly Figure[];
+  readonly marks: readonly Mark[];
+}
+
+function Plots({ points, readAt, span, shown, marks }: PlotsProps): ReactNode {
+  const plots = useMemo(() => {
+    const times = timesOf(span, readAt);
+    const all = plotsOf(ranges[span].step, (of) => valuesAt(times, points, readAt, of));
+    return shown.map((figure) => ({ times, ...all[figure] }));
+  }, [points, readAt, span, shown]);
+  return (
+    <Suspense fallback={<Waiting plots={shown.length} />}>
+      <SimpleGrid cols={colsOf(plots.length)}>
+        {plots.map((plot) => (
+          <Plot key={plot.title} marks={marks} {...plot} />
+        ))}
+      </SimpleGrid>
+    </Suspense>
   );
-  const byTime = new Map(points.map((point) => [Date.parse(point.at) / 1_000, point]));
-  const line = (of: (point: Point, lasted: number) => number | null): (number | null)[] =>
-    times.map((time) => {
-      const point = byTime.get(time);
-      // The newest has not lasted as long as the others.
-      return point === undefined ? null : of(point, Math.max(1, Math.min(seconds, now - time)));
-    });
-  const plots: readonly Omit<PlotProps, 'times'>[] = [
-    {
+}
+
+type Values = PlotProps['lines'][number]['values'];
+
+function plotsOf(
+  step: Step,
+  line: (of: (point: Point, lasted: number) => number | null) => Values,
+): Readonly<Record<Figure, Omit<PlotProps, 'times'>>> {
+  return {
+    traffic: {
       title: text.traffic,
       format: (value) => `${formatBytes(value)}/s`,
       lines: [
@@ -131,33 +164,24 @@ function Plots({ points, step }: History): ReactNode {
         { label: text.fromClients, tone: 'second', values: line(({ bytes_in }, lasted) => bytes_in / lasted) },
       ],
     },
-    {
-      title: step === '5m' ? text.sessionsOfStep : text.sessionsOfHour,
+    sessions: {
+      title: text.sessionsOf[step],
       format: formatCount,
       lines: [
         { label: text.sessions, tone: 'main', values: line(({ sessions }) => sessions) },
         { label: text.errors, tone: 'bad', values: line(({ errors }) => errors) },
       ],
     },
-    {
+    roundTrip: {
       title: text.roundTrip,
       format: formatMilliseconds,
       lines: [{ label: text.roundTrip, tone: 'main', values: line(({ rtt_ms }) => rtt_ms) }],
     },
-    {
+    online: {
       title: text.online,
       format: formatShare,
       most: 1,
       lines: [{ label: text.online, tone: 'main', values: line(({ online }) => online) }],
     },
-  ];
-  return (
-    <Suspense fallback={<Waiting />}>
-      <SimpleGrid cols={{ base: 1, md: 2 }}>
-        {plots.map((plot) => (
-          <Plot key={plot.title} times={times} {...plot} />
-        ))}
-      </SimpleGrid>
-    </Suspense>
-  );
+  };
 }

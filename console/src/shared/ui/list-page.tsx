@@ -21,7 +21,11 @@ type Named = { readonly id: string } & Parameters<typeof nameOf>[0];
 
 /** The first column of most lists: the name, which leads to the page of the resource. */
 export const nameColumn = (type: ListedType) =>
-  [shared.name, (row: Named) => <ResourceLink type={type} id={row.id} name={nameOf(row)} />, { sort: 'name' }] as const;
+  [
+    shared.name,
+    (row: Named) => <ResourceLink type={type} id={row.id} name={nameOf(row)} />,
+    { sort: 'name', cut: true },
+  ] as const;
 
 /** And the last one. */
 export const updatedColumn = [

@@ -1,28 +1,32 @@
-/** The frame of every page: its heading, what one can do there, and the title of the tab. */
-import { Group, Stack, Title } from '@mantine/core';
+/** The frame of every page: its heading with state, address and the main action, and the title of the tab. */
+import { Title } from '@mantine/core';
 import type { ReactNode } from 'react';
+import classes from './page.module.css';
 
 interface PageProps {
   readonly title: string;
   /** Beside the title, such as a state. */
   readonly aside?: ReactNode;
-  /** Buttons. */
+  /** Buttons: the main action, and a `More` for the rest. */
   readonly actions?: ReactNode;
+  /** What it is, in a line below the title: an address to copy, a path. */
+  readonly line?: ReactNode;
   readonly children: ReactNode;
 }
 
-export function Page({ title, aside, actions, children }: PageProps): ReactNode {
+export function Page({ title, aside, actions, line, children }: PageProps): ReactNode {
   return (
-    <Stack gap="md">
+    <div className={classes.page}>
       <title>{`${title} · Gateway control`}</title>
-      <Group justify="space-between" gap="sm" mih={36}>
-        <Group gap="md">
+      <header className={classes.heading}>
+        <div className={classes.name}>
           <Title order={1}>{title}</Title>
           {aside}
-        </Group>
-        <Group gap="xs">{actions}</Group>
-      </Group>
+        </div>
+        {actions !== undefined && <div className={classes.actions}>{actions}</div>}
+        {line !== undefined && <div className={classes.line}>{line}</div>}
+      </header>
       {children}
-    </Stack>
+    </div>
   );
 }

@@ -1,13 +1,15 @@
 /** What one can do with any resource: see its history, edit it, delete it, with what stands in the way. */
-import { Button, List, Stack } from '@mantine/core';
+import { List, Menu, Stack } from '@mantine/core';
+import { IconHistory, IconTrash } from '@tabler/icons-react';
 import { useNavigate, type LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Done, Schemas } from '../api/client.js';
 import { Confirm } from '../forms/confirm.js';
 import { useMay, type Role } from '../session.js';
-import { useDialog } from './dialog.js';
+import { useDialog, type Dialog } from './dialog.js';
 import { sayDone } from './done.js';
 import { LinkButton } from './links.js';
+import { More } from './more.js';
 import { ResourceLink } from './resource-link.js';
 import { text } from './ui.text.js';
 
@@ -23,8 +25,10 @@ interface ResourceActionsProps {
   readonly remove?: Removal;
   /** Who may change it. */
   readonly role?: Role;
-  /** Further buttons of those who may change it. */
+  /** The main actions of those who may change it. */
   readonly children?: ReactNode;
+  /** `Menu.Item`s with further actions of theirs. */
+  readonly more?: ReactNode;
 }
 
 interface Removal {
@@ -40,24 +44,33 @@ interface Removal {
 }
 
 export function ResourceActions(props: ResourceActionsProps): ReactNode {
-  const { type, id, name, edit, remove, role = 'operator', children } = props;
+  const { type, id, name, edit, remove, role = 'operator', more, children } = props;
   const mayChange = useMay(role);
+  const navigate = useNavigate();
+  const deleting = useDialog('delete');
   return (
     <>
-      <LinkButton variant="default" to="/audit" search={{ resource_type: type, resource_id: id }}>
-        {text.history}
-      </LinkButton>
-      {mayChange && (
-        <>
-          {children}
-          {edit !== undefined && (
-            <LinkButton variant="default" {...edit}>
-              {text.edit}
-            </LinkButton>
-          )}
-          {remove !== undefined && <Remove id={id} name={name} {...remove} />}
-        </>
+      {mayChange && children}
+      {mayChange && edit !== undefined && (
+        <LinkButton variant="default" {...edit}>
+          {text.edit}
+        </LinkButton>
       )}
+      <More>
+        <Menu.Item
+          leftSection={<IconHistory size={14} />}
+          onClick={() => void navigate({ to: '/audit', search: { resource_type: type, resource_id: id } })}
+        >
+          {text.history}
+        </Menu.Item>
+        {mayChange && more}
+        {mayChange && remove !== undefined && (
+          <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={deleting.open}>
+            {text.remove}
+          </Menu.Item>
+        )}
+      </More>
+      {mayChange && remove !== undefined && <Remove id={id} name={name} dialog={deleting} {...remove} />}
     </>
   );
 }
@@ -65,43 +78,47 @@ export function ResourceActions(props: ResourceActionsProps): ReactNode {
 interface RemoveProps extends Removal {
   readonly id: string;
   readonly name: string;
+  readonly dialog: Dialog;
 }
 
-function Remove({ id, name, run, meaning, list, usedBy = [], undoable = true }: RemoveProps): ReactNode {
+function Remove({
+  id,
+  name,
+  dialog: { opened, close },
+  run,
+  meaning,
+  list,
+  usedBy = [],
+  undoable = true,
+}: RemoveProps): ReactNode {
   const navigate = useNavigate();
-  const { opened, open, close } = useDialog('delete');
   const confirm = async (): Promise<void> => {
     const { requestId } = await run();
     sayDone(text.removed(name), undoable ? { resourceId: id, requestId } : undefined);
     await navigate(list);
   };
   return (
-    <>
-      <Button size="xs" color="red" variant="light" onClick={open}>
-        {text.remove}
-      </Button>
-      <Confirm
-        opened={opened}
-        title={text.removeTitle(name)}
-        action={text.remove}
-        onConfirm={usedBy.length === 0 ? confirm : undefined}
-        onClose={close}
-      >
-        {usedBy.length === 0 ? (
-          meaning
-        ) : (
-          <Stack gap="xs">
-            {text.inTheWay}
-            <List size="sm">
-              {usedBy.map((user) => (
-                <List.Item key={`${user.type} ${user.id}`}>
-                  <ResourceLink {...user} />
-                </List.Item>
-              ))}
-            </List>
-          </Stack>
-        )}
-      </Confirm>
-    </>
+    <Confirm
+      opened={opened}
+      title={text.removeTitle(name)}
+      action={text.remove}
+      onConfirm={usedBy.length === 0 ? confirm : undefined}
+      onClose={close}
+    >
+      {usedBy.length === 0 ? (
+        meaning
+      ) : (
+        <Stack gap="xs">
+          {text.inTheWay}
+          <List size="sm">
+            {usedBy.map((user) => (
+              <List.Item key={`${user.type} ${user.id}`}>
+                <ResourceLink {...user} />
+              </List.Item>
+            ))}
+          </List>
+        </Stack>
+      )}
+    </Confirm>
   );
 }

@@ -7,6 +7,7 @@ import type { Done, Schemas } from '../api/client.js';
 import type { Role } from '../session.js';
 import { Facts } from './facts.js';
 import { Page } from './page.js';
+import { PageSkeleton } from './page-skeleton.js';
 import { Problem } from './problem.js';
 import { ResourceActions } from './resource-actions.js';
 import { pagesOf } from './resource-link.js';
@@ -29,7 +30,9 @@ export function resourcePage<R>(
   return function OnePage() {
     const { id = '' } = useParams({ strict: false });
     const { data: resource, error, refetch } = useQuery(one(id));
-    if (resource === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+    if (resource === undefined) {
+      return error === null ? <PageSkeleton /> : <Problem error={error} retry={() => void refetch()} />;
+    }
     return <Shown key={id} resource={resource} />;
   };
 }
@@ -41,8 +44,12 @@ interface ResourcePageProps {
   readonly aside?: ReactNode;
   /** Who may change it. */
   readonly role?: Role;
-  /** Further buttons of those who may. */
+  /** The main actions of those who may. */
   readonly actions?: ReactNode;
+  /** `Menu.Item`s with their further actions. */
+  readonly more?: ReactNode;
+  /** Below the name: an address to copy, a path. */
+  readonly line?: ReactNode;
   /** What a delete does, or when it is refused; absent where it cannot be deleted. */
   readonly removeMeaning?: string;
   /** A revert does not bring it back. */
@@ -56,7 +63,21 @@ interface ResourcePageProps {
 }
 
 export function ResourcePage(props: ResourcePageProps): ReactNode {
-  const { of, resource, aside, role, actions, removeMeaning, removedForGood, usedBy, notice, facts, children } = props;
+  const {
+    of,
+    resource,
+    aside,
+    role,
+    actions,
+    more,
+    line,
+    removeMeaning,
+    removedForGood,
+    usedBy,
+    notice,
+    facts,
+    children,
+  } = props;
   const { id } = resource;
   const name = nameOf(resource);
   const pages = pagesOf(of.type);
@@ -64,6 +85,7 @@ export function ResourcePage(props: ResourcePageProps): ReactNode {
     <Page
       title={name}
       aside={aside}
+      line={line}
       actions={
         <ResourceActions
           type={of.type}
@@ -82,6 +104,7 @@ export function ResourcePage(props: ResourcePageProps): ReactNode {
                 }
           }
           role={role}
+          more={more}
         >
           {actions}
         </ResourceActions>

@@ -14,12 +14,14 @@ const signs: Readonly<Record<Mood, string>> = {
 
 interface StateProps {
   readonly mood: Mood;
+  /** Why, for those who point at it. */
+  readonly why?: string | undefined;
   readonly children: ReactNode;
 }
 
-export function State({ mood, children }: StateProps): ReactNode {
+export function State({ mood, why, children }: StateProps): ReactNode {
   return (
-    <span className={classes.state} data-mood={mood}>
+    <span className={classes.state} data-mood={mood} title={why}>
       <Sign mood={mood} />
       {children}
     </span>

@@ -1,0 +1,32 @@
+/** What a hop says in one word: the one thing that differs from "running". And the mood of the arrow into it. Pure. */
+import type { Mood } from '../shared/ui/state.js';
+import type { Chain, DeploymentNode, Link } from './chains.js';
+
+type HopStatus = Chain['hop_status'][number];
+type Progress = DeploymentNode['state'];
+
+/** A link that loses more makes its chain degraded. */
+const tolerableLoss = 0.2;
+
+/**
+ * The states of a hop that are to be shown: its node's where that is not online, its progress with the newest deployment where it has not
+ * applied it, its listener's where neither says it already.
+ */
+export function shownOf(
+  { status, state }: HopStatus,
+  progress: Progress | undefined,
+): readonly ('node' | 'progress' | 'listener')[] {
+  if (status !== 'online') return state === null ? ['node'] : ['node', 'listener'];
+  if (progress === undefined || progress === 'applied' || progress === 'offline') return ['listener'];
+  return state === 'running' ? ['progress', 'listener'] : ['progress'];
+}
+
+/** Traffic comes over it: not at all, with losses, as it should, or nobody knows. */
+export function arrowOf(hop: HopStatus | undefined, progress: Progress | undefined, link: Link | undefined): Mood {
+  if (hop === undefined || !hop.deployed || hop.status === 'pending') return 'idle';
+  if (hop.status === 'offline') return 'bad';
+  if (hop.state === null) return progress === 'rejected' ? 'bad' : 'idle';
+  if (hop.state !== 'running') return 'bad';
+  if (progress === 'rejected') return 'warning';
+  return (link?.loss_ratio ?? 0) > tolerableLoss ? 'warning' : 'good';
+}

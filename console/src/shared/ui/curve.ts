@@ -1,0 +1,57 @@
+/** What a curve is made of: its ranges, the times of its points, its values at them. Pure. */
+import type { Schemas } from '../api/client.js';
+
+export type Point = Schemas['HistoryPoint'];
+export type Step = Schemas['History']['step'];
+
+/** Something that was done, such as a deploy. */
+export interface Mark {
+  /** In seconds since 1970. */
+  readonly at: number;
+}
+
+/** As the address has them; a day is without a word. */
+export const spans = ['15m', '1h', 'day', '30d'] as const;
+export type Span = (typeof spans)[number];
+
+const minute = 60;
+const hour = 3_600;
+
+export const ranges: Readonly<
+  Record<Span, { readonly step: Step; readonly stepSeconds: number; readonly seconds: number }>
+> = {
+  '15m': { step: '1m', stepSeconds: minute, seconds: 15 * minute },
+  '1h': { step: '1m', stepSeconds: minute, seconds: hour },
+  day: { step: '5m', stepSeconds: 5 * minute, seconds: 24 * hour },
+  '30d': { step: '1h', stepSeconds: hour, seconds: 30 * 24 * hour },
+};
+
+/** @param now in seconds @returns the beginning of each step of the range, the newest of which still lasts */
+export function timesOf(span: Span, now: number): readonly number[] {
+  const { stepSeconds, seconds } = ranges[span];
+  const last = Math.floor(now / stepSeconds) * stepSeconds;
+  return Array.from({ length: seconds / stepSeconds }, (_, index) => last - seconds + (index + 1) * stepSeconds);
+}
+
+/**
+ * The value at each time; null where nothing was reported.
+ * @param of given how many seconds of the point's step have passed: the newest has not lasted as long as the others
+ */
+export function valuesAt(
+  times: readonly number[],
+  points: readonly Point[],
+  now: number,
+  of: (point: Point, lasted: number) => number | null,
+): readonly (number | null)[] {
+  const byTime = new Map(points.map((point) => [Date.parse(point.at) / 1_000, point]));
+  const step = (times[1] ?? 0) - (times[0] ?? 0);
+  return times.map((time) => {
+    const point = byTime.get(time);
+    return point === undefined ? null : of(point, Math.max(1, Math.min(step, now - time)));
+  });
+}
+
+/** The newest value that is known. */
+export function lastOf(values: readonly (number | null)[]): number | null {
+  return values.findLast((value) => value !== null) ?? null;
+}

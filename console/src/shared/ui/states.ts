@@ -1,0 +1,78 @@
+/**
+ * Every state that the API tells, with the mood (colour and shape) and the word that it has on every page. The same fact looks the same
+ * everywhere because it stands here once. Pure.
+ */
+import type { Schemas } from '../api/client.js';
+import type { Mood } from './state.js';
+
+type States<S extends string> = Readonly<Record<S, readonly [mood: Mood, word: string]>>;
+
+const of = <S extends string>(states: States<S>): States<S> => states;
+
+export const states = {
+  node: of<Schemas['Node']['status']>({
+    online: ['good', 'online'],
+    offline: ['bad', 'offline'],
+    pending: ['idle', 'never connected'],
+  }),
+  apply: of<Schemas['Node']['apply']['state']>({
+    applied: ['good', 'applied'],
+    pushed: ['busy', 'sent'],
+    rejected: ['bad', 'rejected'],
+    none: ['idle', 'none yet'],
+  }),
+  chain: of<Schemas['L4Chain']['status']>({
+    draft: ['idle', 'never deployed'],
+    deployed: ['good', 'deployed'],
+    modified: ['busy', 'changed since'],
+    disabled: ['idle', 'disabled'],
+  }),
+  health: of<Schemas['L4Chain']['health']['state']>({
+    ok: ['good', 'working'],
+    degraded: ['warning', 'degraded'],
+    down: ['bad', 'down'],
+    unknown: ['idle', 'unknown'],
+  }),
+  deployment: of<Schemas['DeploymentNode']['state']>({
+    pending: ['busy', 'waiting'],
+    pushed: ['busy', 'sent'],
+    applied: ['good', 'applied'],
+    rejected: ['bad', 'rejected'],
+    offline: ['bad', 'offline'],
+    held: ['busy', 'held by a rollout'],
+  }),
+  upstream: of<Schemas['L4Upstream']['health']>({
+    healthy: ['good', 'healthy'],
+    unhealthy: ['bad', 'unhealthy'],
+    unknown: ['idle', 'health unknown'],
+  }),
+  command: of<Schemas['ListedAgentCommand']['state']>({
+    queued: ['busy', 'queued'],
+    delivered: ['good', 'delivered'],
+    answered: ['good', 'answered'],
+    expired: ['warning', 'expired'],
+  }),
+  webhook: of<Schemas['Webhook']['state']>({
+    ok: ['good', 'delivering'],
+    failing: ['warning', 'failing, retrying'],
+    stopped: ['bad', 'stopped'],
+    disabled: ['idle', 'disabled'],
+  }),
+  matter: of<Schemas['Matter']['severity']>({
+    down: ['bad', 'down'],
+    degraded: ['warning', 'degraded'],
+    soon: ['busy', 'soon'],
+  }),
+} as const;
+
+export type Kind = keyof typeof states;
+
+/** The word of each state of a kind, as filters offer them. */
+export const wordsOf = (kind: Kind): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(states[kind]).map(([state, [, word]]) => [state, word]));
+
+/** A state that this console does not know is shown in the service's own word. */
+export function known(kind: Kind, state: string): readonly [mood: Mood, word: string] {
+  const all: Readonly<Record<string, readonly [Mood, string]>> = states[kind];
+  return all[state] ?? ['idle', state];
+}
