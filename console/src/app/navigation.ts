@@ -18,6 +18,7 @@ import {
   IconSitemap,
   IconStairsUp,
   IconTarget,
+  IconTicket,
   IconUsers,
   IconWebhook,
   type Icon,
@@ -94,6 +95,7 @@ export const groups: readonly Group[] = [
     pages: [
       { to: '/users', label: text.pages.users, role: 'admin', icon: IconUsers },
       { to: '/tokens', label: text.pages.tokens, icon: IconKey },
+      { to: '/join-tokens', label: text.pages.joinTokens, icon: IconTicket },
       {
         to: '/webhooks',
         label: text.pages.webhooks,
@@ -109,6 +111,7 @@ export const groups: readonly Group[] = [
 export const pages: readonly Destination[] = groups.flatMap((group) => group.pages);
 
 export const actions: readonly Destination[] = [
+  { to: '/join-tokens/new', label: text.pages.addMachines, role: 'operator' },
   { to: '/nodes/new', label: text.pages.addNode, role: 'operator' },
   { to: '/chains/new', label: text.pages.addChain, role: 'operator' },
   { to: '/upstreams/new', label: text.pages.addUpstream, role: 'operator' },

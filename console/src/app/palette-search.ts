@@ -21,6 +21,7 @@ const types = [
   'route',
   'l3_network',
   'rollout_policy',
+  'join_token',
 ] as const;
 /** What the service refuses to all others. */
 const forAdmins = ['webhook', 'user'] as const;

@@ -5,7 +5,7 @@ import { Facts } from '../shared/ui/facts.js';
 import { formatDuration, formatShare } from '../shared/ui/format.js';
 import { text as shared } from '../shared/ui/ui.text.js';
 import { When } from '../shared/ui/when.js';
-import { Labels } from './labels.js';
+import { Labels } from '../shared/ui/labels.js';
 import type { Node } from './nodes.js';
 import { text } from './nodes.text.js';
 

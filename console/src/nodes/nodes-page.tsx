@@ -8,7 +8,7 @@ import { listPage, nameColumn, type FiltersProps } from '../shared/ui/list-page.
 import { NodeStatus } from '../shared/ui/node-status.js';
 import { wordsOf } from '../shared/ui/states.js';
 import { When } from '../shared/ui/when.js';
-import { Labels } from './labels.js';
+import { Labels } from '../shared/ui/labels.js';
 import { ApplyState, ListenerCount } from './node-state.js';
 import { nodes, type Node } from './nodes.js';
 import { text } from './nodes.text.js';

@@ -16,6 +16,7 @@ const lists = {
   route: '/api/routes',
   l3_network: '/api/l3-networks',
   rollout_policy: '/api/rollout-policies',
+  join_token: '/api/join-tokens',
   webhook: '/api/webhooks',
   api_token: '/api/auth/tokens',
   user: '/api/auth/users',

@@ -17,13 +17,14 @@ const bases = {
   route: '/routes',
   l3_network: '/l3-networks',
   rollout_policy: '/rollout-policies',
+  join_token: '/join-tokens',
   webhook: '/webhooks',
   api_token: '/tokens',
   user: '/users',
 } as const satisfies Readonly<Record<ListedType, string>>;
 
 /** Types that are made once and not edited. */
-const withoutForm: readonly string[] = ['api_token', 'user'];
+const withoutForm: readonly string[] = ['api_token', 'join_token', 'user'];
 
 /** The addresses of the pages of a type: its list, the form of a new one, one, and its form. */
 export const pagesOf = (type: ListedType) => {

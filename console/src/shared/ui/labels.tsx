@@ -1,9 +1,8 @@
 /** The labels of a node. */
 import { Badge, Group } from '@mantine/core';
 import type { ReactNode } from 'react';
-import type { Node } from './nodes.js';
 
-export function Labels({ labels }: Pick<Node, 'labels'>): ReactNode {
+export function Labels({ labels }: { readonly labels: Readonly<Record<string, string>> }): ReactNode {
   return (
     <Group gap={4}>
       {Object.entries(labels).map(([key, value]) => (
