@@ -1,24 +1,27 @@
-/** The figures of the fleet. */
-import { Paper, SimpleGrid, Text } from '@mantine/core';
+/** What the fleet is and carries now: rates of the last five minutes, and how much of it works. */
 import type { ReactNode } from 'react';
-import { formatBytes, formatCount } from '../shared/ui/format.js';
 import type { Stats } from '../shared/dashboard.js';
+import { formatBytes, formatCount, formatRate, formatShare, none } from '../shared/ui/format.js';
+import classes from './overview.module.css';
 import { text } from './overview.text.js';
+import { ratesOf } from './verdict.js';
 
 export function Figures({ stats }: { readonly stats: Stats }): ReactNode {
   const { nodes, listeners, l4_chains: chains, traffic } = stats;
+  const { toClients, fromClients, sessions, failed } = ratesOf(stats);
+  const { ok, degraded, down, unknown } = chains.health;
   const of = (count: number): string => text.of(formatCount(count));
   return (
-    <SimpleGrid cols={{ base: 2, sm: 4 }} spacing="sm">
+    <dl className={classes.figures}>
+      <Figure name={text.working} value={formatCount(ok)} aside={of(ok + degraded + down + unknown)} />
       <Figure name={text.online} value={formatCount(nodes.online)} aside={of(nodes.total)} />
-      <Figure name={text.converged} value={formatCount(nodes.converged)} aside={of(nodes.total)} />
       <Figure name={text.listeners} value={formatCount(listeners.running)} aside={of(listeners.intended)} />
-      <Figure name={text.deployed} value={formatCount(chains.deployed)} aside={of(chains.total)} />
-      <Figure name={text.sessions} value={formatCount(traffic.active_sessions)} />
-      <Figure name={text.errors} value={formatCount(traffic.error_sessions)} aside={of(traffic.total_sessions)} />
-      <Figure name={text.bytesIn} value={formatBytes(traffic.bytes_in)} aside={text.inAll} />
-      <Figure name={text.bytesOut} value={formatBytes(traffic.bytes_out)} aside={text.inAll} />
-    </SimpleGrid>
+      <Figure name={text.sessions} value={formatCount(traffic.active_sessions)} aside={text.now} />
+      <Figure name={text.started} value={formatRate(sessions)} aside={text.perMinute} />
+      <Figure name={text.errors} value={failed === null ? none : formatShare(failed)} aside={text.recent5} />
+      <Figure name={text.bytesOut} value={`${formatBytes(toClients)}/s`} />
+      <Figure name={text.bytesIn} value={`${formatBytes(fromClients)}/s`} />
+    </dl>
   );
 }
 
@@ -30,16 +33,11 @@ interface FigureProps {
 
 function Figure({ name, value, aside }: FigureProps): ReactNode {
   return (
-    <Paper withBorder px="md" py="xs">
-      <Text size="xs" c="dimmed">
-        {name}
-      </Text>
-      <Text fz={24} fw={600} style={{ fontVariantNumeric: 'tabular-nums', whiteSpace: 'nowrap' }}>
-        {value}{' '}
-        <Text span size="xs" c="dimmed" fw={400}>
-          {aside}
-        </Text>
-      </Text>
-    </Paper>
+    <div className={classes.figure}>
+      <dt>{name}</dt>
+      <dd>
+        {value} <small>{aside}</small>
+      </dd>
+    </div>
   );
 }

@@ -1,38 +1,41 @@
 /**
- * Whether all is well, in five seconds: first a verdict, then by name what needs somebody, worst first; below it figures, and
- * what was done last.
+ * Whether all is well, in five seconds: first a verdict, then by name what needs somebody, worst first; below it what the fleet carries,
+ * and what was done last.
  */
-import { SimpleGrid, Skeleton, Stack } from '@mantine/core';
+import { Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { dashboardQuery } from '../shared/dashboard.js';
+import { HistorySection } from '../shared/ui/history.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
-import { Attention } from './attention.js';
-import { FirstSteps, hasCarried } from './first-steps.js';
 import { Figures } from './figures.js';
-import { dashboardQuery } from '../shared/dashboard.js';
+import { FirstSteps } from './first-steps.js';
+import { Matters } from './matters.js';
 import { text } from './overview.text.js';
 import { Recent } from './recent.js';
+import { hasCarried, runsSomething } from './verdict.js';
+
+const shown = ['load'] as const;
 
 export function OverviewPage(): ReactNode {
   const { data, error, refetch } = useQuery(dashboardQuery);
-  const stats = data?.stats;
+  if (data === undefined) {
+    return (
+      <Page title={text.title}>
+        {error === null ? <Placeholder /> : <Problem error={error} retry={() => void refetch()} />}
+      </Page>
+    );
+  }
+  const { stats, stale } = data;
+  const runs = runsSomething(stats);
   return (
     <Page title={text.title}>
-      {stats === undefined ? (
-        error === null ? (
-          <Placeholder />
-        ) : (
-          <Problem error={error} retry={() => void refetch()} />
-        )
-      ) : (
-        <Stack>
-          <Attention stats={stats} stale={data?.stale ?? false} />
-          {!hasCarried(stats) && <FirstSteps stats={stats} />}
-          <Figures stats={stats} />
-          <Recent entries={stats.recent_audit} />
-        </Stack>
-      )}
+      <Matters stats={stats} stale={stale} />
+      {!hasCarried(stats) && <FirstSteps stats={stats} />}
+      {runs && <Figures stats={stats} />}
+      {runs && <HistorySection type="fleet" title={text.load} shown={shown} usual="1h" />}
+      <Recent entries={stats.recent_audit} />
     </Page>
   );
 }
@@ -40,13 +43,11 @@ export function OverviewPage(): ReactNode {
 /** As large as what comes. */
 function Placeholder(): ReactNode {
   return (
-    <Stack>
-      <Skeleton h={66} />
-      <SimpleGrid cols={{ base: 2, sm: 4 }}>
-        {Array.from({ length: 8 }, (_, index) => (
-          <Skeleton key={index} h={84} />
-        ))}
-      </SimpleGrid>
-    </Stack>
+    <>
+      <Skeleton h={52} />
+      <Skeleton h={58} />
+      <Skeleton h={250} />
+      <Skeleton h={420} />
+    </>
   );
 }

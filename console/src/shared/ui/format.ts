@@ -28,6 +28,9 @@ export const formatListener = (transport: string, host: string, port: number): s
 
 export const formatCount = (value: number): string => count.format(value);
 
+/** How often something happens, whose small values are told too. */
+export const formatRate = (value: number): string => oneDigit.format(value);
+
 /** @param value 0 to 1 */
 export const formatShare = (value: number): string => share.format(value);
 

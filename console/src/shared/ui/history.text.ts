@@ -12,6 +12,7 @@ export const historyText = {
   sessionsOf: { '1m': 'Sessions per minute', '5m': 'Sessions per 5 minutes', '1h': 'Sessions per hour' },
   sessions: 'Started',
   errors: 'Failed',
+  failed: { '1m': 'Failed a minute', '5m': 'Failed in 5 minutes', '1h': 'Failed an hour' },
   roundTrip: 'Round trip',
   online: 'Time online',
 } as const;

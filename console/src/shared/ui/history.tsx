@@ -52,7 +52,8 @@ const historyQuery = (type: HistoryOf, id: string, step: Step) =>
 
 /** Each is a plot. */
 const figures = ['traffic', 'sessions', 'roundTrip', 'online'] as const;
-export type Figure = (typeof figures)[number];
+/** `load` is traffic with the sessions that failed, in one. */
+type Figure = (typeof figures)[number] | 'load';
 
 interface HistorySectionProps {
   readonly type: HistoryOf;
@@ -155,14 +156,25 @@ function plotsOf(
   step: Step,
   line: (of: (point: Point, lasted: number) => number | null) => Values,
 ): Readonly<Record<Figure, Omit<PlotProps, 'times'>>> {
+  const bytes: PlotProps['lines'] = [
+    { label: text.toClients, tone: 'main', values: line(({ bytes_out }, lasted) => bytes_out / lasted) },
+    { label: text.fromClients, tone: 'second', values: line(({ bytes_in }, lasted) => bytes_in / lasted) },
+  ];
+  const perSecond = (value: number): string => `${formatBytes(value)}/s`;
   return {
+    load: {
+      title: text.traffic,
+      format: perSecond,
+      height: 190,
+      lines: [
+        ...bytes,
+        { label: text.failed[step], tone: 'bad', values: line(({ errors }) => errors), own: formatCount },
+      ],
+    },
     traffic: {
       title: text.traffic,
-      format: (value) => `${formatBytes(value)}/s`,
-      lines: [
-        { label: text.toClients, tone: 'main', values: line(({ bytes_out }, lasted) => bytes_out / lasted) },
-        { label: text.fromClients, tone: 'second', values: line(({ bytes_in }, lasted) => bytes_in / lasted) },
-      ],
+      format: perSecond,
+      lines: bytes,
     },
     sessions: {
       title: text.sessionsOf[step],

@@ -17,6 +17,8 @@ export interface Line {
   readonly values: readonly (number | null)[];
   /** `bad` is for failures. */
   readonly tone: 'main' | 'second' | 'bad';
+  /** It counts something else than the others: drawn on a scale of its own, in the lower third. */
+  readonly own?: (value: number) => string;
 }
 
 export interface PlotProps {
@@ -36,6 +38,8 @@ export interface PlotProps {
 const usualHeight = 140;
 const axisWidth = 68;
 const pointSize = 4;
+/** How many times as high the scale is as the line that has it for itself. */
+const ownShare = 3;
 const colours = {
   light: { main: '#3b5bdb', second: '#868e96', bad: '#c92a2a', axis: '#5c636a', grid: '#eef0f2', mark: '#1864ab' },
   dark: { main: '#91a7ff', second: '#868e96', bad: '#ff8787', axis: '#a6adb4', grid: '#33363a', mark: '#74c0fc' },
@@ -82,12 +86,12 @@ export function Plot(props: PlotProps): ReactNode {
       <figcaption className={classes.caption}>
         <span className={classes.title}>{title}</span>
         <span className={classes.time}>{at === undefined ? '' : formatTime(at * 1_000, 'short')}</span>
-        {lines.map(({ label, tone, values }) => {
+        {lines.map(({ label, tone, values, own = format }) => {
           const value = pointed === undefined ? lastOf(values) : values[pointed];
           return (
             <span key={label} className={classes.value} data-tone={tone}>
               {lines.length > 1 && `${label} `}
-              <b>{value === null || value === undefined ? none : format(value)}</b>
+              <b>{value === null || value === undefined ? none : own(value)}</b>
             </span>
           );
         })}
@@ -122,7 +126,10 @@ function optionsOf(
     legend: { show: false },
     // Plots of one page move their cursors together.
     cursor: { sync: { key: 'history' }, drag: { x: false, y: false }, points: { size: 6 }, y: false },
-    scales: { y: { range: (_plot, _low, high) => [0, most ?? Math.max(high, 1) * 1.1] } },
+    scales: {
+      y: { range: (_plot, _low, high) => [0, most ?? Math.max(high, 1) * 1.1] },
+      own: { range: (_plot, _low, high) => [0, Math.max(high, 1) * ownShare] },
+    },
     hooks: {
       setCursor: [({ cursor: { idx, left = -1 } }) => point(left < 0 || idx === null ? undefined : idx)],
       drawClear: [(plot) => drawMarks(plot, marks(), colour.mark)],
@@ -147,8 +154,9 @@ function optionsOf(
     ],
     series: [
       {},
-      ...lines.map(({ label, tone }) => ({
+      ...lines.map(({ label, tone, own }) => ({
         label,
+        scale: own === undefined ? 'y' : 'own',
         stroke: colour[tone],
         width: 1.5,
         ...(tone === 'main' && { fill: `${colour[tone]}1f` }),
