@@ -6,6 +6,7 @@ import { openCommandClaims, type CommandClaims } from '../instance/command-claim
 import { joinCluster, type Membership } from '../instance/membership.js';
 import { liveInstances } from '../instance/instance-lease.js';
 import { createJoin } from '../commands/join-tokens.js';
+import { createCandidateProof } from '../commands/node-psks.js';
 import { keepStandingFacts } from '../commands/standing-facts.js';
 import { agentContext } from '../commands/system.js';
 import type { Config } from './config/config.js';
@@ -154,7 +155,8 @@ async function openTransport(
       sessionLog: core.sessionLog,
       refusals: core.refusals,
       instanceId: core.instanceId,
-      servicePrivate: core.identity.staticPrivate,
+      serviceKeys: core.serviceKeys,
+      proveCandidate: createCandidateProof({ gateway: fleet, clock }),
       listen: (listening, accept) => startListener({ ...listening, reality: options.reality, sharedHellos }, accept),
       async reportAddress(nodeId, public_ipv4, public_ipv6) {
         const command = { type: 'ReportNodeAddress', id: nodeId, public_ipv4, public_ipv6 } as const;
@@ -163,7 +165,7 @@ async function openTransport(
       join: createJoin({
         gateway: fleet,
         keyring: core.keyring,
-        servicePublic: core.identity.staticPublic,
+        serviceKeys: core.serviceKeys,
         clock,
         ids: core.ids,
         eventStore: core.eventStore,

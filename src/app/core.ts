@@ -36,6 +36,7 @@ import type { FleetQueries, Projections } from '../projections/port.js';
 import { startProjections } from '../projections/projections.js';
 import { openAgentFacts, type AgentFacts } from '../reports/facts.js';
 import { createPasswordHasher, type PasswordHasher } from '../security/passwords.js';
+import { createServiceKeys, type ServiceKeys } from '../security/service-keys.js';
 import { createTokens, type Tokens } from '../security/tokens.js';
 import { openStatusLedger, type StatusLedger } from '../status/ledger.js';
 import { createCommandMetrics } from './command-metrics.js';
@@ -66,6 +67,7 @@ export interface Core extends Installation {
   readonly facts: FactRecorder;
   readonly accountsView: CommittedAccounts;
   readonly tokens: Tokens;
+  readonly serviceKeys: ServiceKeys;
   readonly signingKey: SigningKeyFold;
   readonly projections: Projections;
   readonly committed: CommittedFleet;
@@ -150,6 +152,11 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   const gateways = openGateways({ ...base, readOnly });
   const { fleet, accounts } = gateways;
   const history = createHistory({ eventStore, logChain, logger, ...replaced.history });
+  const serviceKeys = createServiceKeys({
+    firstPrivate: identity.staticPrivate,
+    keyring,
+    served: () => committed.fleet().singletons.identity.value,
+  });
   const delivery = await createDelivery({
     ...base,
     async raiseGeneration(nodeId, reported) {
@@ -203,6 +210,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     foreignEvents: watchedLog.foreign,
     facts,
     tokens,
+    serviceKeys,
     signingKey,
     projections,
     agentFacts,

@@ -8,6 +8,7 @@ import { createCredentialHandlers } from '../commands/credentials.js';
 import { createFleetFileHandlers } from '../commands/fleet-file.js';
 import type { CommandHandlers } from '../commands/handlers-port.js';
 import { createJoinTokenHandlers } from '../commands/join-tokens.js';
+import { createServiceIdentityHandlers } from '../commands/node-psks.js';
 import { createNodeHandlers } from '../commands/nodes.js';
 import {
   createChainHandlers,
@@ -140,6 +141,10 @@ export async function createRestDeps(
     commands,
     fleet: queries,
     projections,
+    serviceIdentity: () => ({
+      first: { public_key: core.serviceKeys.first, since: core.identity.at.since },
+      served: core.committed.fleet().singletons.identity.value,
+    }),
     agentFacts: core.agentFacts,
     held: followers,
     feed: core.feed,
@@ -220,13 +225,12 @@ async function createHandlers(
   closers.add('login limiter', () => limiter.close());
   const uses = await openTokenUses({ readStore: core.readStore, clock, logger, away });
   closers.add('uses of API tokens', () => uses.close());
-  const servicePublic = identity.staticPublic;
   const committed = (): Fleet => core.committed.fleet();
   const observe = observeOf(reports);
   const { gateway, plan } = createRolloutCommands({ gateway: fleet, fleet: committed, observe, clock, ids });
-  const writing = { gateway, keyring, clock, ids };
+  const writing = { gateway, keyring, serviceKeys: core.serviceKeys, clock, ids };
   const { sessionsEnded } = membership;
-  const joinTokens = createJoinTokenHandlers({ ...writing, servicePublic, logger, sessionsEnded });
+  const joinTokens = createJoinTokenHandlers({ ...writing, logger, sessionsEnded });
   const accountHandlers = createAccountHandlers({
     gateway: accounts,
     view: core.accountsView,
@@ -247,20 +251,21 @@ async function createHandlers(
   const audit = projections.auditTrail;
   const reverts = createRevertHandlers({ gateway, fleet: committed, projections, audit, plan });
   return {
-    nodes: createNodeHandlers({ ...writing, servicePublic }),
+    nodes: createNodeHandlers(writing),
     credentials: createCredentialHandlers(writing),
     resources: createResourceHandlers(gateway, ids),
     chains: createChainHandlers(gateway),
     policies: createPolicyHandlers(gateway),
     settings: createSettingsHandlers(gateway),
     rollouts: createRolloutHandlers({ gateway, observe, projections, audit, reverts }),
-    fleetFile: createFleetFileHandlers({ ...writing, fleet: committed, servicePublic, projections, audit, reverts }),
+    fleetFile: createFleetFileHandlers({ ...writing, fleet: committed, projections, audit, reverts }),
     reverts: {
       fleet: reverts,
       accounts: createProfileRevertHandlers({ gateway: accounts, projections, audit }),
     },
     accounts: accountHandlers,
     joinTokens,
+    serviceIdentity: createServiceIdentityHandlers(writing),
     webhooks: webhookHandlers,
   };
 }

@@ -10,23 +10,18 @@ import { ownerOf } from '../domain/references/references.js';
 import { pick } from '../domain/resource/lifecycle.js';
 import type { RecordedCommand } from '../kernel/event.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { Keyring } from '../security/keyring.js';
 import { createAppliesHandlers, withoutKey, written, type AppliesOptions } from './fleet-applies.js';
 import { sealPrivateKey } from './credentials.js';
 import { withKeys } from './fleet-file-keys.js';
 import { mistaken, namesIn, planDocument, type Planned } from './fleet-file-plan.js';
 import type { ApplyRequest, CommandHandlers, FileApplied, FileRequest } from './handlers-port.js';
 import { inPiecesAlone } from './in-pieces.js';
-import { issuePsk } from './nodes.js';
+import { issuePsk, type PskMaker } from './node-psks.js';
 import type { CommandContext } from './port.js';
 import { nothingPlanned, OnlyPlanned, refuseSeveral } from './rollouts.js';
 import { tuning } from './tuning.js';
 
-interface FleetFileOptions extends AppliesOptions {
-  readonly keyring: Keyring;
-  /** 32 bytes, part of every PSK. */
-  readonly servicePublic: Uint8Array;
-}
+interface FleetFileOptions extends AppliesOptions, PskMaker {}
 
 export function createFleetFileHandlers(options: FleetFileOptions): CommandHandlers['fleetFile'] {
   const { gateway, keyring, clock } = options;

@@ -275,11 +275,23 @@ export interface CommandHandlers {
   readonly nodes: Omit<LifecycleHandlers<'node'>, 'create'> & {
     create(ctx: CommandContext, fields: CreateNodeFields): Answer<{ node: NodeState; controlPsk: string | null }>;
     issuePsk(ctx: CommandContext, id: string): Answer<{ controlPsk: string; fingerprint: string }>;
+    /** @param days until it expires */
+    issueCandidate(
+      ctx: CommandContext,
+      id: string,
+      days: number,
+    ): Answer<{ readonly controlPsk: string; readonly node: NodeState }>;
+    dropCandidate(ctx: CommandContext, id: string, ifMatch: IfMatch): Answer<void>;
     refresh(ctx: CommandContext, id: string): Answer<{ generation: number }>;
     command(ctx: CommandContext, id: string, command: AgentCommandName): Answer<AgentCommand>;
     /** @param ids of at least one node, each once, as of `label` */
     commandSeveral(ctx: CommandContext, ids: readonly string[], command: AgentCommandName): Answer<void>;
     label(ctx: CommandContext, ids: readonly string[], labels: LabelFields): Answer<void>;
+  };
+  readonly serviceIdentity: {
+    rotate(ctx: CommandContext): Answer<void>;
+    /** @param force also while nodes need the old key */
+    retire(ctx: CommandContext, force: boolean): Answer<void>;
   };
   readonly joinTokens: {
     create(

@@ -11,20 +11,16 @@ import { agentsStream, streams } from '../kernel/event.js';
 import { joinIdOf, type Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
-import type { Keyring } from '../security/keyring.js';
 import { issueJoinToken, sealVerifier } from '../security/psk.js';
 import { lastRevision, type EventStore } from '../storage/event-store.js';
 import type { CommandHandlers } from './handlers-port.js';
-import { issuePsk } from './nodes.js';
+import { issuePsk, underNewestKey, type PskMaker } from './node-psks.js';
 import type { CommandOutcome, Gateway } from './port.js';
 import { present } from './resources.js';
 import { tuning } from './tuning.js';
 
-interface Options {
+interface Options extends PskMaker {
   readonly gateway: Gateway<Fleet, FleetCommand>;
-  readonly keyring: Keyring;
-  /** 32 bytes. */
-  readonly servicePublic: Uint8Array;
   readonly clock: Pick<Clock, 'now'>;
   readonly ids: Ids;
 }
@@ -40,7 +36,7 @@ const hourMs = 3_600_000;
 const deletedAtOnce = 50;
 
 export function createJoinTokenHandlers(options: JoinTokenHandlerOptions): CommandHandlers['joinTokens'] {
-  const { gateway, keyring, servicePublic, clock, ids, logger } = options;
+  const { gateway, keyring, serviceKeys, clock, ids, logger } = options;
 
   /** Waits until every live instance refuses a deleted token. */
   async function refused(id: string, outcome: CommandOutcome<void>): Promise<CommandOutcome<void>> {
@@ -51,17 +47,20 @@ export function createJoinTokenHandlers(options: JoinTokenHandlerOptions): Comma
   }
 
   const handlers: CommandHandlers['joinTokens'] = {
-    async create(context, { expires_in_hours: hours, ...fields }) {
+    create(context, { expires_in_hours: hours, ...fields }) {
       const [id, now] = [ids.next(), clock.now()];
-      const { token, verifier } = issueJoinToken(id, servicePublic);
-      const sealed = sealVerifier(keyring, verifier, { stream: streams.fleet, resourceId: id });
-      verifier.psk.fill(0);
       const created_by = { id: context.actor.id ?? '', name: context.actor.name };
-      const made = { ...fields, expires_at: timestamp(now + hours * hourMs), created_by, verifier: sealed };
-      return gateway.execute({ type: 'CreateJoinToken', id, now, ...made }, context, (fleet) => ({
-        joinToken: present(fleet.get(joinTokenKey, id)),
-        token,
-      }));
+      return underNewestKey(() => {
+        const { publicKey, named } = serviceKeys.newest();
+        const { token, verifier } = issueJoinToken(id, publicKey);
+        const sealed = sealVerifier(keyring, verifier, { stream: streams.fleet, resourceId: id });
+        verifier.psk.fill(0);
+        const made = { ...fields, expires_at: timestamp(now + hours * hourMs), created_by, verifier: sealed, ...named };
+        return gateway.execute({ type: 'CreateJoinToken', id, now, ...made }, context, (fleet) => ({
+          joinToken: present(fleet.get(joinTokenKey, id)),
+          token,
+        }));
+      });
     },
     remove: async (context, id, ifMatch) =>
       refused(id, await gateway.execute({ type: 'DeleteJoinToken', id, ifMatch }, context, () => undefined)),
@@ -150,7 +149,7 @@ export function createJoin(options: JoinOptions): (request: JoinRequested) => Pr
         return await attempt(request);
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
-        // The same request, on another connection, was first.
+        // The same request, on another connection, was first, or the identity was rotated.
         if (error.code === 'precondition_failed' && tries < tuning.joinAttempts) continue;
         if (error.code !== 'not_found' && error.code !== 'conflict') throw error;
         return { kind: 'refused', message: error.message };

@@ -13,6 +13,8 @@ export const tuning = {
   revertAttempts: 5,
   /** How often a join whose request is carried out elsewhere at the same time starts over. */
   joinAttempts: 3,
+  /** How often a secret is made anew because the identity was rotated meanwhile. */
+  staleAttempts: 3,
   /** Cached entries about several resources. */
   entriesRemembered: 8,
   /** Histories read at a time. */

@@ -4,13 +4,11 @@
  */
 import type { Histogram } from 'prom-client';
 import type { RecordFact } from '../domain/agents/facts.js';
-import { hasExpired } from '../domain/join-token/join-token.js';
 import type { compileNode } from '../domain/compile/compile-node.js';
 import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
-import { joinTokenIn } from '../kernel/ids.js';
 import { createShared } from '../kernel/shared.js';
 import { streams } from '../kernel/event.js';
 import { createListeners } from '../kernel/listeners.js';
@@ -20,6 +18,7 @@ import type { FoldBatch } from '../projections/fleet/fold-batch.js';
 import type { Keyring } from '../security/keyring.js';
 import { lastRevision, type EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
+import { createAcceptedPsks } from './accepted-psks.js';
 import { createAnswerer } from './answer.js';
 import { createApplyHistories } from './apply-history.js';
 import { createApplyReports } from './apply-reports.js';
@@ -98,9 +97,10 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
   const parts = createParts(deps, lastGood);
   const { applyReports, fanOut, generation, histories, newest, nodeSessions, raises, reportTurns, retries, sessions } =
     parts;
-  const revokedListeners = createListeners<string>((error) =>
-    logger.error({ error: errorText(error) }, 'a listener of delivery failed'),
-  );
+  const onListenerError = (error: unknown): void =>
+    logger.error({ error: errorText(error) }, 'a listener of delivery failed');
+  const revokedListeners = createListeners<string>(onListenerError);
+  const endedListeners = createListeners<string | undefined>(onListenerError);
   const retryLoop = startLoop(
     retryTickMs,
     async () => retries.tick(),
@@ -125,6 +125,8 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       cleanup.add(nodeId);
     }
     for (const nodeId of batch.revoked) revokedListeners.tell(nodeId);
+    for (const nodeId of batch.proven) endedListeners.tell(nodeId);
+    if (batch.identityRetired) endedListeners.tell(undefined);
     fanOut.touch(batch.touched);
     nodeSessions.release(batch.changed);
   }
@@ -135,13 +137,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     onStateChange: committed.onStateChange,
     node: (nodeId) => committed.fleet().tables.node.get(nodeId),
     settings: () => committed.fleet().singletons.connectivity.value,
-    verifier(nodeId) {
-      const { tables } = committed.fleet();
-      const joining = joinTokenIn(nodeId);
-      if (joining === undefined) return tables.node.get(nodeId)?.psk?.verifier;
-      const token = tables.join_token.get(joining);
-      return token === undefined || hasExpired(token, clock.now()) ? undefined : (token.verifier ?? undefined);
-    },
+    ...createAcceptedPsks(committed.fleet, clock),
     // One read for all who ask while the one before is under way: strangers may cause it.
     atHead: createShared(() => parts.atHead().catch(() => false), {
       stamp: () => 0,
@@ -150,6 +146,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     }),
     generation,
     onRevoked: revokedListeners.add,
+    onPsksEnded: endedListeners.add,
     openNodeSession: nodeSessions.open,
     pushed: sessions.pushed,
     unsentMs(nodeId) {

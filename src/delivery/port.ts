@@ -70,6 +70,16 @@ export interface SnapshotJson {
 
 export type { AgentCommandName } from '../domain/node/node.js';
 
+export interface AcceptedPsk {
+  /** Empty for a join token. */
+  readonly fingerprint: string;
+  readonly verifier: SealedSecret;
+  /** The identity key that it carries; undefined for the first one. */
+  readonly service_public?: string | undefined;
+  /** It becomes the node's PSK once a session is proven under it. */
+  readonly isCandidate: boolean;
+}
+
 export interface Delivery {
   state(): ServingState;
   /** @returns how to stop listening */
@@ -77,14 +87,22 @@ export interface Delivery {
 
   node(nodeId: string): NodeState | undefined;
   settings(): SettingsState;
-  /** The sealed PSK verifier, or undefined for an unknown node or one without a PSK, and for a join token that has expired. */
-  verifier(nodeId: string): SealedSecret | undefined;
+  /** The PSKs that authenticate a node or a join token now; none for an unknown one. At most `pskTries()`. */
+  psks(nodeId: string): readonly AcceptedPsk[];
+  /** How many PSKs an unauthenticated handshake is tried with, the same for every id: more while there is any candidate. */
+  pskTries(): number;
   /** True once the committed fleet has everything that the log had at the call; false after a while, or without the store. */
   atHead(): Promise<boolean>;
   /** The newest generation of a node, or undefined for an unknown node. */
   generation(nodeId: string): number | undefined;
   /** Calls back when a node's PSK is replaced or the node, or a join token, is deleted, before the command is answered. */
   onRevoked(listener: (nodeId: string) => void): () => void;
+
+  /**
+   * Calls back when PSKs end without a revocation: those of a node whose candidate was proven; undefined: those of a retired
+   * identity. `psks` has only the others.
+   */
+  onPsksEnded(listener: (nodeId: string | undefined) => void): () => void;
 
   openNodeSession(nodeId: string, sessionId: string, slot: PushSlot): NodeSession;
   /** The newest generation that was sent completely to an open session of this instance. */

@@ -16,6 +16,9 @@ export const limits = {
     pageSizeDefault: 50,
     pageSizeMax: 500,
     nameChars: 128,
+    // docs/contract/rollouts.md#guided-rotation
+    nodesNamed: 20,
+    candidateDays: { max: 30, default: 7 },
     descriptionChars: 1024,
     stringChars: 1024,
     pemChars: 64 * KiB,

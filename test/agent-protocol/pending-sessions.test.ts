@@ -41,6 +41,7 @@ function open(nodeId: string, on: AgentConnection, openedAt = 0): PendingSession
     nodeId,
     sessionId,
     id: sessionId.toString('hex'),
+    psk: { fingerprint: 'SHA256:x', isCandidate: false },
     connection: on,
     noise: {
       handshakeHash: randomBytes(32),

@@ -35,7 +35,7 @@ beforeEach(async () => {
   nodes = createNodeHandlers({
     gateway,
     keyring,
-    servicePublic,
+    serviceKeys: { newest: () => ({ publicKey: servicePublic, named: {} }) },
     clock: systemClock,
     ids: randomIds,
   });

@@ -41,6 +41,8 @@ const repeating = { execute: async () => repeated } as never;
 
 const keyring = { seal: () => f.sealed } as never;
 
+const serviceKeys = { newest: () => ({ publicKey: new Uint8Array(32), named: {} }) };
+
 describe('handlers of resources', () => {
   it('are those of every resource that stores no secret and belongs to no other', () => {
     const { gateway } = fleetInstallation();
@@ -61,7 +63,7 @@ describe('handlers of resources', () => {
     const nodes = createNodeHandlers({
       gateway: repeating,
       keyring,
-      servicePublic: new Uint8Array(32),
+      serviceKeys,
       clock: createManualClock(),
       ids: randomIds,
     });
@@ -90,7 +92,7 @@ describe('handlers of nodes', () => {
     const handlers = createNodeHandlers({
       gateway,
       keyring,
-      servicePublic: new Uint8Array(32),
+      serviceKeys,
       clock,
       ids: randomIds,
     });

@@ -151,7 +151,7 @@ describe('a revoked PSK', () => {
   it('is reported after the new one is in place', async () => {
     const delivery = await fixture.start();
     const revocations: unknown[] = [];
-    delivery.onRevoked((nodeId) => void revocations.push([nodeId, delivery.verifier(nodeId)]));
+    delivery.onRevoked((nodeId) => void revocations.push([nodeId, delivery.psks(nodeId)[0]?.verifier]));
     await delivery.committed.passed(await issue('one'), 5000);
     await delivery.committed.passed(await issue('two'), 5000);
     await delivery.committed.passed(await fixture.log.run({ type: 'DeleteNode', id: 'n1', ifMatch: undefined }), 5000);

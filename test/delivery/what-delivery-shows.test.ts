@@ -64,11 +64,7 @@ describe('delivery and the committed fleet show', () => {
     expect([...queries.credentials()].map(({ name }) => name)).toEqual(['keys']);
     expect([...queries.nodeIds()].sort()).toEqual([a, b].sort());
     expect(queries.nodeNames().map(({ name }) => name)).toEqual(['a', 'b']);
-    expect([delivery.verifier(a), delivery.verifier(b), delivery.verifier('nobody')]).toEqual([
-      f.sealed,
-      undefined,
-      undefined,
-    ]);
+    expect([a, b, 'nobody'].map((id) => delivery.psks(id)[0]?.verifier)).toEqual([f.sealed, undefined, undefined]);
     expect(queries.referrers('node', a).map(({ name }) => name)).toEqual(['c']);
     expect((await queries.resourceCounts()).l4_chains.total).toBe(1);
   });

@@ -108,8 +108,9 @@ function conforming(document: Document, schema: Schema, depth: number): Arbitrar
 
 function requestsOf(document: Document, ids: readonly string[]): Arbitrary<Request> {
   const id = fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...ids) }, { weight: 1, arbitrary: oddText });
-  // A sign-out ends the token of everything after it.
-  const fuzzed = operationsOf(document).filter(({ path }) => path !== '/api/auth/logout');
+  // A sign-out ends the token of everything after it, and a retired identity the PSK of the good agent.
+  const ending = ['/api/auth/logout', '/api/service/identity/retire'];
+  const fuzzed = operationsOf(document).filter(({ path }) => !ending.includes(path));
   const operations = fuzzed.map(({ method, path, parameters, body: schema }) => {
     const query = fc.record(
       Object.fromEntries(

@@ -121,6 +121,9 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'ChainDeployed':
       return { type: event.type, data: { ...event.data, ...back({ definition: event.data.definition }) } };
     case 'NodePskIssued':
+    case 'NodePskCandidateIssued':
+    case 'NodePskCandidateDropped':
+    case 'NodePskCandidateProven':
     case 'NodeConfigRefreshed':
     case 'NodeReportedAddressChanged':
     case 'NodeGenerationRaised':
@@ -139,6 +142,9 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'JoinTokenUsed':
     case 'JoinTokenDeleted':
     case 'JoinTokenForgotten':
+    case 'JoinTokenEnded':
+    case 'ServiceIdentityRotated':
+    case 'ServiceIdentityRetired':
       return { type: event.type, data: event.data };
     default:
       return unreachable(event);

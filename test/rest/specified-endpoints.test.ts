@@ -38,6 +38,7 @@ const extensions: readonly Row[] = [
   ['POST', '/api/nodes/labels'],
   ['POST', '/api/nodes/commands'],
   ['GET', '/api/nodes/{id}/metrics'],
+  ['DELETE', '/api/nodes/{id}/psk/candidate'],
   ['GET', '/api/nodes/{id}/links'],
   ['GET', '/api/nodes/{id}/referrers'],
   ['GET', '/api/nodes/control-endpoint'],
@@ -65,6 +66,9 @@ const extensions: readonly Row[] = [
   ['POST', '/api/rollouts/{id}/advance'],
   ['POST', '/api/rollouts/{id}/complete'],
   ['POST', '/api/rollouts/{id}/revert'],
+  ['GET', '/api/service/identity'],
+  ['POST', '/api/service/identity/rotate', 'admin only'],
+  ['POST', '/api/service/identity/retire', 'admin only'],
   ['GET', '/api/join-tokens'],
   ['POST', '/api/join-tokens'],
   ['GET', '/api/join-tokens/{id}'],
@@ -119,6 +123,7 @@ const bodies: { readonly [row: string]: object } = {
   'POST /api/webhooks/{id}/resume': { after: 'now' },
   'POST /api/fleet/plan': { document: 'svc: 1' },
   'POST /api/fleet/apply': { document: 'svc: 1\nnodes: {new-node: {}}' },
+  'POST /api/service/identity/retire': { force: true },
   'PUT /api/settings/connectivity': { metrics_interval_secs: 90 },
 };
 
@@ -169,6 +174,7 @@ async function requestOf({ method, path }: Row): Promise<{ readonly url: string;
   const body =
     bodies[`${method} ${path}`] ?? (method === 'POST' && collection === path ? maker.newBody(path) : undefined);
   const url = path.replace('{id}', path === collection ? '' : await idOf(collection));
+  if (path.endsWith('/psk/candidate')) await rest.data('POST', url.replace('/candidate', '?mode=candidate'));
   return body === undefined ? { url } : { url, body };
 }
 

@@ -7,6 +7,7 @@ import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import type { NodeState } from '../../src/domain/node/node.js';
 import { defaultSettings, type SettingsState } from '../../src/domain/settings/settings.js';
 import type {
+  AcceptedPsk,
   ApplyReport,
   ConfigAnswer,
   Delivery,
@@ -96,6 +97,13 @@ export interface AgentFixture {
    * @returns the PSK as text
    */
   issue(nodeId: string, secret?: Uint8Array): Promise<string>;
+  /** Gives a node a candidate of its PSK, as text. */
+  issueCandidate(nodeId: string): string;
+  dropCandidate(nodeId: string): void;
+  /** How many PSKs a handshake is tried with. */
+  tries: number;
+  /** What the proof of a candidate waits for. */
+  proof: Promise<void> | undefined;
   /** Makes the node's verifier one that cannot be opened. */
   spoilVerifier(nodeId: string): void;
   /** Does what a PSK reset or a deletion does: removes the verifier and notifies the listeners. */
@@ -136,8 +144,10 @@ export async function startAgentFixture(
   const clock = real.clock ?? createShiftedClock();
   const identity = real.identity ?? generateX25519();
   const keyring = testKeyring();
-  const verifiers = new Map<string, SealedValue>();
+  /** The PSK of each node, and its candidate behind it. */
+  const psks = new Map<string, readonly AcceptedPsk[]>();
   const revokedListeners = new Set<(nodeId: string) => void>();
+  const endedListeners = new Set<(nodeId: string | undefined) => void>();
   const stateListeners = new Set<(state: ServingState) => void>();
   let deliveryState: ServingState = { kind: 'ready' };
   const facts: AgentEvent[] = [];
@@ -155,11 +165,14 @@ export async function startAgentFixture(
       return () => stateListeners.delete(listener);
     },
     node: (nodeId) =>
-      verifiers.has(nodeId)
-        ? ({ id: nodeId, public_ipv4: null, public_ipv6: null } as unknown as NodeState)
-        : undefined,
+      psks.has(nodeId) ? ({ id: nodeId, public_ipv4: null, public_ipv6: null } as unknown as NodeState) : undefined,
     settings: () => fixture.settings,
-    verifier: (nodeId) => verifiers.get(nodeId),
+    psks: (nodeId) => psks.get(nodeId) ?? [],
+    pskTries: () => fixture.tries,
+    onPsksEnded(listener) {
+      endedListeners.add(listener);
+      return () => endedListeners.delete(listener);
+    },
     atHead: async () => true,
     generation: () => 1,
     onRevoked(listener) {
@@ -216,7 +229,15 @@ export async function startAgentFixture(
       sessionLog: { ...silentLogger, info: (fields, message) => void changes.push({ message, ...fields }) },
       refusals: { note: (event) => void refusals.push(event) },
       instanceId: real.instanceId ?? instanceId,
-      servicePrivate: identity.privateKey,
+      serviceKeys: { pairOf: () => identity },
+      async proveCandidate(nodeId, fingerprint) {
+        await fixture.proof;
+        const candidate = (psks.get(nodeId) ?? []).find((psk) => psk.fingerprint === fingerprint);
+        if (candidate === undefined) return false;
+        psks.set(nodeId, [{ ...candidate, isCandidate: false }]);
+        for (const listener of endedListeners) listener(nodeId);
+        return true;
+      },
       listen: startListener,
       async reportAddress(nodeId, ipv4, ipv6) {
         addresses.push([nodeId, ipv4, ipv6]);
@@ -245,6 +266,12 @@ export async function startAgentFixture(
   );
   const [host = '', port = ''] = transport.address.split(':');
 
+  const made = (nodeId: string, secret?: Uint8Array) => {
+    const { controlPsk, verifier, fingerprint } = issueControlPsk(identity.publicKey, secret);
+    const sealed = sealVerifier(keyring, verifier, { stream: streams.fleet, resourceId: nodeId });
+    return { controlPsk, accepted: { fingerprint, verifier: sealed, isCandidate: false } };
+  };
+
   const fixture: AgentFixture = {
     transport,
     host,
@@ -260,6 +287,8 @@ export async function startAgentFixture(
     refusals,
     changes,
     storesAway: false,
+    tries: 1,
+    proof: undefined,
     answer: () => ({ kind: 'snapshot', push: snapshotPush(1) }),
     reportTurn: () => undefined,
     settings: defaultSettings,
@@ -268,19 +297,25 @@ export async function startAgentFixture(
       for (const listener of stateListeners) listener(state);
     },
     async issue(nodeId, secret) {
-      const issued = issueControlPsk(identity.publicKey, secret);
-      verifiers.set(
-        nodeId,
-        await sealVerifier(keyring, issued.verifier, { stream: streams.fleet, resourceId: nodeId }),
-      );
-      return issued.controlPsk;
+      const { controlPsk, accepted } = made(nodeId, secret);
+      psks.set(nodeId, [accepted]);
+      return controlPsk;
     },
+    issueCandidate(nodeId) {
+      const { controlPsk, accepted } = made(nodeId);
+      psks.set(nodeId, [...(psks.get(nodeId) ?? []).slice(0, 1), { ...accepted, isCandidate: true }]);
+      fixture.tries = 2;
+      return controlPsk;
+    },
+    dropCandidate: (nodeId) => void psks.set(nodeId, (psks.get(nodeId) ?? []).slice(0, 1)),
     spoilVerifier(nodeId) {
-      const verifier = verifiers.get(nodeId);
-      if (verifier !== undefined) verifiers.set(nodeId, { ...verifier, ct: verifier.nonce });
+      const [psk] = psks.get(nodeId) ?? [];
+      if (psk === undefined) return;
+      const verifier = psk.verifier as SealedValue;
+      psks.set(nodeId, [{ ...psk, verifier: { ...verifier, ct: verifier.nonce } }]);
     },
     revoke(nodeId) {
-      verifiers.delete(nodeId);
+      psks.delete(nodeId);
       for (const listener of revokedListeners) listener(nodeId);
     },
     close: () => transport.close(1000),

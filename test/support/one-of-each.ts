@@ -22,12 +22,14 @@ export interface Maker {
 /** They begin and end a session: they create nothing, and take no idempotency key. */
 export const sessionPaths: readonly string[] = ['/api/auth/login', '/api/auth/logout'];
 
-/** They take a document or are about several nodes, and create nothing with an id of its own. */
+/** They take a document or are about several nodes or the service, and create nothing with an id of its own. */
 export const idlessPaths: readonly string[] = [
   '/api/fleet/plan',
   '/api/fleet/apply',
   '/api/nodes/labels',
   '/api/nodes/commands',
+  '/api/service/identity/rotate',
+  '/api/service/identity/retire',
 ];
 
 /** They look only, although they are sent a body. */

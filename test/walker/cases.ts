@@ -54,6 +54,7 @@ const refusedIds = (otherId: string): readonly string[] => [
 function roleFor({ method, path }: Pick<Operation, 'method' | 'path'>): Role {
   if (!path.startsWith('/api/') || path === '/api/auth/login') return 'nobody';
   if (/^\/api\/(auth\/users|webhooks)/.test(path)) return 'admin';
+  if (path.startsWith('/api/service/') && method === 'POST') return 'admin';
   return method === 'GET' || path.startsWith('/api/auth/') || lookingPaths.includes(path) ? 'viewer' : 'operator';
 }
 
@@ -212,6 +213,7 @@ function* wrongBodies({ document, ids }: Site, operation: Operation, base: Draft
 const beside: { readonly [name: string]: Draft['query'] } = {
   wait_ms: [['after', 'start']],
   group: [['group_by', 'region']],
+  valid_days: [['mode', 'candidate']],
 };
 
 function* wrongQueries({ document, ids }: Site, operation: Operation, base: Draft): Generator<Case> {

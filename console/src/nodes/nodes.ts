@@ -73,7 +73,7 @@ export const controlEndpointQuery = queryOptions({
   queryFn: ({ signal }) => dataOf(api.GET('/api/nodes/control-endpoint', { signal })),
 });
 
-export const issuePsk = (id: string): Promise<Schemas['NodePsk']> =>
+export const issuePsk = (id: string): Promise<Pick<Schemas['NodePsk'], 'control_psk'>> =>
   dataOf(api.POST('/api/nodes/{id}/psk', { params: pathOf(id) }));
 
 export const sendCommand = (id: string, command: AgentCommand): Promise<unknown> =>

@@ -19,6 +19,7 @@ import {
   declaringResource,
   resourceOf,
   resourceTypes,
+  singletons,
   singletonTypes,
 } from '../fleet/resources.js';
 import { fleetSetType } from '../fleet-set/declaration.js';
@@ -33,7 +34,7 @@ import { auditOfService, serviceEvent, serviceType } from '../service/identity.j
 /** The resource types of audit entries. */
 export const auditedTypes: readonly string[] = [
   ...resourceTypes,
-  ...singletonTypes,
+  ...new Set(singletonTypes.map((type) => singletons[type].type)),
   userType,
   sessionType,
   apiTokenType,
@@ -75,8 +76,8 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
         fleetSubject(first),
         command.events.map(auditOfFleetEvent),
         resourceOf(first).type === webhookKey.type ? 'admins' : 'all',
-        // Only a join is about two resources.
-        resourcesOf(command.events.filter(({ type }) => type === 'JoinTokenUsed')),
+        // A join is about two resources, and a retired identity ends join tokens.
+        resourcesOf(command.events.filter(({ type }) => type === 'JoinTokenUsed' || type === 'JoinTokenEnded')),
       );
     case streams.accounts: {
       const event = accountEvent(first);

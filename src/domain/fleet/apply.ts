@@ -12,6 +12,7 @@ import { deployedField } from '../chain/chain.js';
 import { beginBase, fieldIn, keepLeft, type Changed } from '../fleet-set/left-by-apply.js';
 import { claimKey, type Claim } from '../listeners/claims.js';
 import { namesHeads } from '../log-chain/heads.js';
+import type { NodeState } from '../node/node.js';
 import { ownerOf, splitOwner, type Owner } from '../references/references.js';
 import type { EventContext } from '../resource/declaration.js';
 import type { AnyEvent } from '../resource/lifecycle.js';
@@ -224,7 +225,20 @@ export function putResource(fleet: Fleet, type: ResourceType, id: string, after:
   if (declaration.reusesNames !== true) rename(fleet, type, id, before?.name, after?.name);
   moveIndexes(fleet, declaration, id, before, after);
   if (type === 'rollout') moveMembers(fleet, before, after);
+  if (type === 'node') moveCandidate(fleet, id, before, after);
   if (changed(before, after, declaration.indexed?.shapesClaims ?? [])) moveClaimsOfReferrers(fleet, type, id);
+}
+
+function moveCandidate(
+  { candidates }: Fleet,
+  nodeId: string,
+  before: AnyState | undefined,
+  after: AnyState | undefined,
+): void {
+  const [from, to] = [before, after].map((state) => (state as NodeState | undefined)?.psk_candidate);
+  if (from === to) return;
+  if (to === undefined) candidates.delete(nodeId);
+  else candidates.set(nodeId, to.expires_at);
 }
 
 /** Whether a field differs. An update keeps unchanged values as the same objects. */

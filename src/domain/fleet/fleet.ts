@@ -222,6 +222,8 @@ export interface FleetState {
   readonly contributors: Index;
   /** Node id → the rollout that has not ended, with the node of it. */
   readonly members: Table<Membership>;
+  /** Node id → when the candidate of its PSK expires, RFC 3339. */
+  readonly candidates: Table<string>;
   readonly claimEntries: ClaimEntries;
   /** Owner → its claims in `claimEntries`. */
   readonly claimsOf: Table<readonly Claim[]>;
@@ -256,6 +258,7 @@ export function emptyFleet(): Fleet {
     references: createIndex(),
     contributors: createIndex(),
     members: createTable(),
+    candidates: createTable(),
     claimEntries: createClaimEntries(),
     claimsOf: createTable(),
   });

@@ -16,6 +16,7 @@ import { rollout } from '../rollout/declaration.js';
 import { rolloutPolicy } from '../rollout-policy/rollout-policy.js';
 import { route } from '../route/declaration.js';
 import { compiler } from '../service/compiler-version.js';
+import { serviceIdentity } from '../service-identity/declaration.js';
 import { connectivity } from '../settings/declaration.js';
 import { l4Upstream } from '../upstream/upstream.js';
 import { webhook } from '../webhook/declaration.js';
@@ -35,10 +36,18 @@ export const resources = {
   rollout,
   join_token: joinToken,
 } as const;
-export const singletons = { connectivity, service: compiler, fleet: fleetSets } as const;
+/** By a name of their own: two of them are about the service in the audit. */
+export const singletons = {
+  connectivity,
+  service: compiler,
+  fleet: fleetSets,
+  identity: serviceIdentity,
+} as const;
 
 export type ResourceType = keyof typeof resources;
 export type SingletonType = keyof typeof singletons;
+/** How answers call the resource of an event. */
+export type AuditedType = ResourceType | (typeof singletons)[SingletonType]['type'];
 
 export type StateOf<T extends ResourceType> = Exclude<ReturnType<(typeof resources)[T]['evolve']>, undefined>;
 export type NounOf<T extends ResourceType> = (typeof resources)[T]['noun'];
@@ -52,7 +61,6 @@ export type AnySingleton = Singleton<string, string, unknown, AnyEvent, AnyComma
 // A resource under another key than its own type does not compile.
 type KeyedByType<R> = { readonly [T in keyof R]: { readonly type: T } };
 resources satisfies KeyedByType<typeof resources>;
-singletons satisfies KeyedByType<typeof singletons>;
 
 /**
  * The resources whose read model is the folded state. Nodes and rollouts also have facts of agents, and policies belong to
@@ -132,14 +140,14 @@ export const fleetEvents: EventTable = Object.assign(
 ) as EventTable;
 
 /** The resource that an event is about. */
-export function resourceOf(event: AnyEvent): { readonly type: ResourceType | SingletonType; readonly id: string } {
+export function resourceOf(event: AnyEvent): { readonly type: AuditedType; readonly id: string } {
   const declaring = declaringResource(event);
-  const { type } = declaring;
   if (declaring.kind !== 'resource') {
     const { id, idField } = declaring.declaration;
+    const { type } = singletons[declaring.type];
     return { type, id: idField === undefined ? id : String(Reflect.get(event.data, idField)) };
   }
-  return { type, id: String(Reflect.get(event.data, declaring.idField)) };
+  return { type: declaring.type, id: String(Reflect.get(event.data, declaring.idField)) };
 }
 
 type Declared = (typeof resources)[ResourceType] | (typeof singletons)[SingletonType];

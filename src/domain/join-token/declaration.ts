@@ -7,6 +7,7 @@ import { limits } from '../../kernel/limits.js';
 import { err, ok } from '../../kernel/result.js';
 import { sortedLabels } from '../node/labels.js';
 import { node } from '../node/declaration.js';
+import { issued } from '../node/psk.js';
 import { nodeKey, type NodeEvent } from '../node/node.js';
 import { addedFields, eventAudit, masked, removedFields } from '../resource/audit-change.js';
 import type { EventContext, EventDeclarations } from '../resource/declaration.js';
@@ -16,6 +17,7 @@ import { firstVersion, nameKey, nextVersion } from '../resource/meta.js';
 import { faultOfName } from '../resource/name.js';
 import { refuse, type Decision } from '../resource/refusal.js';
 import { existing } from '../resource/rules.js';
+import { isNewestKey, isServedKey, servedKeys } from '../service/served-keys.js';
 import {
   hasEnded,
   hasExpired,
@@ -41,6 +43,9 @@ function* tokensOf(fleet: FleetView): Generator<JoinTokenState> {
 
 function create(fleet: FleetView, command: Of<'CreateJoinToken'>): Decision<JoinTokenEvent> {
   const { type: _, id, now, ...made } = command;
+  if (!isNewestKey(servedKeys(fleet), made.service_public)) {
+    return refuse('precondition_failed', 'the identity of the service was rotated meanwhile');
+  }
   const fault = faultOfName(made.name);
   if (fault !== undefined) return refuse('invalid_request', `name: ${fault}`);
   const unfit = made.name_prefix === null ? undefined : faultOfPrefix(made.name_prefix);
@@ -77,7 +82,8 @@ function remove(fleet: FleetView, command: Of<'DeleteJoinToken'>): Decision<Join
 function join(fleet: FleetView, command: Of<'JoinNode'>): Decision<NodeEvent | JoinTokenEvent> {
   const { id, node_id, request_id, psk } = command;
   const token = fleet.get(joinTokenKey, id);
-  if (token === undefined || hasExpired(token, command.now)) {
+  const keys = servedKeys(fleet);
+  if (token === undefined || hasExpired(token, command.now) || !isServedKey(keys, token.service_public)) {
     return refuse('not_found', 'the join token was deleted or has expired');
   }
   const before = token.joins.find((use) => use.request_id === request_id);
@@ -87,7 +93,7 @@ function join(fleet: FleetView, command: Of<'JoinNode'>): Decision<NodeEvent | J
     if ((fleet.get(nodeKey, node_id)?.psk ?? null) === null) {
       return refuse('conflict', `the node ${node_id}, which this request made, was deleted`);
     }
-    return ok([{ type: 'NodePskIssued', data: { node_id, ...psk } }]);
+    return issued(fleet, psk, { type: 'NodePskIssued', data: { node_id, ...psk } });
   }
   if (token.joins.length >= token.uses) {
     return refuse('conflict', `the join token "${token.name}" is used up: it has made ${token.uses} nodes`);
@@ -116,6 +122,8 @@ function evolve(
       const { join_token_id: _, ...use } = event.data;
       return nextVersion({ ...state, joins: [...state.joins, { ...use, at }] }, at);
     }
+    case 'JoinTokenEnded':
+      return state === undefined ? undefined : nextVersion({ ...state, expires_at: at }, at);
     case 'JoinTokenDeleted':
     case 'JoinTokenForgotten':
       return undefined;
@@ -150,6 +158,8 @@ export const joinToken = {
     },
     // The entry is the node's, and names the token.
     JoinTokenUsed: { ...nowhere, audit: () => eventAudit('update', []) },
+    // The entry is the identity's, and names the token.
+    JoinTokenEnded: { ...nowhere, audit: () => eventAudit('update', []) },
     JoinTokenDeleted: {
       ...nowhere,
       audit: ({ data }) =>

@@ -29,6 +29,8 @@ interface Made {
   readonly created_by: { readonly id: string; readonly name: string };
   /** As a node's, sealed with the token's id; null in read models. */
   readonly verifier: SealedSecret | null;
+  /** The identity key that it carries; see `IssuedPsk`. */
+  readonly service_public?: string | undefined;
 }
 
 interface Use {
@@ -53,6 +55,8 @@ export type JoinTokenEvent =
   /** In the command that creates the node. */
   | { readonly type: 'JoinTokenUsed'; readonly data: OfToken & Use }
   | { readonly type: 'JoinTokenDeleted'; readonly data: OfToken & JoinTokenDefinition }
+  /** The identity key that it carries is retired, in the command that retires it. */
+  | { readonly type: 'JoinTokenEnded'; readonly data: OfToken }
   /** It ended so long ago that nobody sees it; in the command that creates another one. */
   | { readonly type: 'JoinTokenForgotten'; readonly data: OfToken };
 

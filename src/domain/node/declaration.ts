@@ -19,6 +19,7 @@ import {
   type NodeState,
 } from './node.js';
 import { decideBulk, labelled, queued } from './bulk.js';
+import { dropCandidate, issueCandidate, issued, proveCandidate } from './psk.js';
 import { evolveLabels, isLabelField, labelChanges } from './labels.js';
 import { limits } from '../../kernel/limits.js';
 import { runSync } from '../../kernel/pieces.js';
@@ -53,7 +54,9 @@ const decideNode: Decisions<NodeCommand | BulkCommand, NodeEvent> = {
     const refusal = newNameRefusal(fleet, nodeKey.type, fields.name);
     if (refusal !== undefined) return err(refusal);
     const created: NodeEvent = { type: 'NodeCreated', data: { node_id: id, ...owned(pick(fields, savedFields)) } };
-    return ok(psk === null ? [created] : [created, { type: 'NodePskIssued', data: { node_id: id, ...psk } }]);
+    if (psk === null) return ok([created]);
+    const decision = issued(fleet, psk, { type: 'NodePskIssued', data: { node_id: id, ...psk } });
+    return decision.ok ? ok([created, ...decision.value]) : decision;
   },
   UpdateNode: onNode(update),
   DeleteNode: onNode((fleet, node) => {
@@ -72,9 +75,12 @@ const decideNode: Decisions<NodeCommand | BulkCommand, NodeEvent> = {
       overrideRefusal(fleet, id, node.override);
     return unlessRefused(refusal, { type: 'NodeRestored', data: { node_id: id, ...node } });
   },
-  IssueNodePsk: onNode((_fleet, node, { fingerprint, verifier }: Of<'IssueNodePsk'>) =>
-    ok([{ type: 'NodePskIssued', data: { node_id: node.id, fingerprint, verifier } }]),
+  IssueNodePsk: onNode((fleet, _node, { type: _, id: node_id, ...psk }: Of<'IssueNodePsk'>) =>
+    issued(fleet, psk, { type: 'NodePskIssued', data: { node_id, ...psk } }),
   ),
+  IssueNodePskCandidate: onNode(issueCandidate),
+  DropNodePskCandidate: onNode((_fleet, node, command: Of<'DropNodePskCandidate'>) => dropCandidate(node, command)),
+  ProveNodePskCandidate: onNode(proveCandidate),
   RefreshNodeConfig: onNode((_fleet, node) => ok([{ type: 'NodeConfigRefreshed', data: { node_id: node.id } }])),
   ReportNodeAddress: onNode(reportAddress),
   RaiseNodeGeneration: onNode(raise),
@@ -177,6 +183,9 @@ function undoUpdate(event: Extract<NodeEvent, { readonly type: 'NodeUpdated' }>)
   };
 }
 
+const aboutPsk = { undo: null, touches: (): readonly string[] => [] };
+const replacedForGood = 'a PSK can be replaced by a new one, not taken back';
+
 const itself = (_fleet: FleetView, event: NodeEvent): readonly string[] => [event.data.node_id];
 
 export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCommand | BulkCommand> = {
@@ -211,10 +220,36 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
             { path: 'control_psk', before: null, after: masked },
             { path: 'psk_fingerprint', before: null, after: data.fingerprint },
           ],
-          'a PSK can be replaced by a new one, not taken back',
+          replacedForGood,
         ),
-      undo: null,
-      touches: () => [],
+      ...aboutPsk,
+    },
+    NodePskCandidateIssued: {
+      ...aboutPsk,
+      audit: ({ data }) =>
+        eventAudit(
+          'psk_candidate',
+          [
+            { path: 'control_psk', before: null, after: masked },
+            { path: 'psk_candidate.fingerprint', before: null, after: data.fingerprint },
+            { path: 'psk_candidate.expires_at', before: null, after: data.expires_at },
+          ],
+          'take the candidate back instead',
+        ),
+    },
+    NodePskCandidateDropped: {
+      ...aboutPsk,
+      audit: ({ data }) =>
+        eventAudit(
+          'psk_candidate',
+          [{ path: 'psk_candidate.fingerprint', before: data.fingerprint, after: null }],
+          'its text is not stored; issue another candidate',
+        ),
+    },
+    NodePskCandidateProven: {
+      ...aboutPsk,
+      audit: ({ data }) =>
+        eventAudit('psk', [{ path: 'psk_fingerprint', before: data.former, after: data.fingerprint }], replacedForGood),
     },
     NodeConfigRefreshed: {
       audit: () => eventAudit('refresh', [], 'a refresh changes nothing that could be undone'),

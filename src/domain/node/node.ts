@@ -10,6 +10,7 @@ import type { PolicyOfNode } from '../listener-policy/policy.js';
 import type { ResourceKey } from '../resource/fleet-view.js';
 import { fieldsOf, type AnyEvent, type LifecycleCommand, type LifecycleEvent } from '../resource/lifecycle.js';
 import { nextVersion, restoredVersion, type ResourceMeta } from '../resource/meta.js';
+import type { IfMatch } from '../resource/refusal.js';
 import type { SealedSecret } from '../secret/sealed.js';
 import type { MultiplexOverride } from '../settings/settings.js';
 import { unreachable } from '../../kernel/errors.js';
@@ -30,6 +31,8 @@ export const nodeFields = fieldsOf<NodeDefinition>()(['name', 'description', 'ad
 
 export interface NodeState extends ResourceMeta, NodeDefinition {
   readonly psk: NodePsk | null;
+  /** A second PSK, until the agent proves a session under it; absent without one. It may have expired. */
+  readonly psk_candidate?: PskCandidate | undefined;
   /** From the agent's last hello. */
   readonly public_ipv4: string | null;
   readonly public_ipv6: string | null;
@@ -60,10 +63,20 @@ export interface IssuedPsk {
   readonly fingerprint: string;
   /** JSON of {node_static_public, psk}, sealed with stream, node id and field `psk_verifier` as associated data. */
   readonly verifier: SealedSecret;
+  /** The identity key of the service that it carries, X25519, base64url; absent: the installation's first. */
+  readonly service_public?: string | undefined;
 }
 
 interface NodePsk extends IssuedPsk {
   readonly issued_at: string;
+  /** It was a candidate that an agent has proven. */
+  readonly proven?: true;
+}
+
+export interface PskCandidate extends IssuedPsk {
+  readonly issued_at: string;
+  /** RFC 3339. */
+  readonly expires_at: string;
 }
 
 /** What a delete removes, and a restore brings back, besides the definition. */
@@ -83,6 +96,10 @@ interface OfNode {
   readonly node_id: string;
 }
 
+interface OfPsk {
+  readonly fingerprint: string;
+}
+
 /** A part of a command about several nodes, whose audit entry is about all of them (`bulk.ts`). */
 interface OfBulk {
   readonly bulk?: true | undefined;
@@ -93,7 +110,13 @@ type NodeLifecycle = LifecycleEvent<'Node', 'node_id', NodeDefinition, DeletedWi
 export type NodeEvent =
   | Exclude<NodeLifecycle, { readonly type: 'NodeUpdated' }>
   | { readonly type: 'NodeUpdated'; readonly data: OfNode & OfBulk & { readonly changes: Changes } }
+  /** Drops a candidate too. */
   | { readonly type: 'NodePskIssued'; readonly data: OfNode & IssuedPsk }
+  /** Replaces an earlier candidate. */
+  | { readonly type: 'NodePskCandidateIssued'; readonly data: OfNode & Omit<PskCandidate, 'issued_at'> }
+  | { readonly type: 'NodePskCandidateDropped'; readonly data: OfNode & OfPsk }
+  /** The candidate is the node's PSK from now on. */
+  | { readonly type: 'NodePskCandidateProven'; readonly data: OfNode & OfPsk & { readonly former: string | null } }
   | { readonly type: 'NodeConfigRefreshed'; readonly data: OfNode }
   | {
       readonly type: 'NodeReportedAddressChanged';
@@ -108,6 +131,11 @@ export type NodeCommand =
   | (Extract<Lifecycle, { readonly type: 'CreateNode' }> & { readonly psk: IssuedPsk | null })
   | Exclude<Lifecycle, { readonly type: 'CreateNode' }>
   | ({ readonly type: 'IssueNodePsk'; readonly id: string } & IssuedPsk)
+  | ({ readonly type: 'IssueNodePskCandidate'; readonly id: string } & Omit<PskCandidate, 'issued_at'>)
+  /** @param now milliseconds since the epoch */
+  | { readonly type: 'DropNodePskCandidate'; readonly id: string; readonly ifMatch: IfMatch; readonly now: number }
+  /** The agent has proven a session under a candidate. */
+  | ({ readonly type: 'ProveNodePskCandidate'; readonly id: string; readonly now: number } & OfPsk)
   | { readonly type: 'RefreshNodeConfig'; readonly id: string }
   | ({ readonly type: 'ReportNodeAddress'; readonly id: string } & ReportedAddresses<string | null>)
   | {
@@ -148,6 +176,10 @@ export function dialAddress(node: Pick<NodeState, 'address' | 'public_ipv4' | 'p
 /** The commands that have not expired, oldest first. @param at the time, RFC 3339 */
 export function unexpired(commands: readonly AgentCommand[], at: string): readonly AgentCommand[] {
   return commands.filter((command) => command.expires_at > at);
+}
+
+function withoutCandidate({ psk_candidate: _, ...state }: NodeState): NodeState {
+  return state;
 }
 
 /** A new or restored node waits for a new agent and its PSK. */
@@ -203,8 +235,19 @@ export function evolveNode(
     case 'NodeDeleted':
       return undefined;
     case 'NodePskIssued': {
-      const { fingerprint, verifier } = event.data;
-      return nextVersion({ ...state, psk: { fingerprint, verifier, issued_at: at } }, at);
+      const { node_id: _, ...issued } = event.data;
+      return nextVersion({ ...withoutCandidate(state), psk: { ...issued, issued_at: at } }, at);
+    }
+    case 'NodePskCandidateIssued': {
+      const { node_id: _, ...issued } = event.data;
+      return nextVersion({ ...state, psk_candidate: { ...issued, issued_at: at } }, at);
+    }
+    case 'NodePskCandidateDropped':
+      return nextVersion(withoutCandidate(state), at);
+    case 'NodePskCandidateProven': {
+      if (state.psk_candidate === undefined) return nextVersion(state, at);
+      const { expires_at: _, ...proven } = state.psk_candidate;
+      return nextVersion({ ...withoutCandidate(state), psk: { ...proven, issued_at: at, proven: true as const } }, at);
     }
     case 'NodeConfigRefreshed':
       return nextVersion(state, at);

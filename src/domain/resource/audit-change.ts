@@ -34,6 +34,9 @@ export const auditVerbs = [
   'advance',
   'complete',
   'release',
+  'rotate',
+  'retire',
+  'psk_candidate',
 ] as const;
 export type AuditVerb = (typeof auditVerbs)[number];
 

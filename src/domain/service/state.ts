@@ -16,6 +16,8 @@ export interface ServiceState {
   readonly position: number;
   readonly logChain: ChainHead;
   readonly identity: DataOf<'ServiceIdentityCreated'> | undefined;
+  /** When the identity was made, RFC 3339; empty before. */
+  readonly since: string;
   /** The key that signs tokens. */
   readonly signingKey: ServiceKeyEvent['data'] | undefined;
   readonly keyring: DataOf<'KeyringRecorded'> | undefined;
@@ -26,6 +28,7 @@ export const emptyService: ServiceState = {
   position: 0,
   logChain: emptyChain,
   identity: undefined,
+  since: '',
   signingKey: undefined,
   keyring: undefined,
 };
@@ -34,13 +37,15 @@ export const emptyService: ServiceState = {
 export function applyService(state: ServiceState, command: RecordedCommand, logChain: ChainHead): ServiceState {
   const { revision, position } = lastEvent(command);
   const next = { ...state, revision, position, logChain };
-  return namesHeads(command) ? next : evolve(next, serviceEvent(command.events[0]));
+  return namesHeads(command)
+    ? next
+    : evolve(next, serviceEvent(command.events[0]), command.events[0].metadata.occurred_at);
 }
 
-function evolve(state: ServiceState, event: ServiceEvent): ServiceState {
+function evolve(state: ServiceState, event: ServiceEvent, at: string): ServiceState {
   switch (event.type) {
     case 'ServiceIdentityCreated':
-      return { ...state, identity: event.data, signingKey: event.data };
+      return { ...state, identity: event.data, since: at, signingKey: event.data };
     case 'TokenSigningKeyReplaced':
       return { ...state, signingKey: event.data };
     case 'KeyringRecorded':

@@ -22,6 +22,10 @@ export interface FoldBatch {
   readonly changed: ReadonlySet<string>;
   /** Nodes whose PSK was replaced, or that were deleted, and the ids of deleted join tokens in sessions, in log order. */
   readonly revoked: readonly string[];
+  /** Nodes whose PSK gave way to a candidate that an agent has proven. */
+  readonly proven: readonly string[];
+  /** An identity key of the service was retired. */
+  readonly identityRetired: boolean;
   readonly deleted: ReadonlySet<string>;
   /** Nodes whose generation was raised, with the time of the command (RFC 3339). */
   readonly raised: ReadonlyMap<string, string>;
@@ -31,12 +35,22 @@ export interface MutableFoldBatch extends FoldBatch {
   readonly touched: Set<string>;
   readonly changed: Set<string>;
   readonly revoked: string[];
+  readonly proven: string[];
+  identityRetired: boolean;
   readonly deleted: Set<string>;
   readonly raised: Map<string, string>;
 }
 
 export function emptyFoldBatch(): MutableFoldBatch {
-  return { touched: new Set(), changed: new Set(), revoked: [], deleted: new Set(), raised: new Map() };
+  return {
+    touched: new Set(),
+    changed: new Set(),
+    revoked: [],
+    proven: [],
+    identityRetired: false,
+    deleted: new Set(),
+    raised: new Map(),
+  };
 }
 
 /** A fleet that commands are folded into, with the draft on which each is tried first. */
@@ -106,6 +120,8 @@ function noteEvents(command: RecordedCommand, batch: MutableFoldBatch): void {
     const { type, id } = resourceOf(event);
     batch.changed.add(`${type}/${id}`);
     if (event.type === 'NodePskIssued' || event.type === 'NodeDeleted') batch.revoked.push(event.data.node_id);
+    if (event.type === 'NodePskCandidateProven') batch.proven.push(event.data.node_id);
+    if (event.type === 'ServiceIdentityRetired') batch.identityRetired = true;
     if (event.type === 'JoinTokenDeleted') batch.revoked.push(joinIdOf(event.data.join_token_id));
     if (event.type === 'NodeDeleted') batch.deleted.add(event.data.node_id);
     if (event.type === 'NodeGenerationRaised') batch.raised.set(event.data.node_id, recorded.metadata.occurred_at);

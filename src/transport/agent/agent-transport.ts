@@ -12,10 +12,10 @@ import { joinTokenIn } from '../../kernel/ids.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
-import { x25519PairOf } from '../../kernel/crypto/crypto.js';
 import type { Keyring } from '../../security/keyring.js';
 import { openVerifier } from '../../security/psk.js';
 import { isSealedValue } from '../../security/sealing.js';
+import type { ServiceKeys } from '../../security/service-keys.js';
 import type { MetricSource } from '../../instance/metrics.js';
 import type { Diagnostics, Telemetry } from '../../reports/port.js';
 import { createAddressBudget, createFaultyCalls, createNodeBudget, createProvenPairs } from './admission/budgets.js';
@@ -74,8 +74,9 @@ interface AgentTransportDeps {
   /** Where refused handshakes are counted and logged. */
   readonly refusals: Pick<SampledLog, 'note'>;
   readonly instanceId: string;
-  /** The service's X25519 private key, 32 bytes. */
-  readonly servicePrivate: Uint8Array;
+  readonly serviceKeys: Pick<ServiceKeys, 'pairOf'>;
+  /** See `NodeSessionsDeps`. */
+  proveCandidate(nodeId: string, fingerprint: string, sessionId: string): Promise<boolean>;
   readonly listen: StartAgentListener;
   /** True while a store is out of reach: no new sessions are opened, existing ones stay. */
   storesAway(): boolean;
@@ -175,6 +176,12 @@ export async function createAgentTransport(
     delivery.onRevoked((nodeId) => {
       pending.dropNode(nodeId);
       sessions.revoke(nodeId);
+    }),
+    delivery.onPsksEnded((nodeId) => {
+      const isOver = (one: Pick<LiveSession, 'nodeId' | 'psk'>): boolean =>
+        !delivery.psks(one.nodeId).some(({ fingerprint }) => fingerprint === one.psk.fingerprint);
+      pending.dropThose((one) => (nodeId === undefined || one.nodeId === nodeId) && isOver(one));
+      sessions.revokeThose(nodeId, isOver);
     }),
     delivery.onStateChange((state: ServingState) => {
       // Although cut off from the log, it may have missed nothing, and no other instance would be better off.
@@ -298,7 +305,7 @@ function createAdmission(
       if (!isSealedValue(sealed)) return { kind: 'refused', reason: 'malformed' };
       return openVerifier(keyring, sealed, { stream: streams.fleet, resourceId: joinTokenIn(nodeId) ?? nodeId });
     },
-    serviceStatic: x25519PairOf(deps.servicePrivate),
+    serviceKeys: deps.serviceKeys,
     clock,
     refusals,
     addresses,

@@ -80,6 +80,8 @@ export interface LiveSession {
   readonly nodeId: string;
   /** Lower-case hex. */
   readonly id: string;
+  /** The PSK that it was opened under. */
+  readonly psk: PendingSession['psk'];
   /** The agent's address. */
   readonly address: string;
   /** When OpenSession was answered, monotonic milliseconds. */
@@ -100,6 +102,8 @@ export interface LiveSession {
   slowFor(now: number): number;
   /** Its reads are paused because it has exceeded its budget. */
   readonly throttled: boolean;
+  /** Nothing more comes from it. */
+  readonly over: boolean;
   /** Resolves when the stream is over. */
   readonly closed: Promise<void>;
 }
@@ -127,8 +131,11 @@ class AttachedSession implements LiveSession {
   /** Lower-case hex; empty for an agent that does not name its process. */
   #processId = '';
   #over = false;
+  /** While its PSK is made the node's, other frames wait; undefined at all other times. */
+  #proof: Promise<void> | undefined;
   readonly nodeId: string;
   readonly id: string;
+  readonly psk: PendingSession['psk'];
   readonly address: string;
   readonly openedAt: number;
   readonly closed: Promise<void>;
@@ -142,6 +149,7 @@ class AttachedSession implements LiveSession {
     this.#deps = deps;
     this.nodeId = nodeId;
     this.id = pending.id;
+    this.psk = pending.psk;
     this.address = stream.connection.remoteAddress;
     this.openedAt = openedAt;
     this.stream = stream;
@@ -212,6 +220,9 @@ class AttachedSession implements LiveSession {
   get throttled(): boolean {
     return this.#reading.throttled;
   }
+  get over(): boolean {
+    return this.#over;
+  }
 
   // Services used by its parts.
 
@@ -256,7 +267,7 @@ class AttachedSession implements LiveSession {
     return this.#outbox.waiting;
   }
   reportTurn(): Promise<void> | undefined {
-    return this.#config.reportTurn();
+    return this.#proof ?? this.#config.reportTurn();
   }
   read(bytes: Uint8Array): void {
     this.#receive(this.#inbound.take(bytes), bytes.length);
@@ -303,9 +314,7 @@ class AttachedSession implements LiveSession {
       case 'hello':
         this.#processId = Buffer.from(output.hello.processId).toString('hex');
         this.#config.open(nodeId, this.id, this.#outbox);
-        this.#deps.onHello(this, output.hello).catch((error: unknown) => {
-          this.#drainAfter(error, 'agent drained: its session cannot be recorded');
-        });
+        this.#hello(output.hello);
         return;
       case 'join':
         return this.#join(output.request);
@@ -356,6 +365,13 @@ class AttachedSession implements LiveSession {
       default:
         unreachable(output);
     }
+  }
+
+  #hello(hello: AgentHello): void {
+    const done = this.#deps.onHello(this, hello).catch((error: unknown) => {
+      this.#drainAfter(error, 'agent drained: its session cannot be recorded');
+    });
+    if (this.psk.isCandidate) this.#proof = done.finally(() => (this.#proof = undefined));
   }
 
   #join({ requestId, name }: JoinRequest): void {

@@ -22,6 +22,11 @@ const rekeyWindowMs = 20_000;
 
 interface NodeSessionsDeps {
   readonly telemetry: Pick<Telemetry, 'sessionOpened' | 'sessionEnded'>;
+  /**
+   * Makes the candidate of a node's PSK, under which a session was proven, its PSK. False if it is none any more; rejects when
+   * that cannot be known now.
+   */
+  proveCandidate(nodeId: string, fingerprint: string, sessionId: string): Promise<boolean>;
   readonly facts: Pick<FactRecorder, 'agent' | 'drop'>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -33,7 +38,9 @@ interface NodeSessionsDeps {
 interface NodeSessions {
   /** Adds an attached session, from its first valid frame to the end of its stream. */
   add(session: LiveSession): void;
-  /** Makes the session the node's live one. Rejects if its presence or the fact cannot be recorded now. */
+  /**
+   * Makes the session the node's live one, and its PSK the node's. Rejects if its presence or the fact cannot be recorded now.
+   */
   hello(session: LiveSession, hello: AgentHello): Promise<void>;
   ended(session: LiveSession, reason: CloseReason, agentReason: SessionCloseReason | undefined): void;
   /**
@@ -44,6 +51,8 @@ interface NodeSessions {
   /** Another session has taken this one's presence lease. */
   lost(nodeId: string, sessionId: string): void;
   revoke(nodeId: string): void;
+  /** Revokes those sessions of a node, or of all. */
+  revokeThose(nodeId: string | undefined, isOver: (session: LiveSession) => boolean): void;
   /** True once all current sessions of the node are gone, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
   all(): Iterable<LiveSession>;
@@ -120,6 +129,11 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       void session.closed.then(() => sessions.delete(session));
     },
     async hello(session, hello) {
+      const { nodeId, id, psk } = session;
+      if (psk.isCandidate) {
+        if (!(await deps.proveCandidate(nodeId, psk.fingerprint, id))) session.revoke();
+        if (session.over) return;
+      }
       const entry = entryOf(session.nodeId);
       const { live: previous, rekeyedAt } = entry;
       // A successor is opened before the old session is closed with REKEY; a session opened later is a reconnect.
@@ -181,6 +195,10 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     },
     revoke(nodeId) {
       for (const session of nodes.get(nodeId)?.sessions ?? []) session.revoke();
+    },
+    revokeThose(nodeId, isOver) {
+      const those = nodeId === undefined ? [...all()] : [...(nodes.get(nodeId)?.sessions ?? [])];
+      for (const session of those) if (isOver(session)) session.revoke();
     },
     async sessionsEnded(nodeId, timeoutMs) {
       const entry = nodes.get(nodeId);

@@ -5,7 +5,7 @@
  * `docs/contract/agent-protocol.md#opensession` and `docs/contract/joining.md#join-tokens`.
  */
 import { randomBytes } from 'node:crypto';
-import type { Delivery } from '../../delivery/port.js';
+import type { AcceptedPsk, Delivery } from '../../delivery/port.js';
 import {
   OpenSessionRequest,
   OpenSessionResponse,
@@ -19,7 +19,7 @@ import { joinTokenIn } from '../../kernel/ids.js';
 import { limits } from '../../kernel/limits.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
 import { controlPrologue, respond, sessionIdOf, type Responded } from '../../channel/noise/handshake.js';
-import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
+import { generateX25519, type X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import { createDummyVerifier, type OpenedVerifier, type PskVerifier } from '../../security/psk.js';
 import type { AddressBudget, NodeBudget, ProvenPairs } from './admission/budgets.js';
 import type { HandshakeGate } from './admission/handshake-gate.js';
@@ -31,14 +31,13 @@ import { closeReasons } from './close-reasons.js';
 import type { OpenAnswer, OpenCall } from './grpc-server.js';
 import { decodeStrictly } from './wire-scan.js';
 import { openWith, sealWith } from '../../security/sealing.js';
-
-type SealedVerifier = NonNullable<ReturnType<Delivery['verifier']>>;
+import type { ServiceKeys } from '../../security/service-keys.js';
 
 interface OpenSessionDeps {
-  readonly delivery: Pick<Delivery, 'verifier' | 'settings' | 'atHead'>;
+  readonly delivery: Pick<Delivery, 'psks' | 'pskTries' | 'settings' | 'atHead'>;
   /** Opens a node's sealed verifier. */
-  openVerifier(nodeId: string, sealed: SealedVerifier): OpenedVerifier;
-  readonly serviceStatic: X25519KeyPair;
+  openVerifier(nodeId: string, sealed: AcceptedPsk['verifier']): OpenedVerifier;
+  readonly serviceKeys: Pick<ServiceKeys, 'pairOf'>;
   readonly clock: Clock;
   readonly refusals: Pick<SampledLog, 'note'>;
   readonly addresses: AddressBudget;
@@ -162,18 +161,24 @@ function createHandshakes(
   const { clock, delivery } = deps;
   const decoy = createDecoy();
 
-  const verifierOf = (nodeId: string, address: string): PskVerifier => {
-    const sealed = delivery.verifier(nodeId);
-    if (sealed === undefined) return decoy.open();
-    const opened = deps.openVerifier(nodeId, sealed);
-    if (opened.kind === 'opened') return opened.verifier;
+  /** What both sides must know for a PSK; without one, what nobody knows. */
+  const partyOf = (nodeId: string, psk: AcceptedPsk | undefined, address: string): Party => {
+    const localStatic = psk === undefined ? undefined : deps.serviceKeys.pairOf(psk.service_public);
+    if (psk === undefined || localStatic === undefined) return decoy.open();
+    const opened = deps.openVerifier(nodeId, psk.verifier);
+    if (opened.kind === 'opened') return { ...opened.verifier, localStatic };
     // Anybody who knows the node's id can repeat it.
     const event = { reason: 'handshake_verifier', address, node_id: nodeId, cause: opened.reason };
     deps.refusals.note(event, 'cannot open a PSK verifier');
     return decoy.open();
   };
 
-  const judgeOffer = (request: OpenSessionRequest, handshake: Responded, connection: AgentConnection): OpenResult => {
+  const judgeOffer = (
+    request: OpenSessionRequest,
+    psk: AcceptedPsk | undefined,
+    handshake: Responded,
+    connection: AgentConnection,
+  ): OpenResult => {
     const offer = decodeStrictly(SessionOffer, handshake.payload);
     if (!offer.ok || offer.value.nonce.length !== agent.nonceBytes) return refuse(refused, true);
     const now = clock.now();
@@ -184,10 +189,16 @@ function createHandshakes(
     if (replay === 'full') return refuse(overBudget('replay_cache_full'), false);
     if (!deps.nodes.charge(request.nodeId)) return refuse(overBudget('node_budget'), false);
     if (connection.closed) return refuse(gone, false);
-    return { ok: true, response: openPending(request.nodeId, handshake, connection, now) };
+    return { ok: true, response: openPending(request.nodeId, psk, handshake, connection, now) };
   };
 
-  const openPending = (nodeId: string, handshake: Responded, connection: AgentConnection, now: number): Uint8Array => {
+  const openPending = (
+    nodeId: string,
+    psk: AcceptedPsk | undefined,
+    handshake: Responded,
+    connection: AgentConnection,
+    now: number,
+  ): Uint8Array => {
     const intervals = intervalsOf(delivery.settings());
     const grant = SessionGrant.encode({
       rekeyAfterSecs: deps.rekeySeconds,
@@ -202,25 +213,36 @@ function createHandshakes(
     const sessionId = sessionIdOf(handshakeHash);
     const id = Buffer.from(sessionId).toString('hex');
     const openedAt = clock.monotonic();
-    deps.pending.add({ nodeId, sessionId, id, connection, noise: finished.value, openedAt, intervals });
+    const { fingerprint = '', isCandidate = false } = psk ?? {};
+    const noise = finished.value;
+    deps.pending.add({
+      nodeId,
+      sessionId,
+      id,
+      psk: { fingerprint, isCandidate },
+      connection,
+      noise,
+      openedAt,
+      intervals,
+    });
     return OpenSessionResponse.encode({ sessionId: Buffer.from(sessionId), handshake: Buffer.from(message) }).finish();
   };
 
   return (request, connection) => {
-    const verifier = verifierOf(request.nodeId, connection.remoteAddress);
-    const responded = respond(
-      {
-        prologue: controlPrologue(request.nodeId),
-        psk: verifier.psk,
-        localStatic: deps.serviceStatic,
-        remoteStatic: verifier.nodeStaticPublic,
-      },
-      request.handshake,
-    );
-    if (!responded.ok) return refuse(refused, true);
-    const result = judgeOffer(request, responded.value, connection);
-    if (!result.ok) responded.value.discard();
-    return result;
+    const { nodeId } = request;
+    const psks = delivery.psks(nodeId);
+    const prologue = controlPrologue(nodeId);
+    // The same number for every id, so that neither time nor cost tells which nodes have a candidate.
+    for (let tries = 0; tries < delivery.pskTries(); tries += 1) {
+      const psk = psks[tries];
+      const { nodeStaticPublic: remoteStatic, ...party } = partyOf(nodeId, psk, connection.remoteAddress);
+      const responded = respond({ prologue, remoteStatic, ...party }, request.handshake);
+      if (!responded.ok) continue;
+      const result = judgeOffer(request, psk, responded.value, connection);
+      if (!result.ok) responded.value.discard();
+      return result;
+    }
+    return refuse(refused, true);
   };
 }
 
@@ -257,16 +279,22 @@ function skewed(nowMs: number): Refusal {
   };
 }
 
+/** What one try of a handshake needs. */
+interface Party extends PskVerifier {
+  readonly localStatic: X25519KeyPair;
+}
+
 /** A verifier for nodes without one; opening it costs the same as opening a real one. */
-function createDecoy(): { open(): PskVerifier } {
+function createDecoy(): { open(): Party } {
   const dataKey = randomBytes(32);
   const context = { installationId: '', stream: 'decoy', resourceId: 'decoy', field: 'psk_verifier' };
   const verifier = createDummyVerifier();
+  const party = { ...verifier, localStatic: generateX25519() };
   const sealed = sealWith(dataKey, 'decoy', Buffer.concat([verifier.nodeStaticPublic, verifier.psk]), context);
   return {
     open() {
       openWith(dataKey, sealed, context);
-      return verifier;
+      return party;
     },
   };
 }

@@ -44,6 +44,7 @@ import { revertRoutes } from './resources/revert.js';
 import { routesOfResources } from './resources.js';
 import { installRollouts } from './checks/rolled-out.js';
 import { settingsRoutes } from './resources/settings.js';
+import { serviceIdentityRoutes } from './resources/service-identity.js';
 import { topologyRoutes } from './resources/topology.js';
 import { userRoutes } from './resources/users.js';
 import { withUsual } from './usual-parts.js';
@@ -126,6 +127,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   topologyRoutes(app, deps);
   controlEndpointRoutes(app, options);
   settingsRoutes(app, deps);
+  serviceIdentityRoutes(app, deps);
   const sections = sectionsOf(endpoints);
   exportRoute(app, deps, sections);
   planAndApplyRoutes(app, deps, sections);

@@ -15,6 +15,7 @@ import type { Backups } from '../../backups/backups.js';
 import type { CommandHandlers } from '../../commands/handlers-port.js';
 import type { Delivery } from '../../delivery/port.js';
 import type { Feed, RecentEntries } from '../../feed/port.js';
+import type { ServedKeys } from '../../domain/service/served-keys.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { Ids } from '../../kernel/ids.js';
 import type { Logger } from '../../kernel/logger.js';
@@ -83,6 +84,11 @@ export interface RestDeps {
   readonly delivery: Pick<Delivery, 'state' | 'pushed' | 'unsentMs' | 'snapshotJson'>;
   /** What agents did, from the log. */
   readonly agentFacts: Pick<AgentFacts, 'of' | 'onFact'>;
+  /** The identity keys of the service, with the public half of the first and when it was made. */
+  serviceIdentity(): {
+    readonly first: { readonly public_key: string; readonly since: string };
+    readonly served: ServedKeys;
+  };
   /** The newest report of each node. */
   readonly reports: Reports;
   /** What was told last of each status. */

@@ -13,6 +13,7 @@ import { nodeBulkRoutes } from './resources/node-bulk.js';
 import { nodeCommandRoutes } from './resources/node-commands.js';
 import { nodeConfigRoutes } from './resources/node-config.js';
 import { nodeMetricsRoutes, upstreamHealthRoutes } from './resources/node-metrics.js';
+import { nodePskRoutes } from './resources/node-psks.js';
 import { nodeRoutes } from './resources/nodes.js';
 import { legacyRouteRoutes } from './resources/routes.js';
 import { rolloutPolicyRoutes } from './resources/rollout-policies.js';
@@ -31,6 +32,7 @@ const allOf =
 export const routesOfResources: { readonly [T in ResourceType]: Routes } = {
   node: allOf(
     nodeRoutes,
+    nodePskRoutes,
     nodeBulkRoutes,
     nodeCommandRoutes,
     nodeConfigRoutes,

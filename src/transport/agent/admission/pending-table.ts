@@ -16,6 +16,8 @@ export interface PendingSession {
   readonly sessionId: Uint8Array;
   /** The same in lower-case hex. */
   readonly id: string;
+  /** The PSK that it was opened under. */
+  readonly psk: { readonly fingerprint: string; readonly isCandidate: boolean };
   readonly connection: AgentConnection;
   readonly noise: NoiseSession;
   /** Monotonic milliseconds. */
@@ -29,6 +31,7 @@ export interface PendingTable {
   /** Removes and returns a session; undefined if this connection has no pending session with that id. */
   take(sessionId: Uint8Array, connection: AgentConnection, now: number): PendingSession | undefined;
   dropNode(nodeId: string): void;
+  dropThose(isOver: (session: PendingSession) => boolean): void;
   /** Drops sessions older than 10 s. */
   sweep(now: number): void;
   clear(): void;
@@ -93,6 +96,9 @@ export function createPendingTable(onFreed: () => void): PendingTable {
     },
     dropNode(nodeId) {
       for (const session of byNode.get(nodeId) ?? []) drop(session);
+    },
+    dropThose(isOver) {
+      for (const session of byId.values()) if (isOver(session)) drop(session);
     },
     sweep(now) {
       for (const session of byId.values()) {

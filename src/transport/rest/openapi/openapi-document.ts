@@ -62,6 +62,7 @@ const tagDescriptions: { readonly [tag: string]: string } = {
   'l3-networks': 'Networks of tunnels that carry IP packets between nodes. Changes of enabled ones are live at once.',
   ports: 'Listeners on each node: intended, reported, and the order in which a shared listener matches.',
   settings: 'Settings of the installation.',
+  service: 'The identity of the service, which agents pin.',
   fleet: 'The fleet as a file: documents that describe its resources.',
   audit: 'Who did what and when.',
   events: 'The event feed, in order and resumable.',

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import type { NodeDefinition, NodeState } from '../../../domain/node/node.js';
+import { unexpiredCandidate } from '../../../domain/node/psk.js';
 import type { ResourceMeta } from '../../../domain/resource/meta.js';
 import { effectiveMultiplex } from '../../../domain/settings/settings.js';
 import { timestamp } from '../../../kernel/clock.js';
@@ -17,7 +18,7 @@ import { heldBy } from '../../../reports/rollouts.js';
 import { statusOf } from '../../../reports/status.js';
 import { resourceSchema, type Shape } from './resource-shape.js';
 import { documented, sample } from '../schemas/documented.js';
-import { applyErrors, time } from '../schemas/shared-schemas.js';
+import { applyErrors, time, timeOf } from '../schemas/shared-schemas.js';
 
 export const nodeShape: Shape<NodeDefinition> = {
   name: { about: 'Name, unique among nodes', example: 'edge-1', request: name, response: z.string() },
@@ -46,11 +47,29 @@ export const nodeShape: Shape<NodeDefinition> = {
 
 export const pskFingerprint = 'SHA256:LHBtW1vyR50BQz0eP9XcPV-V_9C0egqGEXSoPQsAuVY';
 
+export const candidateSchema = z
+  .object({
+    fingerprint: documented(z.string(), 'Of the second PSK', pskFingerprint),
+    issued_at: timeOf('When it was issued'),
+    expires_at: timeOf('When it expires, if no agent has used it', sample.later),
+  })
+  .nullable()
+  .meta({ id: 'PskCandidate', description: 'A second PSK that is valid beside the first; null without one' });
+
+/** @param now milliseconds since the epoch */
+export function candidateOf(node: NodeState, now: number): z.output<typeof candidateSchema> {
+  const candidate = unexpiredCandidate(node, now);
+  if (candidate === undefined) return null;
+  const { fingerprint, issued_at, expires_at } = candidate;
+  return { fingerprint, issued_at, expires_at };
+}
+
 /** The fields that an answer adds to the definition of a node. */
 const derived = {
   status: nodeStatus,
   psk_fingerprint: documented(z.string().nullable(), 'Of the current PSK; null without one', pskFingerprint),
   psk_issued_at: documented(time.nullable(), 'When the current PSK was issued', sample.time),
+  psk_candidate: candidateSchema,
   multiplex: documented(
     z.boolean(),
     'Whether links between nodes are multiplexed here, by the connectivity settings',
@@ -134,6 +153,7 @@ export function nodeView(deps: RestDeps, node: NodeState): NodeView {
     status: statusOf(deps, node.id),
     psk_fingerprint: node.psk?.fingerprint ?? null,
     psk_issued_at: node.psk?.issued_at ?? null,
+    psk_candidate: candidateOf(node, deps.clock.now()),
     multiplex,
     multiplex_port,
     reported_multiplex: agent.reported_multiplex,

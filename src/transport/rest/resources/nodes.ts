@@ -1,26 +1,25 @@
 /**
- * The routes of nodes, and their filters. `node-view.ts` shows a node; `node-config.ts` has its snapshot, `node-commands.ts` the
- * commands to its agent. Implements `docs/contract/rest.md#nodes`.
+ * The routes of nodes, and their filters. `node-view.ts` shows a node; `node-config.ts` has its snapshot, `node-psks.ts` its PSKs,
+ * `node-commands.ts` the commands to its agent. Implements `docs/contract/rest.md#nodes`.
  */
 import { z } from 'zod';
-import type { CommandOutcome } from '../../../commands/port.js';
 import type { NodeState } from '../../../domain/node/node.js';
 import type { ListOf, ListQuery } from '../../../kernel/list.js';
 import { limits } from '../../../kernel/limits.js';
 import { stateNow } from '../../../reports/listener-states.js';
 import { nodeStatuses, statusOf, type NodeStatus } from '../../../reports/status.js';
-import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { boolean, canonical, list, oneOf } from '../schemas/fields.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import { applyStates } from '../../../reports/apply-state.js';
-import { nodeSchema, nodeShape, nodeView, applyOf, pskFingerprint, type NodeView } from './node-view.js';
+import { controlPsk, sessionsEnded } from './node-psks.js';
+import { nodeSchema, nodeShape, nodeView, applyOf, type NodeView } from './node-view.js';
 import { sorting } from '../schemas/query.js';
 import { listRanked } from './ranked-list.js';
 import { resourceRoutes } from './resource-routes.js';
 import { documented } from '../schemas/documented.js';
-import { nodeId, referrer } from '../schemas/shared-schemas.js';
+import { referrer } from '../schemas/shared-schemas.js';
 
 const label = canonical('key:value or key', (value) =>
   value === '' || value.startsWith(':') ? undefined : value,
@@ -45,12 +44,6 @@ const filters = {
 };
 type Filters = z.output<z.ZodObject<typeof filters>>;
 
-const controlPsk = documented(
-  z.string().nullable(),
-  "The secret of the node's agent, shown only once; null for a repeat, or if none was issued",
-  'svcpsk1_…',
-);
-
 const createdSchema = nodeSchema
   .extend({ control_psk: controlPsk })
   .meta({ id: 'CreatedNode', description: 'The new node, with its PSK' });
@@ -59,15 +52,6 @@ type CreatedNodeView = NodeView & { readonly control_psk: string | null };
 const referrersSchema = z
   .object({ items: documented(z.array(referrer), 'By type, name and id') })
   .meta({ description: 'The resources that use the node' });
-
-const pskSchema = z
-  .object({
-    node_id: nodeId,
-    control_psk: controlPsk,
-    psk_fingerprint: documented(z.string().nullable(), 'Fingerprint of the new PSK', pskFingerprint),
-    sessions_ended: documented(z.boolean(), 'Whether all sessions of the old PSK have ended on every instance', true),
-  })
-  .meta({ id: 'NodePsk', description: 'The new PSK' });
 
 export function nodeRoutes(app: RestApp, deps: RestDeps): void {
   const { nodes } = deps.commands;
@@ -140,32 +124,6 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
       return ok({ items: [...deps.fleet.referrers('node', id)] });
     },
   });
-
-  app.route({
-    method: 'POST',
-    url: '/api/nodes/:id/psk',
-    config: { access: 'operator', takes: 'none' },
-    schema: {
-      operationId: 'resetNodePsk',
-      summary: 'Replace the PSK, which is shown only once, and end sessions with the old one',
-      description:
-        'The old PSK and its sessions end on every live instance before the answer; `sessions_ended` is false if that took longer than two seconds. A repeat has `control_psk: null`.',
-      tags: ['nodes'],
-      response: answers(pskSchema),
-    },
-    handler: async (request, reply) => {
-      const id = pathId(request.params, 'node');
-      const outcome = await nodes.issuePsk(commandContext(request), id);
-      setCommandHeaders(reply, outcome);
-      if (outcome.kind === 'repeated') {
-        const node = orNotFound(get(outcome.resourceId), 'node');
-        return ok({ node_id: node.id, control_psk: null, psk_fingerprint: node.psk_fingerprint, sessions_ended: true });
-      }
-      const { controlPsk, fingerprint } = outcome.result;
-      const sessions_ended = await sessionsEnded(deps, id, outcome);
-      return ok({ node_id: id, control_psk: controlPsk, psk_fingerprint: fingerprint, sessions_ended });
-    },
-  });
 }
 
 function listNodes(
@@ -185,12 +143,6 @@ function listNodes(
   const { items, ...rest } =
     rank === undefined ? deps.fleet.nodes.list(query) : listRanked(deps.fleet.nodes, query, sort ?? 'name', rank);
   return { items: items.map((node) => nodeView(deps, node)), ...rest };
-}
-
-/** Waits until no session of a revoked node is left on any instance. */
-function sessionsEnded(deps: RestDeps, id: string, outcome: CommandOutcome<unknown>): Promise<boolean> {
-  const revision = outcome.kind === 'done' ? outcome.events.at(-1)?.revision : undefined;
-  return deps.sessionsEnded(id, limits.agent.sessionsEndedWaitMs, revision);
 }
 
 type NodeFilter = (node: NodeState) => boolean;
