@@ -10,12 +10,14 @@ import { wordsOf } from '../shared/ui/states.js';
 import { When } from '../shared/ui/when.js';
 import { Labels } from '../shared/ui/labels.js';
 import { ApplyState, ListenerCount } from './node-state.js';
+import { ChosenNodes } from './chosen-nodes.js';
+import { NodeCounts } from './node-counts.js';
 import { nodes, type Node } from './nodes.js';
 import { text } from './nodes.text.js';
 
 const columns = columnsOf<Node>([
   nameColumn('node'),
-  [text.status, (row) => <NodeStatus status={row.status} />],
+  [text.status, (row) => <NodeStatus status={row.status} />, { sort: 'status' }],
   [text.configuration, (row) => <ApplyState state={row.apply.state} />],
   [text.listeners, (row) => <ListenerCount listeners={row.listeners} />, { numeric: true }],
   [text.cpu, (row) => (row.cpu_usage === null ? none : formatShare(row.cpu_usage)), { numeric: true, minor: true }],
@@ -24,9 +26,13 @@ const columns = columnsOf<Node>([
     (row) => (row.memory_usage === null ? none : formatShare(row.memory_usage)),
     { numeric: true, minor: true },
   ],
-  [text.agentVersion, (row) => row.agent_version ?? none, { minor: true }],
+  [
+    text.labelsColumn,
+    (row) => (Object.keys(row.labels).length === 0 ? none : <Labels labels={row.labels} />),
+    { minor: true, cut: true },
+  ],
   [text.lastSeen, (row) => <When at={row.last_seen_at} />, { minor: true, sort: 'last_seen_at' }],
-  [text.labelsColumn, (row) => <Labels labels={row.labels} />, { minor: true }],
+  [text.agentVersion, (row) => row.agent_version ?? none, { minor: true, cut: true }],
 ]);
 
 export const NodesPage = listPage({
@@ -34,11 +40,13 @@ export const NodesPage = listPage({
   text,
   columns,
   choices: [
-    { name: 'status', label: text.status, any: text.anyStatus, words: wordsOf('node') },
     { name: 'apply', label: text.configuration, any: text.anyApply, words: wordsOf('apply'), width: 190 },
     { name: 'listeners', label: text.listeners, any: text.anyListeners, words: text.listenerChoices, width: 180 },
   ],
   Filters: LabelFilter,
+  Counts: NodeCounts,
+  Chosen: ChosenNodes,
+  find: text.find,
 });
 
 function LabelFilter({ search, onFilter }: FiltersProps<SearchOf<'node'>>): ReactNode {

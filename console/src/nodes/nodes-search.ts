@@ -6,6 +6,8 @@ const applyStates = ['applied', 'pushed', 'rejected', 'none'] as const;
 const sorts = [
   'name',
   '-name',
+  'status',
+  '-status',
   'last_seen_at',
   '-last_seen_at',
   'updated_at',

@@ -82,3 +82,10 @@ export const sendCommand = (id: string, command: AgentCommand): Promise<unknown>
 /** A new generation, pushed to a connected agent. */
 export const refreshConfig = (id: string): Promise<Schemas['RefreshedNode']> =>
   dataOf(api.POST('/api/nodes/{id}/config', { params: pathOf(id) }));
+
+/** One command with one audit entry, as the next. @throws Refusal */
+export const labelNodes = (body: Schemas['LabelsOfNodes']): Promise<Schemas['LabelledNodes']> =>
+  dataOf(api.POST('/api/nodes/labels', { body }));
+
+export const sendCommands = (body: Schemas['CommandOfNodes']): Promise<unknown> =>
+  dataOf(api.POST('/api/nodes/commands', { body }));

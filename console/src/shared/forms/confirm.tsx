@@ -17,6 +17,8 @@ interface ConfirmProps {
   readonly onClose: () => void;
   /** Nothing is lost by it. */
   readonly mild?: boolean;
+  /** It closes itself, or shows what came of it. */
+  readonly keepOpen?: boolean;
   /** It shows a table. */
   readonly wide?: boolean;
 }
@@ -29,6 +31,7 @@ export function Confirm({
   onConfirm,
   onClose,
   mild = false,
+  keepOpen = false,
   wide = false,
 }: ConfirmProps): ReactNode {
   const { working, refused, attempt, forget } = useAttempt();
@@ -39,7 +42,7 @@ export function Confirm({
   const confirm = (doIt: () => Promise<void>): Promise<void> =>
     attempt(async () => {
       await doIt();
-      close();
+      if (!keepOpen) close();
     });
   return (
     <Modal

@@ -2,7 +2,7 @@
  * The table of every list: one page of rows that the service sorted and filtered, aligned figures, a row of a fixed height,
  * headings that sort, and a pager. Which page and order is the caller's, from the address.
  */
-import { ActionIcon, Group, Skeleton, Table, Text, UnstyledButton, VisuallyHidden } from '@mantine/core';
+import { ActionIcon, Checkbox, Group, Skeleton, Table, Text, UnstyledButton, VisuallyHidden } from '@mantine/core';
 import {
   createColumnHelper,
   metaHelper,
@@ -59,6 +59,14 @@ export interface DataTableProps<Row extends RowData> {
   /** Absent for a list that is not paged. */
   readonly paging?: Paging;
   readonly sorting?: Sorting;
+  /** Absent where rows cannot be chosen. */
+  readonly choosing?: Choosing<Row>;
+}
+
+export interface Choosing<Row> {
+  readonly isChosen: (row: Row) => boolean;
+  readonly onChoose: (rows: readonly Row[], chosen: boolean) => void;
+  readonly nameOf: (row: Row) => string;
 }
 
 export interface Paging {
@@ -79,7 +87,7 @@ const nothing: readonly ReactNode[] = [none, null, undefined, false, ''];
 const comingRows = 6;
 
 export function DataTable<Row extends RowData>(props: DataTableProps<Row>): ReactNode {
-  const { caption, columns, rows, rowKey, empty, paging, sorting } = props;
+  const { caption, columns, rows, rowKey, empty, paging, sorting, choosing } = props;
   const shown = useMemo(() => columns.filter((column, index) => index === 0 || isSaid(column, rows)), [columns, rows]);
   const table = useTable<Features, Row>({ features, columns: shown, data: rows ?? noRows, getRowId: rowKey });
   if (rows?.length === 0) return empty;
@@ -93,6 +101,7 @@ export function DataTable<Row extends RowData>(props: DataTableProps<Row>): Reac
           <Table.Thead>
             {table.getHeaderGroups().map((group) => (
               <Table.Tr key={group.id}>
+                {choosing !== undefined && <ChooseAll rows={rows ?? noRows} {...choosing} />}
                 {group.headers.map((header) => {
                   const meta = header.column.columnDef.meta;
                   const label = <table.FlexRender header={header} />;
@@ -113,7 +122,17 @@ export function DataTable<Row extends RowData>(props: DataTableProps<Row>): Reac
           </Table.Thead>
           <Table.Tbody>
             {table.getRowModel().rows.map((row) => (
-              <Table.Tr key={row.id}>
+              <Table.Tr key={row.id} data-chosen={choosing?.isChosen(row.original) || undefined}>
+                {choosing !== undefined && (
+                  <Table.Td className={classes.choice}>
+                    <Checkbox
+                      size="xs"
+                      aria-label={text.choose(choosing.nameOf(row.original))}
+                      checked={choosing.isChosen(row.original)}
+                      onChange={({ currentTarget }) => choosing.onChoose([row.original], currentTarget.checked)}
+                    />
+                  </Table.Td>
+                )}
                 {row.getAllCells().map((cell) => (
                   <Table.Td
                     key={cell.id}
@@ -125,12 +144,27 @@ export function DataTable<Row extends RowData>(props: DataTableProps<Row>): Reac
                 ))}
               </Table.Tr>
             ))}
-            {rows === undefined && <Coming columns={shown.length} />}
+            {rows === undefined && <Coming columns={shown.length + (choosing === undefined ? 0 : 1)} />}
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
       {paging !== undefined && rows !== undefined && <Pager {...paging} />}
     </div>
+  );
+}
+
+function ChooseAll<Row>({ rows, isChosen, onChoose }: Choosing<Row> & { readonly rows: readonly Row[] }): ReactNode {
+  const chosen = rows.filter(isChosen).length;
+  return (
+    <Table.Th className={classes.choice}>
+      <Checkbox
+        size="xs"
+        aria-label={text.chooseAll}
+        checked={chosen > 0 && chosen === rows.length}
+        indeterminate={chosen > 0 && chosen < rows.length}
+        onChange={({ currentTarget }) => onChoose(rows, currentTarget.checked)}
+      />
+    </Table.Th>
   );
 }
 

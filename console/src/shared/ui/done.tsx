@@ -8,16 +8,15 @@ import { Warnings } from './warnings.js';
 
 const shownMs = 12_000;
 
+/** A command by its answer, or the audit entry that it gave. */
+type Command = { readonly resourceId: string; readonly requestId: string } | { readonly entry: string };
+
 /**
  * @param said what was done
- * @param done the command's answer, which the undo needs; absent for what cannot be taken back
+ * @param done the commands, which the undo needs; absent for what cannot be taken back
  * @param warnings stay until they are closed
  */
-export function sayDone(
-  said: string,
-  done?: { readonly resourceId: string; readonly requestId: string },
-  warnings: readonly string[] = [],
-): void {
+export function sayDone(said: string, done?: Command | readonly Command[], warnings: readonly string[] = []): void {
   const id = notifications.show({
     autoClose: warnings.length === 0 && shownMs,
     withBorder: true,
@@ -33,7 +32,7 @@ export function sayDone(
               flex="none"
               onClick={() => {
                 notifications.hide(id);
-                void undo(done.resourceId, done.requestId);
+                void undo('length' in done ? done : [done]);
               }}
             >
               {text.undo}
@@ -52,14 +51,23 @@ export const sayDoneOf = (
   { data, requestId }: Done<{ readonly id: string; readonly warnings?: readonly string[] }>,
 ): void => sayDone(said, { resourceId: data.id, requestId }, data.warnings);
 
-async function undo(resourceId: string, requestId: string): Promise<void> {
+/** @throws Refusal */
+async function entryOf(command: Command): Promise<string> {
+  if ('entry' in command) return command.entry;
+  const { resourceId, requestId } = command;
+  const query = { resource_id: resourceId, page_size: 10 };
+  const { items } = await dataOf(api.GET('/api/audit', { params: { query } }));
+  const entry = items.find(({ request_id: id }) => id === requestId);
+  if (entry === undefined) throw new Refusal({ status: 404, code: 'not_found', sentence: text.undoFailed, requestId });
+  return entry.id;
+}
+
+async function undo(commands: readonly Command[]): Promise<void> {
   try {
-    const query = { resource_id: resourceId, page_size: 10 };
-    const { items } = await dataOf(api.GET('/api/audit', { params: { query } }));
-    const entry = items.find(({ request_id: id }) => id === requestId);
-    if (entry === undefined)
-      throw new Refusal({ status: 404, code: 'not_found', sentence: text.undoFailed, requestId });
-    await dataOf(api.POST('/api/audit/{id}/revert', { params: { path: { id: entry.id } } }));
+    for (const command of commands) {
+      const id = await entryOf(command);
+      await dataOf(api.POST('/api/audit/{id}/revert', { params: { path: { id } } }));
+    }
     sayDone(text.undone);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;

@@ -1,14 +1,16 @@
 /** Makes the page of a list: a search by name, what else filters, its rows, and what to do where there are none. */
-import { Group, TextInput } from '@mantine/core';
+import { TextInput } from '@mantine/core';
+import { IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { nameOf, type ListedType, type Query } from '../api/crud.js';
 import { ownOf, type ListSearch } from '../search.js';
 import { useMay, type Role } from '../session.js';
 import { Choices, type Choice } from './choices.js';
 import type { Columns } from './data-table.js';
 import { Empty } from './empty.js';
+import { FilterBar } from './filter-bar.js';
 import { LinkButton, TextLink } from './links.js';
 import { ListTable } from './list-table.js';
 import { Page } from './page.js';
@@ -52,6 +54,12 @@ export interface FiltersProps<S> {
   readonly onFilter: (changed: Partial<S>) => void;
 }
 
+export interface ChosenProps<Row> {
+  /** At least one. */
+  readonly chosen: readonly Row[];
+  readonly onClear: () => void;
+}
+
 interface List {
   readonly items: readonly { readonly id: string }[];
   readonly total: number;
@@ -73,11 +81,31 @@ interface ListPage<L extends List, S extends object> {
   readonly choices?: readonly Choice<S>[];
   /** Other filters. */
   readonly Filters?: (props: FiltersProps<S>) => ReactNode;
+  /** Counts by state, which filter. */
+  readonly Counts?: (props: FiltersProps<S>) => ReactNode;
+  /** What can be done with chosen rows, by those who may add one. */
+  readonly Chosen?: (props: ChosenProps<L['items'][number]>) => ReactNode;
+  /** What the search looks into; names when absent. */
+  readonly find?: string;
+}
+
+/** What was chosen, on whatever page of the list; all of it is let go with no rows. */
+function useChosen<Row extends { readonly id: string }>() {
+  const [chosen, set] = useState<ReadonlyMap<string, Row>>(new Map());
+  const choose = (rows: readonly Row[], on: boolean): void =>
+    set((before) => {
+      if (rows.length === 0) return new Map();
+      const ids = new Set(rows.map(({ id }) => id));
+      const others = [...before].filter(([id]) => !ids.has(id));
+      return new Map([...others, ...(on ? rows.map((row) => [row.id, row] as const) : [])]);
+    });
+  return [chosen, choose] as const;
 }
 
 /** The page of the list of a type, whose filters, order and page are in its address. */
 export function listPage<L extends List, S extends object>(page: ListPage<L, S>): () => ReactNode {
-  const { of, text, columns, forAdmins = [], role = 'operator', choices = [], Filters } = page;
+  const { of, text, columns, forAdmins = [], role = 'operator', choices = [], Filters, Counts, Chosen } = page;
+  const find = page.find ?? shared.find;
   return function ListPage() {
     // The router reads the address of each list as the list's own words.
     const search = ownOf(useSearch({ strict: false })) as AnyListSearch & S;
@@ -85,19 +113,35 @@ export function listPage<L extends List, S extends object>(page: ListPage<L, S>)
     const show = (changed: Partial<AnyListSearch>, replace: boolean): void =>
       void navigate({ to: '.', search: { ...search, ...changed } as object, replace });
     const filter = (changed: object): void => show({ ...changed, page: undefined }, true);
-    const find = useTyped(search.q ?? '', (q) => filter({ q }));
+    const typed = useTyped(search.q ?? '', (q) => filter({ q }));
     const isAdmin = useMay('admin');
     const mayAdd = useMay(role);
     const add = mayAdd && <LinkButton {...pagesOf(of.type).add}>{text.add}</LinkButton>;
+    const [chosen, choose] = useChosen<L['items'][number]>();
     const { page: at, sort, ...filters } = search;
     const filtered = Object.values(filters).some((value) => value !== undefined);
     return (
       <Page title={text.title} actions={add}>
-        <Group gap="xs">
-          <TextInput {...find} aria-label={shared.find} placeholder={shared.find} type="search" w={220} />
-          <Choices choices={choices} search={search} onFilter={filter} />
-          {Filters !== undefined && <Filters search={search} onFilter={filter} />}
-        </Group>
+        {Counts !== undefined && <Counts search={search} onFilter={filter} />}
+        {Chosen !== undefined && chosen.size > 0 ? (
+          <Chosen chosen={[...chosen.values()]} onClear={() => choose([], true)} />
+        ) : (
+          <FilterBar
+            find={
+              <TextInput
+                {...typed}
+                aria-label={find}
+                placeholder={find}
+                type="search"
+                leftSection={<IconSearch size={14} />}
+              />
+            }
+            folded={choices.length > 0 || Filters !== undefined}
+          >
+            <Choices choices={choices} search={search} onFilter={filter} />
+            {Filters !== undefined && <Filters search={search} onFilter={filter} />}
+          </FilterBar>
+        )}
         <ListTable<L['items'][number]>
           caption={text.caption}
           columns={isAdmin ? [...columns, ...forAdmins] : columns}
@@ -117,6 +161,15 @@ export function listPage<L extends List, S extends object>(page: ListPage<L, S>)
             )
           }
           paging={{ page: at ?? 1, onPage: (to) => show({ page: to }, false) }}
+          {...(Chosen !== undefined &&
+            mayAdd && {
+              choosing: {
+                isChosen: ({ id }) => chosen.has(id),
+                onChoose: choose,
+                // Every list is of things that have a name.
+                nameOf: (row) => nameOf(row as unknown as Named),
+              },
+            })}
           sorting={{
             sort: sort ?? 'name',
             onSort: (by) => show({ sort: by, page: undefined }, false),
