@@ -20,6 +20,7 @@ import { reality } from './reality.js';
 import { realityShape } from './reality-shape.js';
 import { replay } from './replay.js';
 import { rest } from './rest.js';
+import { rollouts } from './rollouts.js';
 import { abandon } from './stack.js';
 import { strangers } from './strangers.js';
 import { turns } from './turns.js';
@@ -40,6 +41,7 @@ const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Rep
   attacks,
   strangers,
   history,
+  rollouts,
   hops,
   console: consoleBench,
 };

@@ -208,8 +208,11 @@ function controlEndpointOf(address: string, { reality, publicEndpoint }: Config[
 function observeOf(reports: Agents['reports']): Observe {
   return {
     isOnline: (nodeId) => reports.presence(nodeId) !== undefined,
-    failing: (nodeId) =>
-      [...(reports.listenerStates(nodeId)?.states ?? [])].flatMap(([key, state]) => (state === 'running' ? [] : [key])),
+    failing(nodeId) {
+      const states = reports.listenerStates(nodeId)?.states;
+      if (states?.size === 0) return undefined;
+      return [...(states ?? [])].flatMap(([key, state]) => (state === 'running' ? [] : [key]));
+    },
   };
 }
 

@@ -86,17 +86,16 @@ export function hopState({ fleet, reports, agentFacts }: Omit<StatusDeps, 'clock
 }
 
 /**
- * Keys of the listeners that a node is to run and that its newest report shows in another state; none while the report is older
- * than what the node applied, nor from an agent that reports no listeners.
+ * Keys of the listeners that a node is to run and that its newest report shows in another state; undefined while the report is
+ * older than what the node applied.
  */
 export function failingListeners(
   { fleet, reports, agentFacts }: Omit<StatusDeps, 'clock'>,
   nodeId: string,
-): readonly string[] {
+): readonly string[] | undefined {
   const report = reports.listenerStates(nodeId);
-  if (report === undefined || report.states.size === 0) return [];
-  const facts = agentFacts.of(nodeId);
-  return [...fleet.liveListeners(nodeId)].filter((key) => (stateNow(report, facts, key) ?? 'running') !== 'running');
+  if (report === undefined || !tellsOfApplied(report.runs, agentFacts.of(nodeId))) return undefined;
+  return [...fleet.liveListeners(nodeId)].filter((key) => report.states.get(key) !== 'running');
 }
 
 /** The nodes that dial an upstream: the last hops of the chains deployed with it. */

@@ -77,7 +77,8 @@ function stopOf(
     return `${count} ${count === 1 ? 'node' : 'nodes'} ${what} by wave ${rollout.wave}; the policy allows ${allowed}`;
   };
   const reason =
-    over('failed', rollout.failed, failed, policy.max_failed) ?? over('were lost', rollout.lost, lost, policy.max_lost);
+    over('failed', rollout.failed, failed, policy.max_failed) ??
+    over('did not come back', rollout.lost, lost, policy.max_lost);
   return reason === undefined ? undefined : { kind: 'stop', reason, ...judged(rollout, failed, lost) };
 }
 

@@ -32,8 +32,11 @@ export interface RolloutRunnerDeps {
   /** The committed fleet. */
   fleet(): Fleet;
   readonly observe: Observe;
-  /** Keys of the listeners that a node is to run and that its newest report shows in another state. */
-  failing(nodeId: string): readonly string[];
+  /**
+   * Keys of the listeners that a node is to run and that its newest report shows in another state; undefined while that says
+   * nothing of what the node applied last.
+   */
+  failing(nodeId: string): readonly string[] | undefined;
   factsOf(nodeId: string): Pick<NodeAgentFacts, 'applied' | 'rejected'>;
   /** Reverts the entry of a rollout. @throws ServiceError its refusal */
   revert(rolloutId: string): Promise<unknown>;
@@ -59,6 +62,7 @@ const lastRun: CollectionSpec = { name: 'rollout_runner', version: 1 };
 type LastRun = { readonly at: number };
 const lastRunId = 'runner';
 const context = systemContext('rollout');
+const none: ReadonlySet<string> = new Set();
 
 /** Its turns are the caller's. @internal exported for tests */
 export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<RolloutRunner> {
@@ -79,8 +83,8 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
     },
   });
   let judgesFrom = Number.POSITIVE_INFINITY;
-  /** By rollout: listeners of the current wave that ran at no look since its bake began. */
-  const failing = new Map<string, { readonly wave: number; listeners: ReadonlySet<string> }>();
+  /** By rollout, by place: listeners of the current wave that ran in no report since its bake began; none before the first. */
+  const failing = new Map<string, { readonly wave: number; readonly nodes: Map<number, ReadonlySet<string>> }>();
 
   /** Sets each clock back to where it stood when rollouts were last carried on. */
   async function takeOver(): Promise<void> {
@@ -154,30 +158,30 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
     const fleet = deps.fleet();
     const isExcused = excuses({ failing: waves[wave - 1]?.failing ?? [] });
     const before = failing.get(rollout.id);
-    const known = before?.wave === wave && state === 'baking' ? before.listeners : undefined;
-    const listeners = new Set<string>();
+    const failed = before?.wave === wave && state === 'baking' ? before.nodes : new Map<number, ReadonlySet<string>>();
     const pause = createTurns(tuning.sliceMs);
     const seen: SeenNode[] = [];
     for (const { nodeId, place, wave: own } of nodesIn(rollout)) {
       if (own !== wave) continue;
       await pause();
-      let fails = false;
-      for (const listener of state === 'baking' ? deps.failing(nodeId) : []) {
-        const key = `${place} ${listener}`;
-        if (isExcused(place, listener) || known?.has(key) === false) continue;
-        listeners.add(key);
-        fails = true;
-      }
       const generation = generationWith(rollout, fleet.tables.node.get(nodeId));
+      const apply = applyOf(nodeId, generation, judged_since);
+      // A report of before says nothing: taken for one of listeners that run, it would excuse them.
+      const told = state === 'baking' && apply === 'applied' ? deps.failing(nodeId) : undefined;
+      if (told !== undefined) {
+        const still = failed.get(place);
+        const fail = told.filter((key) => !isExcused(place, key) && still?.has(key) !== false);
+        failed.set(place, fail.length === 0 ? none : new Set(fail));
+      }
       seen.push({
         nodeId,
         place,
         online: deps.observe.isOnline(nodeId),
-        apply: applyOf(nodeId, generation, judged_since),
-        fails,
+        apply,
+        fails: (failed.get(place)?.size ?? 0) > 0,
       });
     }
-    if (state === 'baking') failing.set(rollout.id, { wave, listeners });
+    if (state === 'baking') failing.set(rollout.id, { wave, nodes: failed });
     else failing.delete(rollout.id);
     return seen;
   }

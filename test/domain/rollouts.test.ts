@@ -247,6 +247,13 @@ describe('a command with a rollout', () => {
     expect(fleet.rolloutOf(f.nodeId('alone'))).toEqual({ rolloutId: rolloutId('one'), wave: 1 });
   });
 
+  it('excuses every listener of an agent that reports none', () => {
+    const fleet = site();
+    roll(fleet, everyNode, 'p', { observe: { isOnline: () => true, failing: () => undefined } });
+    const excused = excuses(rolloutOf(fleet).waves[0] ?? { failing: [] });
+    expect([excused(0, 'tcp 0.0.0.0 80'), excused(1, 'tcp 0.0.0.0 80')]).toEqual([true, false]);
+  });
+
   it('by what the settings say, unless it says something else', () => {
     const fleet = site();
     expect(roll(fleet, everyNode, undefined, { isTry: true }).plan).toBeUndefined();

@@ -104,7 +104,8 @@ async function createPlay(
       },
       fleet: () => log.fleet,
       observe,
-      failing: observe.failing,
+      // The report of before the change is the newest one for a while.
+      failing: (id) => (since(id) < 3_000 ? undefined : observe.failing(id)),
       factsOf: factsOf as never,
       async revert(id) {
         if (refusesRevert) throw new ServiceError('conflict', 'somebody has edited it since');

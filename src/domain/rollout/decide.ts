@@ -49,8 +49,8 @@ export function observedOf(
   for (const { nodeId, place } of nodes) {
     if (observe.isOnline(nodeId)) online.push(place);
     const listeners = observe.failing(nodeId);
-    if (listeners.length === 0) continue;
-    if (failing.length + listeners.length > failingNamed) failing.push(String(place));
+    if (listeners?.length === 0) continue;
+    if (listeners === undefined || failing.length + listeners.length > failingNamed) failing.push(String(place));
     else failing.push(...listeners.map((listener) => `${place} ${listener}`));
   }
   return { online: nodeSet(online), failing };

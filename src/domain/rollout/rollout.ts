@@ -138,8 +138,11 @@ export type RolloutEvent = RolloutStarted | RolloutStepped | RolloutClockSet;
 /** Sees nodes at the moment of a release. */
 export interface Observe {
   isOnline(nodeId: string): boolean;
-  /** Keys (`listenerKey`) of the listeners that are reported in another state than `running`. */
-  failing(nodeId: string): readonly string[];
+  /**
+   * Keys (`listenerKey`) of the listeners that are reported in another state than `running`; undefined of an agent that reports
+   * no listener at all.
+   */
+  failing(nodeId: string): readonly string[] | undefined;
 }
 
 interface Addressed {
