@@ -15,6 +15,7 @@ import { keepLastLines } from './diagnosis/last-lines.js';
 import type { Gateway } from './gateway.js';
 import { createUsageMeter, hostAddresses } from './host.js';
 import { createRuntime } from './runtime.js';
+import { unconfirmedFile } from './unconfirmed-file.js';
 
 export const agentName = 'reference-agent';
 
@@ -23,7 +24,7 @@ export const agentVersion = `${agentName} ${build}`;
 
 /** The features of `docs/contract/agent-protocol.md#configuration` that this agent supports. */
 const kinds = ['tcp_raw', 'tcp_sni', 'tcp_tls', 'tcp_reality', 'udp_raw', 'udp_enc', 'http'] as const;
-const features = [...kinds, 'diagnostics', 'route_state'];
+const features = [...kinds, 'confirm', 'diagnostics', 'route_state'];
 
 export interface AgentOptions {
   readonly config: Omit<AgentConfig, 'logLevel' | 'metrics'>;
@@ -64,6 +65,7 @@ export async function startAgent(options: AgentOptions): Promise<AgentHandle> {
     config,
     agentVersion,
     gateway,
+    unconfirmed: config.stateDir === undefined ? undefined : unconfirmedFile(config.stateDir, config.nodeId, clock),
     hello: () => {
       const { publicIpv4, publicIpv6, detected } = hostAddresses();
       return {

@@ -21,6 +21,8 @@ export interface AgentConfig {
   readonly rekeyIntervalSeconds: number;
   /** Reject a snapshot with anything that cannot run, instead of running the rest. */
   readonly rejectUnsupported: boolean;
+  /** Where it keeps what waits for a confirmation; undefined: nowhere. */
+  readonly stateDir?: string | undefined;
   readonly logLevel: LogLevel;
   /** Where it serves `/healthz` and `/metrics`; undefined: nowhere. */
   readonly metrics: HostPort | undefined;
@@ -110,6 +112,7 @@ export function readAgentConfig(environment: Environment, identity?: Identity): 
     keys: settings.SVC_CONTROL_PSK,
     rekeyIntervalSeconds: settings.SVC_CONTROL_REKEY_INTERVAL_SECS,
     rejectUnsupported: settings.SVC_AGENT_REJECT_UNSUPPORTED,
+    stateDir: stateDirOf(environment),
     logLevel: settings.SVC_LOG_LEVEL,
     metrics: settings.SVC_AGENT_METRICS_ADDR,
   };

@@ -25,8 +25,11 @@ export interface GatewayChanges {
 export interface Gateway {
   /** Undefined until this process has applied a snapshot. */
   readonly applied: AppliedConfig | undefined;
-  /** Applies a snapshot completely or not at all; never called concurrently. Returns undefined for an ignored one. */
-  apply(snapshot: RuntimeConfigSnapshot): Promise<ConfigApplyReport | undefined>;
+  /**
+   * Applies a snapshot completely or not at all; never called concurrently. Returns undefined for an ignored one.
+   * @param goesBack not ignored although it is older than what runs
+   */
+  apply(snapshot: RuntimeConfigSnapshot, goesBack?: boolean): Promise<ConfigApplyReport | undefined>;
   /** The whole table, at most `limits.agent.runtimeListeners` listeners with `limits.agent.runtimeRoutes` routes. */
   runtimeListeners(): readonly RuntimeListener[];
   linkMetrics(): readonly LinkMetric[];

@@ -86,10 +86,10 @@ export function createRuntime(options: RuntimeOptions): Gateway {
     get applied() {
       return applied;
     },
-    async apply(snapshot: RuntimeConfigSnapshot): Promise<ConfigApplyReport | undefined> {
+    async apply(snapshot: RuntimeConfigSnapshot, goesBack = false): Promise<ConfigApplyReport | undefined> {
       const { generation, checksum } = snapshot;
       if (closed) return undefined;
-      if (applied !== undefined && generation < applied.generation) {
+      if (!goesBack && applied !== undefined && generation < applied.generation) {
         logger.info(
           { generation: String(generation), applied: String(applied.generation) },
           'older generation ignored',

@@ -1,7 +1,7 @@
 /**
- * The agent's state directory: `identity.json`, which says as which node it connects, and the id of a request to join whose
- * answer may be lost. A file is written beside its name, flushed and renamed, so that it is whole whenever the process ends. The agent keeps nothing
- * else on disk. Implements `docs/contract/joining.md#the-machines-side`.
+ * The agent's state directory: `identity.json`, which says as which node it connects, the id of a request to join whose answer
+ * may be lost, and what `unconfirmed-file.ts` keeps. A file is written beside its name, flushed and renamed, so that it is whole
+ * whenever the process ends. The agent keeps nothing else on disk. Implements `docs/contract/joining.md#the-machines-side`.
  */
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -37,7 +37,7 @@ export const identityPath = (folder: string): string => join(folder, identityFil
 
 /** @returns undefined for a machine that is no node yet @throws StateError */
 export async function readIdentity(folder: string): Promise<Identity | undefined> {
-  const text = await read(folder, identityFile);
+  const text = await read(folder, identityFile, fileBytesMax);
   if (text === undefined) return undefined;
   const parsed = identitySchema.safeParse(jsonOf(text));
   if (parsed.success) return parsed.data;
@@ -48,17 +48,17 @@ export async function readIdentity(folder: string): Promise<Identity | undefined
 
 /** @throws StateError */
 export async function writeIdentity(folder: string, identity: Identity): Promise<void> {
-  await write(folder, identityFile, `${JSON.stringify(identity, undefined, 2)}\n`);
+  await writeFile(folder, identityFile, `${JSON.stringify(identity, undefined, 2)}\n`);
 }
 
 /** The id of the request to join, on the disk: the one of an earlier try that did not end, or a new one. @throws StateError */
 export async function requestToJoin(
   folder: string,
 ): Promise<{ readonly requestId: Uint8Array; readonly isRepeated: boolean }> {
-  const kept = (await read(folder, requestFile))?.trim() ?? '';
+  const kept = (await read(folder, requestFile, fileBytesMax))?.trim() ?? '';
   if (/^[0-9a-f]{32}$/.test(kept)) return { requestId: Buffer.from(kept, 'hex'), isRepeated: true };
   const requestId = randomBytes(requestBytes);
-  await write(folder, requestFile, `${requestId.toString('hex')}\n`);
+  await writeFile(folder, requestFile, `${requestId.toString('hex')}\n`);
   return { requestId, isRepeated: false };
 }
 
@@ -72,14 +72,30 @@ export async function forgetRequest(folder: string): Promise<void> {
   await Promise.allSettled(gone.map((name) => rm(join(folder, name))));
 }
 
-/** @returns undefined where there is none, or a link */
-async function read(folder: string, name: string): Promise<string | undefined> {
+/** The value of a file that may be large; undefined where there is none, a link, or no JSON. @throws StateError */
+export async function readJson(folder: string, name: string): Promise<unknown> {
+  return jsonOf((await read(folder, name)) ?? '');
+}
+
+/** @throws StateError */
+export async function removeFile(folder: string, name: string): Promise<void> {
+  try {
+    await rm(join(folder, name), { force: true });
+    await syncFolder(folder);
+  } catch (error) {
+    throw unwritable(folder, error);
+  }
+}
+
+/** @param most bytes of it; all without it @returns undefined where there is none, or a link */
+async function read(folder: string, name: string, most?: number): Promise<string | undefined> {
   const path = join(folder, name);
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   try {
     const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(fileBytesMax), 0, fileBytesMax, 0);
+      if (most === undefined) return await file.readFile('utf8');
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(most), 0, most, 0);
       return buffer.toString('utf8', 0, bytesRead);
     } finally {
       await file.close();
@@ -91,7 +107,8 @@ async function read(folder: string, name: string): Promise<string | undefined> {
   }
 }
 
-async function write(folder: string, name: string, text: string): Promise<void> {
+/** @throws StateError */
+export async function writeFile(folder: string, name: string, text: string): Promise<void> {
   const draft = join(folder, `.${name}.${randomBytes(8).toString('hex')}${draftEnding}`);
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -111,10 +128,14 @@ async function write(folder: string, name: string, text: string): Promise<void> 
     await syncFolder(folder);
   } catch (error) {
     await rm(draft, { force: true }).catch(() => undefined);
-    const code = systemErrorCode(error) ?? 'not writable';
-    const otherwise = 'or name another with --state-dir or SVC_AGENT_STATE_DIR';
-    throw new StateError(`${folder}: expected a directory that this process can write (${code}), ${otherwise}`);
+    throw unwritable(folder, error);
   }
+}
+
+function unwritable(folder: string, error: unknown): StateError {
+  const code = systemErrorCode(error) ?? 'not writable';
+  const otherwise = 'or name another with --state-dir or SVC_AGENT_STATE_DIR';
+  return new StateError(`${folder}: expected a directory that this process can write (${code}), ${otherwise}`);
 }
 
 function jsonOf(text: string): unknown {

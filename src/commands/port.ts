@@ -4,6 +4,7 @@
  */
 import type { SigninEvent } from '../domain/accounts/signin.js';
 import type { AgentEvent, FactOutcome } from '../domain/agents/facts.js';
+import type { ConfirmationAsk } from '../domain/confirmation/confirmation.js';
 import type { RolloutPlan } from '../domain/rollout-start/start.js';
 import type {
   Actor,
@@ -20,6 +21,8 @@ export interface RolloutAsked {
   readonly policy: string | undefined;
   /** Nothing is written: what would be is thrown as `OnlyPlanned`. */
   readonly dryRun: boolean;
+  /** How it is to be confirmed; undefined for what the policy says. */
+  readonly confirm?: ConfirmationAsk | undefined;
   /** Told what becomes of the command; of several tries the last counts. */
   planned(plan: RolloutPlan | undefined): void;
 }

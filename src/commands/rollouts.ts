@@ -62,13 +62,14 @@ export function refuseSeveral(fleet: Fleet, asked: RolloutAsked | undefined, wha
 export function createRolloutCommands({ gateway, fleet, observe, clock, ids }: RolloutOptions): RolloutCommands {
   const rolled = (
     command: RolledOut,
-    { policy }: RolloutAsked,
+    { policy, confirm }: RolloutAsked,
     planned: RolloutAsked['planned'],
   ): WithRollout<RolledOut> => ({
     type: 'WithRollout',
     command,
     policy,
     rolloutId: ids.next(),
+    confirm,
     observe,
     planned,
   });

@@ -129,7 +129,7 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     // It has rejected this snapshot in this session, so it still runs the earlier one.
     if (rejectOf(record.history, claim.stamp)?.sessionId === session.sessionId) return;
     // The history changes at once; the answer does not wait for the fact.
-    const applied = { stamp: claim.stamp, named, durationMs: 0, at: deps.clock.monotonic() };
+    const applied = { stamp: claim.stamp, named, pushed, durationMs: 0, at: deps.clock.monotonic() };
     deps.applyReports.applied(record, session, applied).catch((error: unknown) => {
       deps.logger.warn({ node_id: record.nodeId, error: errorText(error) }, 'a confirmed apply was not recorded');
     });
@@ -213,7 +213,11 @@ function createTargetAnswers(deps: AnswerDeps, draining: () => ConfigAnswer) {
         return (await ofHold(session, record, claim, hold)) ?? ofNewest(session, record, claim, newest);
       const target = targetOf(newest, record.history, tryAgain(record));
       const lastGood = target === 'last_good' ? await ofLastGood(record, claim) : undefined;
-      return lastGood ?? ofNewest(session, record, claim, newest);
+      if (lastGood !== undefined) return lastGood;
+      // Nothing else can be served, and what nobody confirmed is not tried again by itself.
+      const isOver = tryAgain(record) !== newest.generation && rejectOf(record.history, newest)?.unconfirmed === true;
+      if (isOver && claim.stamp !== undefined) return { kind: 'unchanged', generation: 0 };
+      return ofNewest(session, record, claim, newest);
     },
     /** If the newest cannot be made: the last-good snapshot, or else the node keeps what it has. */
     withoutNewest: async (record: ApplyHistoryRecord, claim: Claim): Promise<ConfigAnswer> =>

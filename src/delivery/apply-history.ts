@@ -65,7 +65,8 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
     // Facts of another instance may be newer, but facts recorded here may not be folded yet.
     if (remembered !== undefined && remembered.reportedAt >= reportedAt(facts)) {
       // The same object, because a write in progress reports its outcome in it.
-      remembered.history = { ...remembered.history, lastGood };
+      const confirmed = Math.max(remembered.history.confirmed, facts.confirmed?.generation ?? 0);
+      remembered.history = { ...remembered.history, lastGood, confirmed };
       remembered.recorded = recorded;
       return remembered;
     }

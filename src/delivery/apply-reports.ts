@@ -4,7 +4,9 @@
  * superseded sessions, are only counted. Implements `docs/contract/agent-protocol.md#configuration`.
  */
 import type { AgentEvent, ApplyError, RecordFact } from '../domain/agents/facts.js';
+import type { NodeNeed } from '../domain/confirmation/confirmation.js';
 import type { Clock } from '../kernel/clock.js';
+import { errorText } from '../kernel/errors.js';
 import type { LogFields, Logger } from '../kernel/logger.js';
 import type { LastGoodSnapshots } from './last-good.js';
 import type { NewestSnapshots } from './newest.js';
@@ -16,8 +18,9 @@ import type { TimeToApplied } from './time-to-applied.js';
 import {
   afterApply,
   afterReject,
-  errorsDigest,
+  confirmWithin,
   isRecordedNewest,
+  judgedErrors,
   recordedErrors,
   rejectOf,
   sameStamp,
@@ -35,18 +38,25 @@ export interface ApplyReports {
   report(record: ApplyHistoryRecord, session: ReportingSession, report: ApplyReport, at: number): Promise<void>;
   /** Notes that the node runs a snapshot. The history changes at once; resolves like `report`. */
   applied(record: ApplyHistoryRecord, session: ReportingSession, applied: Applied): Promise<void>;
+  /** The agent was seen after what it applied in this session: tells it that this is confirmed. */
+  confirm(record: ApplyHistoryRecord, session: ReportingSession): void;
   /** Reports by outcome since the start, without confirmations in ConfigRequests. */
   counts(): ReadonlyMap<ReportOutcome, number>;
 }
 
 /** The session that a report came on. */
-type ReportingSession = Pick<SessionState, 'sessionId' | 'offers' | 'superseded' | 'unreported'>;
+type ReportingSession = Pick<
+  SessionState,
+  'sessionId' | 'offers' | 'superseded' | 'unreported' | 'opened' | 'confirm' | 'unconfirmed'
+>;
 
 type ReportOutcome = ApplyReport['status'] | 'ignored';
 
-interface Applied {
+export interface Applied {
   readonly stamp: Stamp;
   readonly named: Named;
+  /** Of `pushed`: that snapshot. */
+  readonly pushed?: SnapshotPush | undefined;
   readonly durationMs: number;
   /** Arrival, monotonic milliseconds. */
   readonly at: number;
@@ -65,6 +75,8 @@ export interface ApplyReportsDeps {
   generation(nodeId: string): number | undefined;
   /** The node waits for its wave of a rollout. */
   waits(nodeId: string): boolean;
+  /** Its last need of a confirmation. */
+  need(nodeId: string): NodeNeed | undefined;
   readonly recordFact: RecordFact;
 }
 
@@ -114,11 +126,9 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
     );
   };
 
-  const applied = async (
-    entry: ApplyHistoryRecord,
-    { sessionId, offers, unreported }: ReportingSession,
-    { stamp, named, durationMs, at }: Applied,
-  ): Promise<void> => {
+  const applied = async (entry: ApplyHistoryRecord, session: ReportingSession, outcome: Applied): Promise<void> => {
+    const { sessionId, offers } = session;
+    const { stamp, durationMs, at } = outcome;
     deps.timeToApplied.applied(offers, stamp.generation, at);
     const { history } = entry;
     const before = history.applied?.generation ?? 0;
@@ -141,9 +151,36 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
             ...(stamp.generation < before ? { falls_from: before } : {}),
           },
         });
-    if (named === 'newest') saveNewest(entry, stamp);
-    if (named === 'pushed' && unreported !== undefined) save(entry, unreported);
+    const need = session.confirm === undefined ? undefined : deps.need(entry.nodeId);
+    if (confirmWithin(need, entry.history, stamp.generation) === undefined) saveApplied(entry, outcome);
+    if (need !== undefined) {
+      session.unconfirmed = outcome;
+      // The agent applied it before it opened this session.
+      if (!session.opened) confirm(entry, session);
+    }
     await recording;
+  };
+
+  const confirm = (entry: ApplyHistoryRecord, session: ReportingSession): void => {
+    const { confirm: tell, unconfirmed, sessionId, superseded } = session;
+    session.unconfirmed = undefined;
+    if (tell === undefined || unconfirmed === undefined || superseded) return;
+    const { nodeId, history } = entry;
+    const { generation } = unconfirmed.stamp;
+    tell(generation);
+    if (confirmWithin(deps.need(nodeId), history, generation) === undefined) return;
+    entry.history = { ...history, confirmed: generation };
+    saveApplied(entry, unconfirmed);
+    const event: AgentEvent = { type: 'AgentConfigConfirmed', data: { node_id: nodeId, generation } };
+    deps.recordFact(nodeId, event, sessionId).catch((error: unknown) => {
+      deps.logger.warn({ node_id: nodeId, error: errorText(error) }, 'a confirmation was not recorded');
+    });
+  };
+
+  /** Keeps the bytes of what the node runs, unless they are its last-good snapshot already. */
+  const saveApplied = (entry: ApplyHistoryRecord, { named, stamp, pushed }: Applied): void => {
+    if (named === 'newest') saveNewest(entry, stamp);
+    if (named === 'pushed' && pushed !== undefined) save(entry, pushed);
   };
 
   const saveNewest = (entry: ApplyHistoryRecord, stamp: Stamp): void => {
@@ -160,13 +197,15 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
 
   const rejected = async (
     entry: ApplyHistoryRecord,
-    { sessionId, offers }: ReportingSession,
+    session: ReportingSession,
     stamp: Stamp,
     errors: readonly ApplyError[],
   ): Promise<void> => {
+    const { sessionId, offers } = session;
+    session.unconfirmed = undefined;
     deps.timeToApplied.rejected(offers, stamp.generation);
     const reported = recordedErrors(errors);
-    const reject = { ...stamp, sessionId, errors: errorsDigest(reported) };
+    const reject = { ...stamp, sessionId, ...judgedErrors(reported) };
     const isRepeat = rejectOf(entry.history, stamp)?.errors === reject.errors && entry.recorded;
     entry.history = afterReject(entry.history, reject, isRepeat);
     deps.retries.rejected(entry, stamp.generation, sessionId);
@@ -181,6 +220,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
 
   return {
     applied,
+    confirm,
     counts: () => counts,
     async report(entry, session, report, at) {
       const generation = deps.generation(entry.nodeId);
@@ -197,7 +237,7 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
       if (named === undefined || mistakable || session.superseded) return ignore(entry.nodeId);
       count(report.status);
       if (report.status === 'rejected') return rejected(entry, session, stamp, report.errors);
-      return applied(entry, session, { stamp, named, durationMs: report.durationMs, at });
+      return applied(entry, session, { stamp, named, pushed, durationMs: report.durationMs, at });
     },
   };
 }

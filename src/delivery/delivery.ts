@@ -188,6 +188,7 @@ function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
   const generation = (nodeId: string): number | undefined => committed.fleet().generationOf(nodeId);
   const openSecret = openerOf(keyring);
   const waits = (nodeId: string): boolean => committed.fleet().heldBy(nodeId) !== undefined;
+  const need = (nodeId: string) => committed.fleet().needOf(nodeId);
   const newest = createNewestSnapshots({ fleet: committed.fleet, openSecret, logger, compile, compilerVersion });
   const histories = createApplyHistories({ lastGood, nodeFacts: deps.nodeFacts });
   const sessions = createSessionRegistry();
@@ -212,6 +213,7 @@ function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
     lastGood,
     generation,
     waits,
+    need,
     recordFact,
     clock,
     logger,
@@ -261,6 +263,7 @@ function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
     answer,
     generation,
     waits,
+    need,
     mayPush: committed.upToDate,
     touch,
   });

@@ -4,7 +4,7 @@
  * the compiler's output: raise `compilerVersion` too. Implements `docs/contract/wire.md#configuration`.
  */
 import { hash } from 'node:crypto';
-import { BinaryWriter } from '@bufbuild/protobuf/wire';
+import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import type { NodeSnapshot } from '../domain/snapshot/snapshot.js';
 import { RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
 import type { SnapshotPush } from './port.js';
@@ -64,6 +64,28 @@ function encodeWith(writer: BinaryWriter, snapshot: NodeSnapshot, { gateway, l3,
     .raw(hashed.subarray(headBytes))
     .finish();
   return { generation, checksum, payload };
+}
+
+const confirmWithinField = 7;
+
+/** The snapshot as it is sent to an agent that waits for its confirmation: the same one with `confirm_within_secs`. */
+export function confirmedWithin(push: SnapshotPush, secs: number): SnapshotPush {
+  const reader = new BinaryReader(push.payload);
+  reader.tag();
+  reader.uint32();
+  reader.tag();
+  const snapshot = reader.bytes();
+  const bytes = snapshot.length + 1 + varintBytes(secs);
+  const payload = new BinaryWriter()
+    .uint32((configUpdateField << 3) | lengthDelimited)
+    .uint32(1 + varintBytes(bytes) + bytes)
+    .uint32((snapshotField << 3) | lengthDelimited)
+    .uint32(bytes)
+    .raw(snapshot)
+    .uint32(confirmWithinField << 3)
+    .uint32(secs)
+    .finish();
+  return { ...push, payload };
 }
 
 /** Bytes of a text field; proto3 omits an empty one. */

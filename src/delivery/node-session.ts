@@ -2,23 +2,25 @@
  * The `NodeSession` of the port: handles the requests and reports of one session, and offers it changed snapshots. An offer never
  * overtakes an answer, and none is made before the first answer. Implements `docs/contract/agent-protocol.md#configuration`.
  */
+import type { NodeNeed } from '../domain/confirmation/confirmation.js';
 import { rolloutKey } from '../domain/rollout/rollout.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Answerer } from './answer.js';
+import { confirmedWithin } from './encode.js';
 import type { Newest, NewestSnapshots } from './newest.js';
 import type { ApplyReport, ConfigAnswer, NodeSession, PushSlot, SnapshotPush } from './port.js';
 import { noteOffered, noteSent, type SessionState, type SessionRegistry } from './session-registry.js';
 import type { ApplyHistories } from './apply-history.js';
 import type { ReportTurns } from './report-turns.js';
 import { tryAgain, type Retries } from './retries.js';
-import { holdOf, rejectOf } from './target.js';
+import { confirmWithin, holdOf, rejectOf } from './target.js';
 import type { ApplyReports } from './apply-reports.js';
 import type { TimeToApplied } from './time-to-applied.js';
 
 export interface NodeSessionsDeps {
   readonly sessions: SessionRegistry;
   readonly histories: ApplyHistories;
-  readonly applyReports: Pick<ApplyReports, 'report'>;
+  readonly applyReports: Pick<ApplyReports, 'report' | 'confirm'>;
   readonly reportTurns: Pick<ReportTurns, 'turn'>;
   readonly retries: Pick<Retries, 'reload'>;
   readonly newest: NewestSnapshots;
@@ -28,13 +30,15 @@ export interface NodeSessionsDeps {
   generation(nodeId: string): number | undefined;
   /** The node waits for its wave of a rollout. */
   waits(nodeId: string): boolean;
+  /** Its last need of a confirmation. */
+  need(nodeId: string): NodeNeed | undefined;
   mayPush(): boolean;
   /** Serves the node's sessions soon. */
   touch(nodeId: string): void;
 }
 
 export interface NodeSessions {
-  open(nodeId: string, sessionId: string, slot: PushSlot): NodeSession;
+  open(nodeId: string, sessionId: string, slot: PushSlot, confirm?: SessionState['confirm']): NodeSession;
   /** Offers the newest snapshot to the node's sessions that lack it. @returns the bytes made for it */
   serve(nodeId: string): number;
   /** Offers the newest snapshot to nodes that were held and no longer wait. @param changed resources, as `type/id` */
@@ -81,6 +85,12 @@ class OpenSession implements NodeSession {
       releaseIfClosed(session);
     }
   }
+  beat(): boolean {
+    const { histories, applyReports } = this.#parts;
+    const record = histories.peek(this.#session.nodeId);
+    if (record !== undefined) applyReports.confirm(record, this.#session);
+    return record !== undefined;
+  }
   sent(push: SnapshotPush): void {
     noteSent(this.#session, push, this.#parts.clock);
   }
@@ -118,7 +128,8 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
         session.unreported = answer.push;
       }
       if (deps.waits(session.nodeId)) held.add(session.nodeId);
-      return answer;
+      if (answer.kind !== 'snapshot') return answer;
+      return { kind: 'snapshot', push: asSent(session, answer.push) };
     } finally {
       releaseIfClosed(session);
       // Deferred until the caller has the answer: a snapshot committed meanwhile is offered only after it.
@@ -128,6 +139,13 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
         if (!session.closed && session.opened && session.considered < generation) deps.touch(session.nodeId);
       });
     }
+  };
+
+  /** What is sent of a snapshot: with the time in which the agent waits for its confirmation, where it does. */
+  const asSent = ({ nodeId, confirm }: SessionState, push: SnapshotPush): SnapshotPush => {
+    const record = confirm === undefined ? undefined : histories.peek(nodeId);
+    const secs = record && confirmWithin(deps.need(nodeId), record.history, push.generation);
+    return secs === undefined ? push : confirmedWithin(push, secs);
   };
 
   /** @returns the bytes of the snapshot */
@@ -147,7 +165,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       if (record.retry !== undefined) record.retry.offeredTo = session.sessionId;
       deps.timeToApplied.offered(session.offers, push.generation, deps.clock.monotonic());
       noteOffered(session, push, deps.clock.monotonic());
-      session.slot.offer(push);
+      session.slot.offer(asSent(session, push));
       offered += 1;
     }
     return push.payload.length;
@@ -161,7 +179,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   const parts: Parts = { ...deps, request, releaseIfClosed };
 
   return {
-    open: (nodeId, sessionId, slot) => new OpenSession(parts, sessions.add(nodeId, sessionId, slot)),
+    open: (nodeId, sessionId, slot, confirm) => new OpenSession(parts, sessions.add(nodeId, sessionId, slot, confirm)),
     serve(nodeId) {
       const generation = deps.generation(nodeId);
       if (generation === undefined) return 0;

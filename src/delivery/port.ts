@@ -52,6 +52,11 @@ export interface NodeSession {
    * @param at when it arrived, monotonic milliseconds
    */
   report(report: ApplyReport, at: number): Promise<void>;
+  /**
+   * The agent has sent a heartbeat, after every report before it: what it applied is confirmed.
+   * @returns false when it is to be called with the next one too
+   */
+  beat(): boolean;
   /** A push was sent completely: the node's apply state becomes `pushed`. */
   sent(push: SnapshotPush): void;
   /** RELOAD_CONFIG was sent: the next request gets the newest snapshot even if it was rejected. @throws ServiceError `unavailable` */
@@ -104,7 +109,13 @@ export interface Delivery {
    */
   onPsksEnded(listener: (nodeId: string | undefined) => void): () => void;
 
-  openNodeSession(nodeId: string, sessionId: string, slot: PushSlot): NodeSession;
+  /** @param confirm sends ConfigConfirmed; undefined of an agent without the feature `confirm` */
+  openNodeSession(
+    nodeId: string,
+    sessionId: string,
+    slot: PushSlot,
+    confirm?: (generation: number) => void,
+  ): NodeSession;
   /** The newest generation that was sent completely to an open session of this instance. */
   pushed(nodeId: string): { readonly generation: number; readonly at: number } | undefined;
   /** For how many milliseconds the agent has taken nothing of what is offered here; 0 while nothing waits. */

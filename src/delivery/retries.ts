@@ -57,14 +57,15 @@ export function createRetries(deps: RetriesDeps): Retries {
   /** Undefined for a node that has not rejected its newest generation. */
   const retryOf = (record: ApplyHistoryRecord): Retry | undefined => {
     const generation = deps.generation(record.nodeId);
-    if (generation === undefined || !record.history.rejected.some((reject) => reject.generation === generation)) {
+    const reject = record.history.rejected.find((one) => one.generation === generation);
+    if (generation === undefined || reject === undefined) {
       record.retry = undefined;
       return undefined;
     }
     nodes.add(record.nodeId);
     if (record.retry?.generation !== generation) {
       const rejectedAt = clock.monotonic();
-      const dueAt = rejectedAt + jittered(afterMs[0]);
+      const dueAt = reject.unconfirmed === true ? Infinity : rejectedAt + jittered(afterMs[0]);
       record.retry = { generation, rejectedAt, times: 0, dueAt, isTarget: false, offeredTo: undefined };
     }
     return record.retry;

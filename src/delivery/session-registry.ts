@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../kernel/clock.js';
 import type { PushSlot, SnapshotPush } from './port.js';
+import type { Applied } from './apply-reports.js';
 import type { Offers } from './time-to-applied.js';
 
 export interface SessionState {
@@ -23,6 +24,10 @@ export interface SessionState {
   unreported: SnapshotPush | undefined;
   /** Offers without an answer yet, to measure the time to applied. */
   readonly offers: Offers;
+  /** Tells the agent that a generation is confirmed; undefined of an agent without the feature. */
+  readonly confirm: ((generation: number) => void) | undefined;
+  /** What the agent has applied, to be confirmed once it is seen after that; undefined when nothing is. */
+  unconfirmed: Applied | undefined;
   closed: boolean;
   /** A newer session of its node has said hello: its reports no longer count. */
   superseded: boolean;
@@ -34,7 +39,7 @@ export function createSessionRegistry() {
   const byNode = new Map<string, Set<SessionState>>();
   let size = 0;
   return {
-    add(nodeId: string, sessionId: string, slot: PushSlot): SessionState {
+    add(nodeId: string, sessionId: string, slot: PushSlot, confirm?: SessionState['confirm']): SessionState {
       const session: SessionState = {
         nodeId,
         sessionId,
@@ -46,6 +51,8 @@ export function createSessionRegistry() {
         unsent: undefined,
         unreported: undefined,
         offers: [],
+        confirm,
+        unconfirmed: undefined,
         closed: false,
         superseded: false,
       };

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { ApplyError } from '../domain/agents/facts.js';
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
+import type { NodeNeed } from '../domain/confirmation/confirmation.js';
 import { limits } from '../kernel/limits.js';
 import type { SnapshotPush } from './port.js';
 
@@ -26,6 +27,8 @@ export interface Reject extends Stamp {
   readonly sessionId: string | undefined;
   /** A digest of its errors. */
   readonly errors: string;
+  /** The agent went back because nobody confirmed it: it is not tried again by itself. */
+  readonly unconfirmed?: true;
 }
 
 export interface ApplyHistory {
@@ -37,6 +40,8 @@ export interface ApplyHistory {
   readonly applied: Stamp | undefined;
   /** A reject was recorded after it, so the next apply is not a repeat. */
   readonly rejectedSince: boolean;
+  /** The highest confirmed generation; 0 for none. */
+  readonly confirmed: number;
 }
 
 /** @internal exported for tests */
@@ -45,6 +50,7 @@ export const emptyApplyHistory: ApplyHistory = {
   rejected: [],
   applied: undefined,
   rejectedSince: false,
+  confirmed: 0,
 };
 
 /** Rejected snapshots remembered per node. */
@@ -81,6 +87,16 @@ export function targetOf(newest: Stamp, history: ApplyHistory, again?: number): 
   return lastGood !== undefined && rejectOf(history, lastGood) === undefined ? 'last_good' : 'newest';
 }
 
+/** The seconds that go with a snapshot when it is sent; undefined for none. Implements `docs/contract/rollouts.md#confirmed-changes`. */
+export function confirmWithin(
+  need: NodeNeed | undefined,
+  { confirmed }: Pick<ApplyHistory, 'confirmed'>,
+  generation: number,
+): number | undefined {
+  if (need === undefined || confirmed >= need.generation || generation < need.generation) return undefined;
+  return need.secs;
+}
+
 /** The node runs the snapshot: rejects of this one and earlier ones no longer count. */
 export function afterApply(history: ApplyHistory, stamp: Stamp): ApplyHistory {
   return {
@@ -102,18 +118,21 @@ export function afterReject(history: ApplyHistory, reject: Reject, isRepeat = fa
 }
 
 /** The last recorded reports of a node's agent. */
-export type RecordedApplyReports = Pick<NodeAgentFacts, 'applied' | 'rejected' | 'version_conflict_at'>;
+export type RecordedApplyReports = Pick<NodeAgentFacts, 'applied' | 'rejected' | 'confirmed' | 'version_conflict_at'>;
 
 /** A node's apply history according to the log. */
-export function applyHistoryOf({ applied, rejected }: RecordedApplyReports, lastGood: Stamp | undefined): ApplyHistory {
+export function applyHistoryOf(
+  { applied, rejected, confirmed }: RecordedApplyReports,
+  lastGood: Stamp | undefined,
+): ApplyHistory {
   const stamp = ({ generation, checksum }: Stamp): Stamp => ({ generation, checksum });
   return {
     ...emptyApplyHistory,
     lastGood,
     applied: applied === null ? undefined : stamp(applied),
-    rejected:
-      rejected === null ? [] : [{ ...stamp(rejected), sessionId: undefined, errors: errorsDigest(rejected.errors) }],
+    rejected: rejected === null ? [] : [{ ...stamp(rejected), sessionId: undefined, ...judgedErrors(rejected.errors) }],
     rejectedSince: rejected !== null && rejected.applied_since !== true,
+    confirmed: confirmed?.generation ?? 0,
   };
 }
 
@@ -178,7 +197,13 @@ export function recordedErrors(errors: readonly ApplyError[]): readonly ApplyErr
   return [...errors.slice(0, end), { resource_type: '', resource_id: '', path: '', message }];
 }
 
-/** Compares rejects without keeping their errors. @param errors as recorded */
+/** What a reject keeps of its errors. @param errors as recorded */
+export function judgedErrors(errors: readonly ApplyError[]): Pick<Reject, 'errors' | 'unconfirmed'> {
+  const unconfirmed = errors.some(({ path, message }) => path === '' && /^not confirmed in \d+ s$/.test(message));
+  return { errors: errorsDigest(errors), ...(unconfirmed ? { unconfirmed } : {}) };
+}
+
+/** Compares rejects without keeping their errors. @param errors as recorded @internal exported for tests */
 export function errorsDigest(errors: readonly ApplyError[]): string {
   const texts = errors.map(({ resource_type, resource_id, path, message }) => [
     resource_type,

@@ -155,6 +155,7 @@ function factOutline(command: RecordedCommand): Outline | null {
         const { generation, errors } = data;
         return { type: 'apply', data: { node_id, node_name: nameOf(node), generation, state: 'rejected', errors } };
       });
+    case 'AgentConfigConfirmed':
     case 'AgentVersionConflict':
     case 'AgentDuplicateSeen':
       return null;

@@ -20,6 +20,7 @@ describe('the exchange with delivery', () => {
       },
       reportTurn: () => Promise.resolve(),
       report: async ({ generation }, at) => void calls.push(['report', generation, at]),
+      beat: () => true,
       sent: ({ generation }) => void calls.push(['sent', generation]),
       reload: () => Promise.resolve(),
       close: () => void calls.push('close'),

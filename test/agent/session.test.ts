@@ -129,7 +129,7 @@ describe('a session of the reference agent', () => {
     expect(payloadsOf(session).slice(0, 2)).toEqual(['hello', 'configRequest']);
     expect(session?.said[0]).toMatchObject({
       value: {
-        features: 'tcp_raw tcp_sni tcp_tls tcp_reality udp_raw udp_enc http diagnostics route_state'.split(' '),
+        features: 'tcp_raw tcp_sni tcp_tls tcp_reality udp_raw udp_enc http confirm diagnostics route_state'.split(' '),
       },
     });
     const request = session?.said.find((said) => said.$case === 'configRequest');

@@ -49,6 +49,7 @@ describe('the apply history of a node', () => {
         applied: stamp(4),
         rejected: [reject(5)],
         rejectedSince: true,
+        confirmed: 0,
       },
       recorded: true,
       reportedAt: 0,

@@ -14,7 +14,15 @@ const pushOf = (generation: number, fill = generation): SnapshotPush => ({
   checksum: Buffer.alloc(32, fill),
   payload: Buffer.alloc(1),
 });
-const session = { sessionId: 's1', offers: [], superseded: false, unreported: undefined };
+const session = {
+  sessionId: 's1',
+  offers: [],
+  superseded: false,
+  unreported: undefined,
+  opened: true,
+  confirm: undefined,
+  unconfirmed: undefined,
+};
 const stamp = (generation: number, fill = generation) => stampOf(pushOf(generation, fill));
 const reject = (generation: number): Reject => ({ ...stamp(generation), sessionId: 's0', errors: '' });
 const reportOf = (push: SnapshotPush, status: ApplyReport['status']): ApplyReport => ({
@@ -54,6 +62,7 @@ const create = (deps: Partial<ApplyReportsDeps> = {}) => {
     timeToApplied: createTimeToApplied(),
     generation: () => newest.generation,
     waits: () => false,
+    need: () => undefined,
     recordFact: async (...fact) => {
       facts.push(fact);
       if (outcome instanceof Error) throw outcome;

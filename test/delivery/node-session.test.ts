@@ -46,7 +46,7 @@ function create(deps: Partial<NodeSessionsDeps> = {}) {
   const sessions = createNodeSessions({
     sessions: registry,
     histories,
-    applyReports: { report: () => Promise.resolve() },
+    applyReports: { report: () => Promise.resolve(), confirm: () => undefined },
     reportTurns: { turn: () => undefined },
     retries: { reload: () => undefined },
     newest: {
@@ -61,6 +61,7 @@ function create(deps: Partial<NodeSessionsDeps> = {}) {
     answer,
     generation: () => generation,
     waits: () => false,
+    need: () => undefined,
     mayPush: () => true,
     touch: (nodeId) => void touched.push(nodeId),
     ...deps,
@@ -80,6 +81,7 @@ describe('a session', () => {
       reportTurns: { turn: () => later },
       applyReports: {
         report: async (_record, { sessionId }, _report, at) => void taken.push([sessionId, at]),
+        confirm: () => undefined,
       },
     });
     const session = open('s1');

@@ -135,6 +135,7 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'CompilerVersionLowered':
     case 'FleetApplied':
     case 'FleetBaseMoved':
+    case 'ConfirmationAsked':
     case 'RolloutStarted':
     case 'RolloutStepped':
     case 'RolloutClockSet':

@@ -40,6 +40,25 @@ const refusal = async (method: string, url: string, body?: object): Promise<read
   return [answer.statusCode, answer.json().error];
 };
 
+describe('a change that nodes confirm', () => {
+  test('is asked for with its seconds, within bounds, and says nothing of a rollout', async () => {
+    const asked = await rest.data('PUT', `${settings}?confirm=node&confirm_secs=60`, { body: everyNode() });
+    expect(asked).not.toHaveProperty('rollout_id');
+    for (const [query, field] of [
+      ['confirm=node', 'confirm'],
+      ['confirm_secs=60', 'confirm'],
+      ['confirm=node&confirm_secs=59', 'confirm_secs'],
+      ['confirm=node&confirm_secs=3601', 'confirm_secs'],
+      ['confirm=agent&confirm_secs=60', 'confirm'],
+    ] as const) {
+      expect(await refusal('PUT', `${settings}?${query}`, everyNode())).toMatchObject([
+        400,
+        expect.stringContaining(`${field}: expected`),
+      ]);
+    }
+  });
+});
+
 describe('a rollout policy', () => {
   test('is answered whole, with defaults', async () => {
     const body = { name: 'careful', waves: [{ labels: { canary: 'yes' } }, { nodes: '10%' }], max_lost: '5%' };

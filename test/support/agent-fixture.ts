@@ -199,6 +199,7 @@ export async function startAgentFixture(
         async report(outcome) {
           nodeSession.reports.push(outcome);
         },
+        beat: () => true,
         reload: () => Promise.resolve(),
         sent: (push) => nodeSession.sent.push(push),
         close() {

@@ -161,15 +161,21 @@ export function openSession(
   delivery: Pick<DeliveryService, 'openNodeSession'>,
   nodeId: string,
   sessionId = `${nodeId}-session`,
+  confirm?: (generation: number) => void,
 ): TestSession {
   const offers: SnapshotPush[] = [];
   let slot: SnapshotPush | undefined;
-  const nodeSession = delivery.openNodeSession(nodeId, sessionId, {
-    offer(push) {
-      offers.push(push);
-      slot = push;
+  const nodeSession = delivery.openNodeSession(
+    nodeId,
+    sessionId,
+    {
+      offer(push) {
+        offers.push(push);
+        slot = push;
+      },
     },
-  });
+    confirm,
+  );
   const report = (push: SnapshotPush, status: 'applied' | 'rejected'): Promise<void> =>
     nodeSession.report(
       {

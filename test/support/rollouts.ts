@@ -1,5 +1,6 @@
 /** Rollouts of tests of the domain: policies, commands with a rollout, and what a fleet says of held nodes. */
 import { fleetAggregate, type RolledOut } from '../../src/commands/aggregate.js';
+import type { ConfirmationAsk } from '../../src/domain/confirmation/confirmation.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/resources.js';
@@ -46,12 +47,26 @@ export function roll(
   fleet: Fleet,
   command: RolledOut,
   policy: string | undefined,
-  { id = 'one', observe = nothingSeen, isTry = false, revertOf = undefined as string | undefined } = {},
+  {
+    id = 'one',
+    observe = nothingSeen,
+    isTry = false,
+    revertOf = undefined as string | undefined,
+    confirm = undefined as ConfirmationAsk | undefined,
+  } = {},
 ): Rolled {
   let plan: RolloutPlan | undefined;
   const planned = (next: RolloutPlan | undefined): void => void (plan = next);
   const decision = runSync(
-    fleetAggregate.decide(fleet, { type: 'WithRollout', command, policy, rolloutId: rolloutId(id), observe, planned }),
+    fleetAggregate.decide(fleet, {
+      type: 'WithRollout',
+      command,
+      policy,
+      rolloutId: rolloutId(id),
+      confirm,
+      observe,
+      planned,
+    }),
   ) as Decision<FleetEvent>;
   if (!decision.ok || decision.value.length === 0 || isTry) return { decision, plan, written: undefined };
   const written = recorded(fleet, decision.value, { revertOf, actor: { type: 'user', id: 'anna', name: 'anna' } });

@@ -4,7 +4,7 @@
  * `docs/contract/agent-protocol.md#rekey`, and its reactions to a session's end from
  * `docs/contract/agent-protocol.md#control`.
  */
-import type { ConfigApplyReport, RuntimeConfigSnapshot } from '../../gen/svc/control/v1/config.js';
+import type { ConfigApplyReport } from '../../gen/svc/control/v1/config.js';
 import type { DiagnosticsReport } from '../../gen/svc/control/v1/diagnostics.js';
 import { SessionCloseReason, type AgentHello } from '../../gen/svc/control/v1/session.js';
 import { sleep } from '../../kernel/background.js';
@@ -17,6 +17,8 @@ import type { AgentConfig } from '../config.js';
 import type { ClockOffset } from '../diagnosis/diagnose.js';
 import type { Gateway } from '../gateway.js';
 import type { HostUsage } from '../host.js';
+import type { UnconfirmedFile } from '../unconfirmed-file.js';
+import { createApplier } from './applier.js';
 import { createControlClient, type ControlClient, type OpenedSession } from './client.js';
 import { createReconnectPace, rekeyDelay, type ConnectionEnd } from './reconnect.js';
 import { startSession, type Session, type SessionDependencies } from './session.js';
@@ -40,6 +42,8 @@ interface SessionLoopOptions {
   readonly config: Pick<AgentConfig, 'nodeId' | 'endpoint' | 'keys' | 'rekeyIntervalSeconds'>;
   readonly agentVersion: string;
   readonly gateway: Gateway;
+  /** Undefined: what waits for a confirmation does not survive a restart. */
+  readonly unconfirmed: UnconfirmedFile | undefined;
   readonly hello: () => AgentHello;
   /** Answers RUN_DIAGNOSTICS; an abort of the signal ends it early. */
   readonly diagnose: (offset: ClockOffset | undefined, signal: AbortSignal) => Promise<DiagnosticsReport>;
@@ -66,6 +70,13 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   let connected = false;
   const pace = createReconnectPace(random);
   let sequence = 0n;
+  /** Aborted when the current session is to be replaced by one over a connection of its own. */
+  let renewal = new AbortController();
+  /** Aborted when a wait between two tries is of no use any more. */
+  let wake = new AbortController();
+  const pause = (ms: number, over: AbortSignal): Promise<void> => sleep(ms, AbortSignal.any([over, wake.signal]));
+  const connect = (): ControlClient =>
+    createControlClient({ ...config, agentVersion: options.agentVersion, clock, offset });
   // The next session starts with its own heartbeat.
   const heartbeat = createSoon(extraHeartbeats, clock, () => {
     current?.beat();
@@ -74,15 +85,25 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   const metrics = createSoon(extraMetrics, clock, () => current?.measure() === true);
   gateway.watch({ onUpstreams: metrics.ask, onRoutes: heartbeat.ask });
 
-  const applier = createApplier(
+  const applier = createApplier({
     gateway,
-    (report) => {
+    file: options.unconfirmed,
+    clock,
+    logger,
+    onReport(report, { goesBackLater, wentBack }) {
       current?.report(report);
-      heartbeat.ask();
+      if (goesBackLater) {
+        // Only a session over a new connection shows that this configuration lets the agent reach the service.
+        current?.hush();
+        renewal.abort();
+      } else heartbeat.ask();
+      if (wentBack) {
+        wake.abort();
+        wake = new AbortController();
+      }
       events.onReport?.(report);
     },
-    (error) => logger.error({ error: errorText(error) }, 'cannot apply a snapshot'),
-  );
+  });
 
   let diagnosing: Promise<void> | undefined;
   let diagnosis: DiagnosticsReport | undefined;
@@ -110,6 +131,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
     nextSequence: () => (sequence += 1n),
     lastReport: () => applier.lastReport,
     onSnapshot: applier.offer,
+    onConfirmed: applier.confirmed,
     // One at a time: a report answers every command that came before it.
     onDiagnose: () => void (diagnosing ??= diagnose()),
     onAnswer: () => {
@@ -122,48 +144,64 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   };
 
   /** Runs one connection, from its first session to the end of its last. */
-  const runConnection = async (client: ControlClient): Promise<ConnectionEnd> => {
+  const runConnection = async (): Promise<ConnectionEnd> => {
+    let client = connect();
+    try {
+      return await runSessions(client, (next) => {
+        client.close();
+        client = next;
+      });
+    } finally {
+      client.close();
+    }
+  };
+
+  /** @param moved another connection takes the place of the first one */
+  const runSessions = async (client: ControlClient, moved: (to: ControlClient) => void): Promise<ConnectionEnd> => {
     const first = await client.open(stop.signal);
     if (!first.ok) return { kind: 'refused', ...first.error };
     pace.opened();
     let opened: OpenedSession = first.value;
     for (;;) {
+      renewal = new AbortController();
       const rekeyMs = rekeyDelay(config.rekeyIntervalSeconds, opened.grant.rekeyAfterSecs, random);
       const session = startSession(opened, dependencies);
       current = session;
       measured = opened.clockOffset;
       metrics.retry();
       tellDiagnosis();
-      const next = await untilReplaced(options, client, session, rekeyMs, stop.signal);
+      const dial = (): ControlClient => (renewal.signal.aborted ? connect() : client);
+      const waits = { rekeyMs, renewed: renewal.signal, stopped: stop.signal, pause };
+      const next = await untilReplaced({ ...options, own: client }, dial, session, waits);
       if (next.kind === 'ended') return next.end;
       // Make before break: the new session is open before the old one is closed. An old session closed with REKEY is
       // never superseded, and late messages on it are ignored.
       await session.close(next.kind === 'stop' ? SessionCloseReason.NORMAL : SessionCloseReason.REKEY);
       if (next.kind === 'stop') return { kind: 'lost', detail: 'stopped' };
       opened = next.opened;
+      if (next.client !== client) moved((client = next.client));
       logger.info({}, 'session rekeyed');
       events.onRekeyed?.();
     }
   };
 
   const run = async (): Promise<void> => {
+    await applier.ready;
     while (!stop.signal.aborted) {
-      const client = createControlClient({ ...config, agentVersion: options.agentVersion, clock, offset });
       let end: ConnectionEnd;
       try {
-        end = await runConnection(client);
+        end = await runConnection();
       } catch (error) {
         end = { kind: 'lost', detail: errorText(error) };
       } finally {
         current = undefined;
-        client.close();
       }
       if (stop.signal.aborted) break;
       connected = false;
       const delay = pace.after(end);
       logEnd(logger, end, delay);
       events.onDisconnected?.(end, delay);
-      await sleep(delay, stop.signal);
+      await pause(delay, stop.signal);
     }
     connected = false;
   };
@@ -187,18 +225,26 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
 type Next =
   | { readonly kind: 'ended'; readonly end: ConnectionEnd }
   | { readonly kind: 'stop' }
-  | { readonly kind: 'rekey'; readonly opened: OpenedSession };
+  | { readonly kind: 'rekey'; readonly opened: OpenedSession; readonly client: ControlClient };
+
+interface Waits {
+  /** Until the rekey starts. */
+  readonly rekeyMs: number;
+  /** Aborted when it starts at once. */
+  readonly renewed: AbortSignal;
+  readonly stopped: AbortSignal;
+  pause(ms: number, over: AbortSignal): Promise<void>;
+}
 
 /**
  * Waits until the session ends, the agent stops, or a rekey has opened a new session, whichever comes first.
- * @param rekeyMs until the rekey starts
+ * @param dial the connection of the next try: the session's own, or a new one
  */
 async function untilReplaced(
-  { logger, random }: Pick<SessionLoopOptions, 'logger' | 'random'>,
-  client: ControlClient,
+  { logger, random, own }: Pick<SessionLoopOptions, 'logger' | 'random'> & { readonly own: ControlClient },
+  dial: () => ControlClient,
   session: Session,
-  rekeyMs: number,
-  stopped: AbortSignal,
+  { rekeyMs, renewed, stopped, pause }: Waits,
 ): Promise<Next> {
   const ended = new AbortController();
   let end: ConnectionEnd | undefined;
@@ -207,16 +253,18 @@ async function untilReplaced(
     ended.abort();
   });
   const over = AbortSignal.any([stopped, ended.signal]);
-  await sleep(rekeyMs, over);
+  await sleep(rekeyMs, AbortSignal.any([over, renewed]));
   for (let failures = 0; !over.aborted; failures += 1) {
+    const client = dial();
     const replacement = await client.open(over);
-    if (replacement.ok && !over.aborted) return { kind: 'rekey', opened: replacement.value };
+    if (replacement.ok && !over.aborted) return { kind: 'rekey', opened: replacement.value, client };
+    if (client !== own) client.close();
     if (replacement.ok) {
       replacement.value.discard();
       break;
     }
     logger.warn({ status: replacement.error.status, detail: replacement.error.detail }, 'rekey refused, will retry');
-    await sleep(backoff(limits.agentControl.reconnect, failures, random), over);
+    await pause(backoff(limits.agentControl.reconnect, failures, random), over);
   }
   return end === undefined ? { kind: 'stop' } : { kind: 'ended', end };
 }
@@ -237,62 +285,4 @@ function logEnd(logger: Logger, end: ConnectionEnd, delay: number): void {
     return logger.error({ retry_in_ms }, 'session superseded: another agent uses the PSK of this node');
   }
   logger.warn({ reason: name, message, retry_in_ms }, 'the service closed the session');
-}
-
-interface Applier {
-  offer(snapshot: RuntimeConfigSnapshot): void;
-  /** The last report, which the next session repeats. */
-  readonly lastReport: ConfigApplyReport | undefined;
-  /** Accepts no more snapshots and waits for the running apply. */
-  close(): Promise<void>;
-}
-
-/**
- * Applies snapshots one after the other. While one is being applied, at most one waits, and a newer one replaces it.
- * Outlives sessions, so that a lost connection does not interrupt an apply.
- * @param onReport called after each apply
- * @param onError called if the gateway threw, which leaves its configuration unknown
- */
-function createApplier(
-  gateway: Gateway,
-  onReport: (report: ConfigApplyReport) => void,
-  onError: (error: unknown) => void,
-): Applier {
-  let waiting: RuntimeConfigSnapshot | undefined;
-  let lastReport: ConfigApplyReport | undefined;
-  let running: Promise<void> | undefined;
-  let closed = false;
-
-  const run = async (): Promise<void> => {
-    while (waiting !== undefined && !closed) {
-      const snapshot = waiting;
-      waiting = undefined;
-      try {
-        const report = await gateway.apply(snapshot);
-        if (report !== undefined) {
-          lastReport = report;
-          onReport(report);
-        }
-      } catch (error) {
-        onError(error);
-      }
-    }
-    running = undefined;
-  };
-
-  return {
-    get lastReport() {
-      return lastReport;
-    },
-    offer(snapshot) {
-      if (closed) return;
-      waiting = snapshot;
-      running ??= run();
-    },
-    async close() {
-      closed = true;
-      waiting = undefined;
-      await running;
-    },
-  };
 }

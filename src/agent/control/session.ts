@@ -33,6 +33,7 @@ export interface SessionDependencies {
   readonly nextSequence: () => bigint;
   readonly lastReport: () => ConfigApplyReport | undefined;
   readonly onSnapshot: (snapshot: RuntimeConfigSnapshot) => void;
+  readonly onConfirmed: (generation: bigint) => void;
   readonly onDiagnose: () => void;
   /** Called when the service has sent something: the session is live on both sides. */
   readonly onAnswer: () => void;
@@ -43,6 +44,8 @@ export interface Session {
   report(report: ConfigApplyReport): void;
   /** Answers RUN_DIAGNOSTICS. @returns false if the session is over */
   diagnosed(report: DiagnosticsReport): boolean;
+  /** Sends no more heartbeats: they would tell that the agent is reachable, which only another session can show. */
+  hush(): void;
   /** Sends a heartbeat beside the regular ones. @returns false if the session is over */
   beat(): boolean;
   /** Sends a MetricsReport beside the regular ones. @returns false if the session is over */
@@ -65,6 +68,7 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
   let unanswered = 0;
   let lastAck = -1n;
   let over = false;
+  let hushed = false;
 
   const stream: ControlStream = opened.attach({ onMessage: (message) => onMessage(message) });
 
@@ -81,6 +85,7 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
   };
 
   const beat = (): void => {
+    if (hushed) return;
     const usage = dependencies.usage();
     stream.send({
       $case: 'heartbeat',
@@ -103,6 +108,7 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
     });
   };
   const heartbeats = createTicker(clock, intervals.heartbeat, () => {
+    if (hushed) return;
     // Only regular heartbeats count: several others in a row may be waiting for their answers.
     if (unanswered >= limits.agentControl.missedHeartbeats) {
       stream.cut(`${unanswered} heartbeats in a row were not answered`);
@@ -120,6 +126,8 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
         return onHeartbeatResponse(message.value);
       case 'configUpdate':
         return takeUpdate(message.value, dependencies);
+      case 'configConfirmed':
+        return dependencies.onConfirmed(message.value.generation);
       case 'joinGrant':
         // Only for a machine that joins.
         return undefined;
@@ -166,6 +174,9 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
     diagnosed(report) {
       if (!over) stream.send({ $case: 'diagnostics', value: report });
       return !over;
+    },
+    hush() {
+      hushed = true;
     },
     beat() {
       if (!over) beat();

@@ -60,6 +60,8 @@ export type AgentEvent =
         readonly errors: readonly ApplyError[];
       };
     }
+  /** The service has confirmed a generation that the node was to be confirmed in. */
+  | { readonly type: 'AgentConfigConfirmed'; readonly data: AgentFact & { readonly generation: number } }
   /** The agent reported a version out of bounds: shown as `version_conflict_at` until the next confirmed apply. */
   | { readonly type: 'AgentVersionConflict'; readonly data: AgentFact & { readonly reported: string } }
   /** Two agents share the node's PSK: shown as `duplicate_agent` until `until` (RFC 3339). */
@@ -78,6 +80,7 @@ export const agentEvents: EventSchemas<AgentEvent> = {
   AgentSessionOpened: {},
   AgentConfigApplied: {},
   AgentConfigRejected: {},
+  AgentConfigConfirmed: {},
   AgentVersionConflict: {},
   AgentDuplicateSeen: {},
 };
@@ -124,6 +127,10 @@ export function standingFacts(node_id: string, facts: NodeAgentFacts, again_at: 
     add(at, { type: 'AgentConfigApplied', data: { ...every, generation, checksum, duration_ms } });
   }
   if (!rejectedFirst) addRejected();
+  if (facts.confirmed !== undefined) {
+    const { generation, at } = facts.confirmed;
+    add(at, { type: 'AgentConfigConfirmed', data: { ...every, generation } });
+  }
   // After the apply, which ends a conflict.
   if (version_conflict_at !== null) {
     const reported = facts.version_conflict ?? '';

@@ -42,6 +42,8 @@ export interface NodeAgentFacts {
     /** Set when the apply above, of a lower generation, came after this reject. */
     readonly applied_since?: true;
   } | null;
+  /** The highest generation that the service has confirmed; absent before the first. */
+  readonly confirmed?: { readonly generation: number; readonly at: string };
   readonly duplicate_until: string | null;
   readonly version_conflict_at: string | null;
   /** The version that was reported then; absent without a conflict. */
@@ -143,6 +145,10 @@ function evolve(facts: NodeAgentFacts, event: AgentEvent, at: string): NodeAgent
         return { ...facts, rejected: higher };
       }
       return { ...facts, rejected: { generation, checksum, at, errors } };
+    }
+    case 'AgentConfigConfirmed': {
+      const { generation } = event.data;
+      return generation <= (facts.confirmed?.generation ?? 0) ? facts : { ...facts, confirmed: { generation, at } };
     }
     case 'AgentVersionConflict':
       return { ...facts, version_conflict_at: at, version_conflict: event.data.reported };

@@ -27,6 +27,7 @@ import { namesHeads } from '../log-chain/heads.js';
 import { isOfBulk } from '../node/node.js';
 import { eventAudit, type AuditChange, type EventAudit } from '../resource/audit-change.js';
 import type { Changes } from '../resource/change.js';
+import { confirmationKey } from '../confirmation/confirmation.js';
 import { rolloutKey } from '../rollout/rollout.js';
 import { webhookKey } from '../webhook/webhook.js';
 import { auditOfService, serviceEvent, serviceType } from '../service/identity.js';
@@ -135,7 +136,8 @@ function aboutSeveral({ events }: RecordedCommand): AuditDescription {
   const { type, id } = resourceOf(first);
   const isBulk = isOfBulk(first);
   // An apply begins with an event about its set, a command about nodes with the first of them.
-  const done = (isBulk ? events : rest).filter((event) => resourceOf(event).type !== rolloutKey.type);
+  const aside: readonly string[] = [rolloutKey.type, confirmationKey.type];
+  const done = (isBulk ? events : rest).filter((event) => !aside.includes(resourceOf(event).type));
   const others = resourcesOf(done);
   let made: readonly AuditChange[] | undefined;
   return {

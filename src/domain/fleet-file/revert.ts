@@ -15,6 +15,7 @@ import { err, ok, type Result } from '../../kernel/result.js';
 import { refuse, type Decision, type Refusal } from '../resource/refusal.js';
 import type { Undo } from '../resource/undo.js';
 import { changedMeanwhile, endsOfRollouts, entryRefusal, undoCommand, versionOfSubject } from '../revert/decide.js';
+import { confirmationKey } from '../confirmation/confirmation.js';
 import { rolloutKey } from '../rollout/rollout.js';
 import { undoOf, type History } from '../revert/history.js';
 import { baseRestored } from './base.js';
@@ -35,7 +36,7 @@ export function subjectsOf(entry: RecordedCommand): ReadonlyMap<Owner, RecordedC
   const subjects = new Map<Owner, [RecordedEvent, ...RecordedEvent[]]>();
   for (const event of entry.events) {
     const { type, id } = resourceOf(event);
-    if (type === fleetSetType || type === rolloutKey.type) continue;
+    if (([fleetSetType, rolloutKey.type, confirmationKey.type] as readonly string[]).includes(type)) continue;
     const owner = ownerOf(type, id);
     const events = subjects.get(owner);
     if (events === undefined) subjects.set(owner, [event]);

@@ -9,6 +9,7 @@ import type { Cell, Index, Table } from '../aggregate/containers.js';
 import { rememberRevert } from '../aggregate/reverts.js';
 import { rememberKey } from '../aggregate/idempotency.js';
 import { deployedField } from '../chain/chain.js';
+import { askedOfNodes } from '../confirmation/confirmation.js';
 import { beginBase, fieldIn, keepLeft, type Changed } from '../fleet-set/left-by-apply.js';
 import { claimKey, type Claim } from '../listeners/claims.js';
 import { namesHeads } from '../log-chain/heads.js';
@@ -63,8 +64,12 @@ export function* applyInPieces(fleet: Fleet, command: RecordedCommand): Generato
       if (done % perPiece.events === 0) yield;
     }
     if (touched.size > perPiece.nodes) yield;
+    const confirmSecs = askedOfNodes(command.events);
     for (const nodeId of touched) {
-      if (fleet.tables.node.has(nodeId)) fleet.touched.set(nodeId, revision);
+      if (fleet.tables.node.has(nodeId)) {
+        fleet.touched.set(nodeId, revision);
+        if (confirmSecs !== undefined) fleet.needs.set(nodeId, { revision, secs: confirmSecs });
+      }
       done += 1;
       if (done % perPiece.nodes === 0) yield;
     }
@@ -116,6 +121,7 @@ function tableOf(fleet: Fleet, type: ResourceType): Table<AnyState> {
 
 function forgetNode(fleet: Fleet, nodeId: string, first: RecordedEvent): void {
   fleet.touched.delete(nodeId);
+  fleet.needs.delete(nodeId);
   leaveRollout(fleet, nodeId);
   for (const { type, id } of fleet.contributorsTo(nodeId)) {
     if (resourceOfType(type)?.ownedByNode !== undefined)

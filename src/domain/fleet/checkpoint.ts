@@ -5,6 +5,7 @@
 import { canonicalJson } from '../../kernel/json.js';
 import { putKey, type AcceptedKey } from '../aggregate/idempotency.js';
 import type { Cell } from '../aggregate/containers.js';
+import type { Need } from '../confirmation/confirmation.js';
 import type { Left } from '../fleet-set/left-by-apply.js';
 import type { ChainHead } from '../log-chain/links.js';
 import { putResource } from './apply.js';
@@ -12,7 +13,7 @@ import { emptyFleet, type Fleet } from './fleet.js';
 import { resources, resourceTypes, singletons, singletonTypes, type AnyState, type ResourceType } from './resources.js';
 
 /** Raise it when the fold's state or meaning changes. Older checkpoints are then ignored and the log is replayed. */
-export const foldVersion = 11;
+export const foldVersion = 12;
 
 interface Head {
   readonly revision: number;
@@ -23,7 +24,7 @@ interface Head {
   readonly [field: string]: unknown;
 }
 
-/** A row of a table. The first entry names the table: a resource's `singular`, `touched`, `key`, `revert` or `left`. */
+/** A row of a table. The first entry names the table: a resource's `singular`, `touched`, `key`, `revert`, `left` or `need`. */
 type Row = readonly [table: string, id: string, value: unknown];
 
 /** The fold's values at one moment. They are immutable, so the fold can continue meanwhile. */
@@ -57,6 +58,7 @@ export function captureFleet(fleet: Fleet): FleetCapture {
       ...rows('key', fleet.idempotency.keys.entries()),
       ...rows('revert', fleet.reverts.entries()),
       ...rows('left', fleet.left.entries()),
+      ...rows('need', fleet.needs.entries()),
     ],
   };
 }
@@ -110,6 +112,7 @@ function restoreRow(fleet: Fleet, [table, id, value]: Row): void {
   else if (table === 'touched') fleet.touched.set(id, value as number);
   else if (table === 'revert') fleet.reverts.set(id, value as string);
   else if (table === 'left') fleet.left.set(id, value as Left);
+  else if (table === 'need') fleet.needs.set(id, value as Need);
   else if (table === 'key') putKey(fleet.idempotency, id, value as AcceptedKey);
   else throw new Error(`unknown line in a fold checkpoint: ${JSON.stringify([table, id, value])}`);
 }

@@ -14,6 +14,7 @@ import {
   type Index,
 } from '../aggregate/containers.js';
 import { createIdempotencyTable, type IdempotencyTable } from '../aggregate/idempotency.js';
+import type { Need } from '../confirmation/confirmation.js';
 import type { LeftTable } from '../fleet-set/left-by-apply.js';
 import {
   createClaimEntries,
@@ -138,7 +139,7 @@ function editQuestions(
 }
 
 function viewOf(state: FleetState): FleetView {
-  const { tables, singletons, touched, names, references, contributors, members, revision } = state;
+  const { tables, singletons, touched, names, references, contributors, members, needs, revision } = state;
   const claims = claimIndexOn(state.claimEntries);
 
   const tableOf = (type: string): Table<AnyState> | undefined =>
@@ -184,6 +185,12 @@ function viewOf(state: FleetState): FleetView {
       const released = member === undefined ? undefined : tables.rollout.get(member.rolloutId)?.wave;
       return member !== undefined && released !== undefined && member.wave > released ? member.rolloutId : undefined;
     },
+    needOf(nodeId) {
+      const node = tables.node.get(nodeId);
+      const need = needs.get(nodeId);
+      if (node === undefined || need === undefined) return undefined;
+      return { generation: 1 + need.revision + node.generation_offset, secs: need.secs };
+    },
     /** No counter is kept, so every instance and every rebuild computes the same number. */
     generationOf(nodeId) {
       const node = tables.node.get(nodeId);
@@ -210,6 +217,8 @@ export interface FleetState {
   readonly reverts: RevertTable;
   /** What the applies of sets left, where the fleet may differ now. */
   readonly left: LeftTable;
+  /** Node id → the last command whose change the node must confirm. */
+  readonly needs: Table<Need>;
   /** The highest version of a deleted resource that belonged to a node. */
   readonly deletedVersion: Cell<number>;
 
@@ -253,6 +262,7 @@ export function emptyFleet(): Fleet {
     idempotency: createIdempotencyTable(),
     reverts: createTable(),
     left: createTable(),
+    needs: createTable(),
     deletedVersion: createCell(0),
     names: createTable(),
     references: createIndex(),

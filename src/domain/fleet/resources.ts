@@ -3,6 +3,7 @@
  * is a line here. Implements `docs/architecture.md#adding-a-resource`.
  */
 import { l4Chain } from '../chain/declaration.js';
+import { confirmation } from '../confirmation/declaration.js';
 import { credential } from '../credential/declaration.js';
 import { listenerPolicy } from '../listener-policy/declaration.js';
 import { fleetSets } from '../fleet-set/declaration.js';
@@ -34,6 +35,7 @@ export const resources = {
   webhook,
   rollout_policy: rolloutPolicy,
   rollout,
+  confirmation,
   join_token: joinToken,
 } as const;
 /** By a name of their own: two of them are about the service in the audit. */
@@ -63,16 +65,17 @@ type KeyedByType<R> = { readonly [T in keyof R]: { readonly type: T } };
 resources satisfies KeyedByType<typeof resources>;
 
 /**
- * The resources whose read model is the folded state. Nodes and rollouts also have facts of agents, and policies belong to
- * nodes.
+ * The resources whose read model is the folded state. Nodes and rollouts also have facts of agents, policies belong to nodes, and
+ * confirmations are shown with their entries.
  */
-export type PlainType = Exclude<ResourceType, 'node' | 'listener_policy' | 'rollout'>;
+export type PlainType = Exclude<ResourceType, 'node' | 'listener_policy' | 'rollout' | 'confirmation'>;
 
 export const resourceTypes = Object.keys(resources) as readonly ResourceType[];
 export const singletonTypes = Object.keys(singletons) as readonly SingletonType[];
 
 export const plainTypes = resourceTypes.filter(
-  (type): type is PlainType => type !== 'node' && type !== 'rollout' && resourceOfType(type)?.ownedByNode === undefined,
+  (type): type is PlainType =>
+    !['node', 'rollout', 'confirmation'].includes(type) && resourceOfType(type)?.ownedByNode === undefined,
 );
 
 /** A declaration without the types of its state and events. */

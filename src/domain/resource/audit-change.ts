@@ -37,6 +37,7 @@ export const auditVerbs = [
   'rotate',
   'retire',
   'psk_candidate',
+  'confirm',
 ] as const;
 export type AuditVerb = (typeof auditVerbs)[number];
 

@@ -3,6 +3,7 @@
  * pushed that the rollout should hold. Implements `docs/contract/rollouts.md#starting-one`.
  */
 import { describeCommand } from '../audit/describe.js';
+import type { ConfirmationAsk, ConfirmationAsked } from '../confirmation/confirmation.js';
 import { applyInPieces } from '../fleet/apply.js';
 import { draftFleet, type Fleet } from '../fleet/fleet.js';
 import { hypothetical } from '../fleet/hypothetical.js';
@@ -38,8 +39,10 @@ export interface WithRollout<C> {
   readonly command: C;
   /** A policy by name, or `none`; undefined for what the settings say. */
   readonly policy: string | undefined;
-  /** The id of the rollout, if it starts one. */
+  /** The id of the rollout, if it starts one, and of its confirmation. */
   readonly rolloutId: string;
+  /** How it is to be confirmed; undefined for what the policy says. */
+  readonly confirm?: ConfirmationAsk | undefined;
   readonly observe: Observe;
   /** Told with each decision, of which the last counts: undefined when no rollout was asked for, nor is set. */
   planned(plan: RolloutPlan | undefined): void;
@@ -67,25 +70,30 @@ export function* decideWithRollout<C extends { readonly type: string; readonly e
     );
   }
   planned(asked === undefined ? undefined : nothing);
-  if (!decision.ok || asked === undefined || decision.value.length === 0) return decision;
+  if (!decision.ok || decision.value.length === 0) return decision;
+  const { value: own } = decision;
+  if (asked === undefined) return ok([...own, ...confirmations(request, null)]);
 
   yield;
   const { state: draft } = draftFleet(fleet);
   const revertOf = command.entry?.events[0].metadata.command.id;
-  const recorded = hypothetical(draft, decision.value, revertOf);
+  const recorded = hypothetical(draft, own, revertOf);
   const all = yield* applyInPieces(draft, recorded);
   yield;
   let touched = new Set([...all].filter((nodeId) => draft.has(nodeKey.type, nodeId)));
   if (asked === 'none') {
     planned({ ...nothing, warnings: yield* partings(fleet, draft, touched) });
-    return decision;
+    return ok([...own, ...confirmations(request, null)]);
   }
   // The revert of a rollout's own entry releases its nodes, and needs no rollout of its own.
-  if (request.policy === undefined && recorded.events.some(({ type }) => type === 'RolloutStepped')) return decision;
+  if (request.policy === undefined && recorded.events.some(({ type }) => type === 'RolloutStepped')) {
+    return ok([...own, ...confirmations(request, null)]);
+  }
   const others = [...touched].filter((nodeId) => draft.rolloutOf(nodeId) !== undefined);
   if (isUpgrade) touched = new Set([...touched].filter((nodeId) => draft.rolloutOf(nodeId) === undefined));
   else if (others[0] !== undefined) return otherRollout(draft, others[0]);
 
+  const confirmed = [...own, ...confirmations(request, touched.size === 0 ? null : asked.confirm_secs)];
   const units =
     touched.size < 2
       ? [...touched].map((id) => [id])
@@ -96,11 +104,20 @@ export function* decideWithRollout<C extends { readonly type: string; readonly e
   if (units.length < 2) {
     const warnings = touched.size < 2 ? [] : [`one unit of ${touched.size} nodes, no waves`];
     planned({ rolloutId: null, waves, warnings });
-    return decision;
+    return ok(confirmed);
   }
   planned({ rolloutId: request.rolloutId, waves, warnings: [] });
   yield;
-  return ok([...decision.value, started(draft, request, recorded, asked, waves, isUpgrade)]);
+  return ok([...confirmed, started(draft, request, recorded, asked, waves, isUpgrade)]);
+}
+
+/** What the command itself asks for, else the policy. @param policySecs of the policy that is in force, null for none */
+function confirmations(
+  { confirm, rolloutId: confirmation_id }: Pick<WithRollout<unknown>, 'confirm' | 'rolloutId'>,
+  policySecs: number | null,
+): readonly ConfirmationAsked[] {
+  const secs = confirm?.secs ?? policySecs;
+  return secs === null ? [] : [{ type: 'ConfirmationAsked', data: { confirmation_id, by: 'node', secs } }];
 }
 
 /** The policy in force; undefined where none was asked for and none is set. */

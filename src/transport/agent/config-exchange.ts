@@ -25,6 +25,9 @@ export class ConfigExchange {
   #nodeSession: NodeSession | undefined;
   /** A snapshot was sent, and no report has arrived since. */
   #unanswered = false;
+  #confirms = false;
+  /** Something was applied that the next heartbeat may confirm. */
+  #awaitsBeat = false;
   /** The last snapshot sent, and when. */
   pushed: { readonly generation: number; readonly at: string } | undefined;
   /**
@@ -38,8 +41,9 @@ export class ConfigExchange {
   }
 
   /** Opens the node session with delivery, which offers snapshots to `slot` from the first ConfigRequest on. */
-  open(nodeId: string, sessionId: string, slot: PushSlot): void {
-    this.#nodeSession = this.#deps.delivery.openNodeSession(nodeId, sessionId, slot);
+  open(nodeId: string, sessionId: string, slot: PushSlot, confirm?: (generation: number) => void): void {
+    this.#nodeSession = this.#deps.delivery.openNodeSession(nodeId, sessionId, slot, confirm);
+    this.#confirms = confirm !== undefined;
   }
   request(version: bigint, checksum: Uint8Array): void {
     // A later 0 only asks for the full snapshot again.
@@ -59,9 +63,20 @@ export class ConfigExchange {
   /** @param at arrival time, monotonic milliseconds */
   report(outcome: ApplyReport, at: number): void {
     this.#unanswered = false;
-    if (outcome.status === 'applied') this.runs = Number(outcome.generation);
+    if (outcome.status === 'applied') {
+      this.runs = Number(outcome.generation);
+      this.#awaitsBeat = this.#confirms;
+    }
     // The report becomes a fact, which waits while the event store is away; the requests after it must not wait.
     this.#queue.run(() => this.#nodeSession?.report(outcome, at) ?? Promise.resolve(), reportWaitMs);
+  }
+  /** A heartbeat has arrived: it comes after the reports before it. */
+  beat(): void {
+    if (!this.#awaitsBeat) return;
+    this.#awaitsBeat = false;
+    this.#queue.run(async () => {
+      if (this.#nodeSession?.beat() === false) this.#awaitsBeat = true;
+    });
   }
   /** The peer's window has taken a whole snapshot. */
   sent(push: SnapshotPush): void {

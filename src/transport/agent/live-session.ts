@@ -313,7 +313,7 @@ class AttachedSession implements LiveSession {
     switch (output.kind) {
       case 'hello':
         this.#processId = Buffer.from(output.hello.processId).toString('hex');
-        this.#config.open(nodeId, this.id, this.#outbox);
+        this.#config.open(nodeId, this.id, this.#outbox, this.#confirmOf(output.hello));
         this.#hello(output.hello);
         return;
       case 'join':
@@ -335,6 +335,7 @@ class AttachedSession implements LiveSession {
         const facts = heartbeatFacts(output.heartbeat, output.tables, this.#process);
         telemetry.alive(nodeId, this.presence(), this.offlineAfterMs, facts);
         this.#heartbeats.answer(output.heartbeat);
+        this.#config.beat();
         return;
       }
       case 'config_request':
@@ -372,6 +373,14 @@ class AttachedSession implements LiveSession {
       this.#drainAfter(error, 'agent drained: its session cannot be recorded');
     });
     if (this.psk.isCandidate) this.#proof = done.finally(() => (this.#proof = undefined));
+  }
+
+  #confirmOf({ features }: AgentHello): ((generation: number) => void) | undefined {
+    if (!features.includes('confirm')) return undefined;
+    return (generation) => {
+      const value = { generation: BigInt(generation) };
+      this.send(ServicePayload.encode({ payload: { $case: 'configConfirmed', value } }).finish());
+    };
   }
 
   #join({ requestId, name }: JoinRequest): void {

@@ -98,6 +98,7 @@ export function startWatchedAgent(
     },
     agentVersion,
     gateway,
+    unconfirmed: undefined,
     diagnose: async () => DiagnosticsReport.create(),
     hello: () => ({
       nodeId: node.id,

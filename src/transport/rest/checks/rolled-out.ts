@@ -4,6 +4,9 @@
  */
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { ConfirmationAsk } from '../../../domain/confirmation/confirmation.js';
+import { ServiceError } from '../../../kernel/errors.js';
+import { limits } from '../../../kernel/limits.js';
 import type { RolloutAsked } from '../../../commands/port.js';
 import { nothingPlanned } from '../../../commands/rollouts.js';
 import { answers } from '../answers/envelope.js';
@@ -11,9 +14,11 @@ import type { RestApp, RestDeps } from '../deps.js';
 import type { DeclaredRoute, RouteSchema } from '../route-declaration.js';
 import { documented, sample } from '../schemas/documented.js';
 import { name } from '../schemas/fields.js';
-import { noQuery, query } from '../schemas/query.js';
+import { noQuery, query, queryInteger } from '../schemas/query.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 import { expected } from '../schemas/validation.js';
+
+const { confirmSecs } = limits.rollouts;
 
 export const dryRun = z.enum(['true', 'false'], { error: expected('true or false') }).optional();
 
@@ -22,6 +27,18 @@ const rolloutQuery = {
     description: 'The rollout policy by which it reaches its nodes, or `none`; absent: as the settings say',
     examples: ['careful'],
   }),
+  confirm: z
+    .enum(['node'], { error: expected('node') })
+    .optional()
+    .meta({
+      description:
+        'Who must confirm the change within `confirm_secs`, or it goes back: `node`, the service for each node that it reaches (agents with the feature `confirm`); absent: as the rollout policy says',
+    }),
+  confirm_secs: queryInteger(
+    confirmSecs.min,
+    confirmSecs.max,
+    'How long the confirmation may take, in seconds; with `confirm`',
+  ).optional(),
   dry_run: dryRun.meta({
     description:
       'With `true`, nothing is written; the answer is a 200 with what would be (`x-dry-run` of the operation)',
@@ -92,13 +109,27 @@ export function withRollout({ schema, config }: DeclaredRoute): RouteSchema {
 interface Asked {
   readonly rollout?: string;
   readonly dry_run?: string;
+  readonly confirm?: ConfirmationAsk['by'];
+  readonly confirm_secs?: number;
+}
+
+/** @throws ServiceError `invalid_request` */
+function confirmAsked({ confirm, confirm_secs }: Asked): ConfirmationAsk | undefined {
+  if (confirm !== undefined && confirm_secs !== undefined) return { by: confirm, secs: confirm_secs };
+  if (confirm === undefined && confirm_secs === undefined) return undefined;
+  throw new ServiceError('invalid_request', 'confirm: expected it together with confirm_secs, got one of them');
 }
 
 /** How a request wants its command to be rolled out; undefined where routes do not take that. */
 export function rolloutAsked(request: FastifyRequest): RolloutAsked | undefined {
   if (request.routeOptions.config.rollsOut === undefined) return undefined;
-  const { rollout, dry_run } = request.query as Asked;
-  return { policy: rollout, dryRun: dry_run === 'true', planned: (plan) => void (request.rolloutPlan = plan ?? null) };
+  const query = request.query as Asked;
+  return {
+    policy: query.rollout,
+    dryRun: query.dry_run === 'true',
+    confirm: confirmAsked(query),
+    planned: (plan) => void (request.rolloutPlan = plan ?? null),
+  };
 }
 
 /** The data of an answer with what became of its command; of a dry run, with the waves. */

@@ -108,8 +108,7 @@ const shape: Shape<RolloutPolicyDefinition> = {
     initial: 'halt',
   },
   confirm_secs: {
-    about:
-      'Seconds after which a node goes back that the service has not confirmed; null for never. Kept, and without effect in this release',
+    about: 'Seconds after which a node goes back that the service has not confirmed; null for never',
     example: null,
     request: integer(confirmSecs.min, confirmSecs.max).nullable(),
     response: z.int().nullable(),

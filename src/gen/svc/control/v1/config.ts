@@ -82,7 +82,23 @@ export interface RuntimeConfigSnapshot {
   readonly checksum: Buffer;
   readonly gateway: GatewayConfig | undefined;
   readonly l3: L3TunnelConfig | undefined;
-  readonly node: NodeConfig | undefined;
+  readonly node:
+    | NodeConfig
+    | undefined;
+  /**
+   * Only to agents with the feature `confirm`: unless ConfigConfirmed with this generation comes within so many seconds
+   * after the apply, the agent goes back to the last configuration that was confirmed or had no such field, and reports this
+   * one as rejected. An agent without such a configuration stays.
+   */
+  readonly confirmWithinSecs?: number | undefined;
+}
+
+/**
+ * Service to agent, once the apply report of this generation has come on a session that was opened after the apply, or that
+ * has sent a heartbeat after it.
+ */
+export interface ConfigConfirmed {
+  readonly generation: bigint;
 }
 
 /** Agent to service, after each snapshot that was not ignored. On each new session the agent repeats its last report. */
@@ -382,7 +398,15 @@ export const ConfigUnchanged: MessageFns<ConfigUnchanged> = {
 };
 
 function createBaseRuntimeConfigSnapshot(): RuntimeConfigSnapshot {
-  return { nodeId: "", generation: 0n, checksum: Buffer.alloc(0), gateway: undefined, l3: undefined, node: undefined };
+  return {
+    nodeId: "",
+    generation: 0n,
+    checksum: Buffer.alloc(0),
+    gateway: undefined,
+    l3: undefined,
+    node: undefined,
+    confirmWithinSecs: undefined,
+  };
 }
 
 export const RuntimeConfigSnapshot: MessageFns<RuntimeConfigSnapshot> = {
@@ -407,6 +431,9 @@ export const RuntimeConfigSnapshot: MessageFns<RuntimeConfigSnapshot> = {
     }
     if (message.node !== undefined) {
       NodeConfig.encode(message.node, writer.uint32(50).fork()).join();
+    }
+    if (message.confirmWithinSecs !== undefined) {
+      writer.uint32(56).uint32(message.confirmWithinSecs);
     }
     return writer;
   },
@@ -472,6 +499,14 @@ export const RuntimeConfigSnapshot: MessageFns<RuntimeConfigSnapshot> = {
             message.node = NodeConfig.decode(reader, reader.uint32());
             continue;
           }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.confirmWithinSecs = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -501,6 +536,67 @@ export const RuntimeConfigSnapshot: MessageFns<RuntimeConfigSnapshot> = {
     message.node = (object.node !== undefined && object.node !== null)
       ? NodeConfig.fromPartial(object.node)
       : undefined;
+    message.confirmWithinSecs = object.confirmWithinSecs ?? undefined;
+    return message;
+  },
+};
+
+function createBaseConfigConfirmed(): ConfigConfirmed {
+  return { generation: 0n };
+}
+
+export const ConfigConfirmed: MessageFns<ConfigConfirmed> = {
+  encode(message: ConfigConfirmed, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.generation !== 0n) {
+      if (BigInt.asUintN(64, message.generation) !== message.generation) {
+        throw new globalThis.Error("value provided for field message.generation of type uint64 too large");
+      }
+      writer.uint32(8).uint64(message.generation);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ConfigConfirmed {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseConfigConfirmed() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.generation = reader.uint64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ConfigConfirmed>): ConfigConfirmed {
+    return ConfigConfirmed.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ConfigConfirmed>): ConfigConfirmed {
+    const message = createBaseConfigConfirmed() as any;
+    message.generation = (object.generation !== undefined && object.generation !== null)
+      ? BigInt(object.generation)
+      : 0n;
     return message;
   },
 };

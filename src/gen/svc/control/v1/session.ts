@@ -6,7 +6,7 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
-import { ConfigApplyReport, ConfigRequest, ConfigUpdate } from "./config.js";
+import { ConfigApplyReport, ConfigConfirmed, ConfigRequest, ConfigUpdate } from "./config.js";
 import { DiagnosticsReport } from "./diagnostics.js";
 import { HeartbeatRequest, HeartbeatResponse } from "./heartbeat.js";
 import { MetricsReport } from "./metrics.js";
@@ -141,6 +141,7 @@ export interface ServicePayload {
     | { readonly $case: "heartbeatResponse"; readonly value: HeartbeatResponse }
     | { readonly $case: "configUpdate"; readonly value: ConfigUpdate }
     | { readonly $case: "close"; readonly value: SessionClose }
+    | { readonly $case: "configConfirmed"; readonly value: ConfigConfirmed }
     | { readonly $case: "joinGrant"; readonly value: JoinGrant }
     | undefined;
 }
@@ -802,6 +803,9 @@ export const ServicePayload: MessageFns<ServicePayload> = {
       case "close":
         SessionClose.encode(message.payload.value, writer.uint32(26).fork()).join();
         break;
+      case "configConfirmed":
+        ConfigConfirmed.encode(message.payload.value, writer.uint32(34).fork()).join();
+        break;
       case "joinGrant":
         JoinGrant.encode(message.payload.value, writer.uint32(42).fork()).join();
         break;
@@ -846,6 +850,14 @@ export const ServicePayload: MessageFns<ServicePayload> = {
             message.payload = { $case: "close", value: SessionClose.decode(reader, reader.uint32()) };
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.payload = { $case: "configConfirmed", value: ConfigConfirmed.decode(reader, reader.uint32()) };
+            continue;
+          }
           case 5: {
             if (tag !== 42) {
               break;
@@ -887,6 +899,12 @@ export const ServicePayload: MessageFns<ServicePayload> = {
       case "close": {
         if (object.payload?.value !== undefined && object.payload?.value !== null) {
           message.payload = { $case: "close", value: SessionClose.fromPartial(object.payload.value) };
+        }
+        break;
+      }
+      case "configConfirmed": {
+        if (object.payload?.value !== undefined && object.payload?.value !== null) {
+          message.payload = { $case: "configConfirmed", value: ConfigConfirmed.fromPartial(object.payload.value) };
         }
         break;
       }
