@@ -337,7 +337,7 @@ export const mistakes: readonly Mistake[] = [
       'rekeyRefused',
       'gives its session up when a rekey is refused',
       loop,
-      'await sleep(backoff(limits.agentControl.reconnect, failures, random), over);',
+      'await pause(backoff(limits.agentControl.reconnect, failures, random), over);',
       "return { kind: 'ended', end: { kind: 'refused', ...replacement.error } };",
     ),
   ]),

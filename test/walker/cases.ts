@@ -214,6 +214,8 @@ const beside: { readonly [name: string]: Draft['query'] } = {
   wait_ms: [['after', 'start']],
   group: [['group_by', 'region']],
   valid_days: [['mode', 'candidate']],
+  confirm: [['confirm_secs', '60']],
+  confirm_secs: [['confirm', 'node']],
 };
 
 function* wrongQueries({ document, ids }: Site, operation: Operation, base: Draft): Generator<Case> {
