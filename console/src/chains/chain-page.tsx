@@ -1,27 +1,19 @@
-/** One chain: the path that traffic takes, live; what is not deployed yet; its deployments; what it carried over time. */
-import { List, Stack } from '@mantine/core';
+/** One chain: why it does not work; the path that traffic takes, live; what is not deployed yet; its deployments; what it carried. */
+import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { useMemo, type ReactNode } from 'react';
 import { CopyText } from '../shared/ui/copy-text.js';
 import { HistorySection } from '../shared/ui/history.js';
 import { Details, ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
-import { When } from '../shared/ui/when.js';
-import { ChainPath } from './chain-path.js';
+import { ChainPath, useDeployedPath } from './chain-path.js';
 import { HealthState, StatusState } from './chain-states.js';
-import { chains, machineQuery, type Definition } from './chains.js';
+import { chains, deploymentsQuery, machineQuery, type Chain } from './chains.js';
 import { text } from './chains.text.js';
 import { clientAddressOf } from './client-address.js';
 import { Deployments } from './deployments.js';
 import { Plan } from './plan.js';
-
-/** What clients dial; nothing while it is not known. */
-function ClientAddress({ path }: { readonly path: Definition }): ReactNode {
-  const [first] = path.hops;
-  const { data: machine } = useQuery({ ...machineQuery(first?.node_id ?? ''), enabled: first !== undefined });
-  const address = first && machine && clientAddressOf(first, machine);
-  return address !== undefined && <CopyText label={text.clientAddress} value={address} />;
-}
+import { Why } from './why.js';
 
 export const ChainPage = resourcePage(chains, ({ resource: chain }) => (
   <ResourcePage
@@ -29,35 +21,43 @@ export const ChainPage = resourcePage(chains, ({ resource: chain }) => (
     resource={chain}
     aside={
       <>
-        <HealthState health={chain.health} />
-        <StatusState status={chain.status} />
+        {chain.status !== 'draft' && chain.status !== 'disabled' && <HealthState health={chain.health} />}
+        {chain.status !== 'deployed' && <StatusState status={chain.status} />}
       </>
     }
-    line={<ClientAddress path={chain} />}
+    line={<Line chain={chain} />}
     removeMeaning={text.removeMeaning}
   >
+    <Why chain={chain} />
     <Section title={text.path}>
-      <Stack gap="sm">
-        {chain.health.reasons.length > 0 && (
-          <List size="sm">
-            {chain.health.reasons.map((reason) => (
-              <List.Item key={reason}>{reason}</List.Item>
-            ))}
-          </List>
-        )}
-        <ChainPath chain={chain} />
-      </Stack>
+      <ChainPath chain={chain} />
     </Section>
     <Plan chain={chain} />
+    <Curves chain={chain} />
     <Deployments chain={chain} />
-    <HistorySection type="l4_chain" id={chain.id} />
-    <Details
-      resource={chain}
-      facts={{
-        [text.payload]: text.payloads[chain.payload],
-        [text.description]: chain.description,
-        [text.deployedAt]: <When at={chain.deployed_at} />,
-      }}
-    />
+    <Details resource={chain} facts={{ [text.payload]: text.payloads[chain.payload] }} />
   </ResourcePage>
 ));
+
+/** What clients dial, while it is known, and what the chain is for. */
+function Line({ chain }: { readonly chain: Chain }): ReactNode {
+  const first = useDeployedPath(chain)?.hops[0];
+  const { data: machine } = useQuery({ ...machineQuery(first?.node_id ?? ''), enabled: first !== undefined });
+  const address = first && machine && clientAddressOf(first, machine);
+  return (
+    <>
+      {address !== undefined && (
+        <>
+          {text.clientAddress} <CopyText label={text.clientAddress} value={address} />
+        </>
+      )}
+      {chain.description !== null && <Text size="sm">{chain.description}</Text>}
+    </>
+  );
+}
+
+function Curves({ chain: { id } }: { readonly chain: Chain }): ReactNode {
+  const { data } = useQuery(deploymentsQuery(id));
+  const marks = useMemo(() => (data?.items ?? []).map(({ at }) => ({ at: Date.parse(at) / 1_000 })), [data]);
+  return <HistorySection type="l4_chain" id={id} usual="1h" marks={marks} />;
+}

@@ -30,14 +30,14 @@ import { arrowOf, shownOf } from './hop-state.js';
 const shortChain = 3;
 
 /** The definition that nodes run; of a chain that was never deployed, the one that they would. Undefined until it is known. */
-function usePath(chain: Chain): Definition | undefined {
+export function useDeployedPath(chain: Chain): Definition | undefined {
   const { data } = useQuery({ ...deploymentsQuery(chain.id), enabled: chain.status === 'modified' });
   if (chain.status !== 'modified') return chain;
   return data?.items.find(({ chain_version: version }) => version === chain.deployed_version)?.definition;
 }
 
 export function ChainPath({ chain }: { readonly chain: Chain }): ReactNode {
-  const path = usePath(chain);
+  const path = useDeployedPath(chain);
   return path === undefined ? null : <Path chain={chain} path={path} />;
 }
 

@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import type { SearchOf } from '../shared/api/crud.js';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
 import { columnsOf } from '../shared/ui/data-table.js';
+import { formatBytes, formatRate, none } from '../shared/ui/format.js';
 import { listPage, nameColumn, type FiltersProps } from '../shared/ui/list-page.js';
 import { wordsOf } from '../shared/ui/states.js';
 import { When } from '../shared/ui/when.js';
@@ -15,8 +16,18 @@ const columns = columnsOf<Chain>([
   [text.health, (row) => <HealthState health={row.health} />],
   [text.status, (row) => <StatusState status={row.status} />],
   [text.payload, (row) => text.payloads[row.payload], { minor: true }],
-  [text.path, (row) => pathOf(row), { minor: true }],
-  [text.deployedAt, (row) => <When at={row.deployed_at} />, { minor: true }],
+  [text.path, (row) => pathOf(row), { minor: true, cut: true }],
+  [
+    text.trafficNow,
+    ({ traffic }) => (traffic === null ? none : `${formatBytes(traffic.bytes_per_sec)}/s`),
+    { numeric: true },
+  ],
+  [
+    text.sessionsNow,
+    ({ traffic }) => (traffic === null ? none : formatRate(traffic.sessions_per_min)),
+    { numeric: true, minor: true },
+  ],
+  [text.lastDeployed, (row) => (row.deployed_at === null ? none : <When at={row.deployed_at} />), { minor: true }],
 ]);
 
 /** What runs; of a chain that was never deployed, what would. */
@@ -34,6 +45,7 @@ export const ChainsPage = listPage({
     { name: 'status', label: text.status, any: text.anyStatus, words: wordsOf('chain') },
   ],
   Filters: NodeFilter,
+  find: text.find,
 });
 
 function NodeFilter({ search, onFilter }: FiltersProps<SearchOf<'l4_chain'>>): ReactNode {

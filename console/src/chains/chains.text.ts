@@ -19,9 +19,14 @@ export const text = {
   anyNode: 'Any node',
   payload: 'Payload',
   payloads: { tcp: 'TCP', udp: 'UDP' },
+  lastDeployed: 'Deployed',
+  find: 'Find by name, node, address, port',
+  trafficNow: 'Traffic',
+  sessionsNow: 'Sessions/min',
   path: 'Path',
+  wrong: { down: 'It does not work', degraded: 'It works in part', unknown: 'Nobody knows whether it works' },
+  says: 'says:',
   to: ' → ',
-  deployedAt: 'Deployed',
   description: 'Description',
   transport: (outer: keyof typeof outers, security: keyof typeof securities) =>
     security === 'raw' ? `plain ${outers[outer]}` : `${securities[security]} over ${outers[outer]}`,
@@ -56,22 +61,17 @@ export const text = {
   deploy: 'Deploy',
   deployed: (name: string) => `Chain ${name} deployed; its nodes are getting it now.`,
 
-  newest: 'Newest deployment',
-  newestCaption: 'Progress of the newest deployment on each node',
-  progress: 'State',
-  generation: 'Generation',
   allApplied: 'applied on every node',
   under: (done: number, all: number) => `applied on ${formatCount(done)} of ${formatCount(all)} nodes`,
   at: 'at',
 
-  deployments: 'Earlier deployments',
-  deploymentsCaption: 'Deployments of this chain, newest first',
-  noDeployments: 'No earlier deployments',
-  noDeploymentsHint: 'After a second deployment, you can go back to the one before.',
-  version: 'Version',
-  when: 'When',
-  differs: 'Differs in',
-  fields: (count: number) => (count === 0 ? 'nothing' : `${formatCount(count)} ${count === 1 ? 'field' : 'fields'}`),
+  deployments: 'Deployments',
+  showOlder: (count: string) => `Show ${count} older`,
+  version: (version: string) => `version ${version}`,
+  fields: (count: number) =>
+    count === 0
+      ? 'same as the newest'
+      : `${formatCount(count)} ${count === 1 ? 'field differs' : 'fields differ'} from the newest`,
   goBack: 'Go back',
   goBackTo: (version: string) => `Go back to version ${version}?`,
   goBackMeaning:

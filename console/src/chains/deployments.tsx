@@ -1,15 +1,13 @@
-/** Deployments of a chain: how far each node is with the newest, with what it rejected; earlier ones, and back to one. */
-import { Anchor, Stack, Text } from '@mantine/core';
+/** Deployments of a chain on a line in time: who has not applied the newest, with what was rejected; earlier ones, and back to one. */
+import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { Confirm } from '../shared/forms/confirm.js';
 import { queryClient } from '../shared/live/queries.js';
 import { useMay } from '../shared/session.js';
-import { columnsOf, DataTable } from '../shared/ui/data-table.js';
 import { useDialog } from '../shared/ui/dialog.js';
 import { differencesOf } from '../shared/ui/differences.js';
 import { sayDone } from '../shared/ui/done.js';
-import { Empty } from '../shared/ui/empty.js';
 import { formatCount } from '../shared/ui/format.js';
 import { TextLink } from '../shared/ui/links.js';
 import { NamedLink } from '../shared/ui/named-link.js';
@@ -21,41 +19,74 @@ import { NodeProgress } from './chain-states.js';
 import { deploymentsQuery, goBack, type Chain, type Deployment, type DeploymentNode } from './chains.js';
 import { text } from './chains.text.js';
 import { DefinitionChanges } from './definition-changes.js';
+import classes from './deployments.module.css';
+
+/** More are shown when asked for. */
+const shownAtFirst = 8;
 
 export function Deployments({ chain }: { readonly chain: Chain }): ReactNode {
   const { data, error, refetch } = useQuery(deploymentsQuery(chain.id));
+  const [all, showAll] = useState(false);
   if (data === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
   const [newest, ...earlier] = data.items;
   if (newest === undefined) return null;
+  const shown = all ? earlier : earlier.slice(0, shownAtFirst);
   return (
-    <>
-      <Newest chain={chain} deployment={newest} />
-      <Earlier chain={chain} newest={newest} earlier={earlier} />
-    </>
+    <Section title={text.deployments}>
+      <ol className={classes.line}>
+        <Newest chain={chain} deployment={newest} />
+        {shown.map((deployment) => (
+          <li key={deployment.id} className={classes.point} data-mood="idle">
+            <span className={classes.when}>
+              <When at={deployment.at} />
+            </span>
+            <span>{text.version(formatCount(deployment.chain_version))}</span>
+            <span className={classes.quiet}>
+              {text.fields(differencesOf(newest.definition, deployment.definition).length)}
+            </span>
+            <GoBack chain={chain} newest={newest} {...deployment} />
+          </li>
+        ))}
+      </ol>
+      {shown.length < earlier.length && (
+        <Group>
+          <Button size="xs" variant="default" onClick={() => showAll(true)}>
+            {text.showOlder(formatCount(earlier.length - shown.length))}
+          </Button>
+        </Group>
+      )}
+    </Section>
   );
 }
 
+/** With the nodes that have not applied it, and what they say. */
 function Newest({ chain, deployment }: { readonly chain: Chain; readonly deployment: Deployment }): ReactNode {
-  const { nodes, at } = deployment;
-  const applied = nodes.filter(({ state }) => state === 'applied').length;
-  const says = applied === nodes.length ? text.allApplied : text.under(applied, nodes.length);
+  const { nodes, at, chain_version: version } = deployment;
+  const behind = nodes.filter(({ state }) => state !== 'applied');
+  const says = behind.length === 0 ? text.allApplied : text.under(nodes.length - behind.length, nodes.length);
+  const mood = moodOf(nodes);
   return (
-    <Section
-      title={text.newest}
-      actions={
-        <Text size="sm" component="div" role="status">
-          <State mood={moodOf(nodes)}>{says}</State> · <When at={at} />
-        </Text>
-      }
-    >
-      <DataTable
-        caption={text.newestCaption}
-        columns={nodeColumns}
-        rows={nodes.map((node) => ({ ...node, chain }))}
-        rowKey={({ node_id: id }) => id}
-        empty={null}
-      />
-    </Section>
+    <li className={classes.point} data-mood={mood}>
+      <span className={classes.when}>
+        <When at={at} />
+      </span>
+      <span>{text.version(formatCount(version))}</span>
+      <span role="status">
+        <State mood={mood}>{says}</State>
+      </span>
+      {behind.length > 0 && (
+        <ul className={classes.nodes}>
+          {behind.map((node) => (
+            <li key={node.node_id}>
+              <NamedLink type="node" id={node.node_id} /> <NodeProgress state={node.state} />
+              {node.errors.map((error) => (
+                <Rejection key={`${error.resource_id} ${error.path}`} chain={chain} {...error} />
+              ))}
+            </li>
+          ))}
+        </ul>
+      )}
+    </li>
   );
 }
 
@@ -66,24 +97,6 @@ function moodOf(nodes: readonly DeploymentNode[]): Mood {
   if (states.has('pending') || states.has('pushed')) return 'busy';
   return states.has('offline') ? 'warning' : 'good';
 }
-
-type NodeRow = DeploymentNode & { readonly chain: Chain };
-
-const nodeColumns = columnsOf<NodeRow>([
-  [text.node, (row) => <NamedLink type="node" id={row.node_id} />],
-  [
-    text.progress,
-    (row) => (
-      <Stack gap={2}>
-        <NodeProgress state={row.state} />
-        {row.errors.map((error) => (
-          <Rejection key={`${error.resource_id} ${error.path}`} chain={row.chain} {...error} />
-        ))}
-      </Stack>
-    ),
-  ],
-  [text.generation, (row) => formatCount(row.generation), { numeric: true, minor: true }],
-]);
 
 type RejectionProps = DeploymentNode['errors'][number] & { readonly chain: Chain };
 
@@ -104,34 +117,7 @@ function Rejection({ chain, resource_id: resourceId, path, message }: RejectionP
   );
 }
 
-interface EarlierProps {
-  readonly chain: Chain;
-  readonly newest: Deployment;
-  readonly earlier: readonly Deployment[];
-}
-
-function Earlier({ chain, newest, earlier }: EarlierProps): ReactNode {
-  return (
-    <Section title={text.deployments}>
-      <DataTable
-        caption={text.deploymentsCaption}
-        columns={columns}
-        rows={earlier.map((deployment) => ({ ...deployment, chain, newest }))}
-        rowKey={({ id }) => id}
-        empty={<Empty title={text.noDeployments}>{text.noDeploymentsHint}</Empty>}
-      />
-    </Section>
-  );
-}
-
 type Row = Deployment & { readonly chain: Chain; readonly newest: Deployment };
-
-const columns = columnsOf<Row>([
-  [text.when, (row) => <When at={row.at} />],
-  [text.differs, (row) => text.fields(differencesOf(row.newest.definition, row.definition).length), { minor: true }],
-  [text.version, (row) => formatCount(row.chain_version), { numeric: true, minor: true }],
-  ['', (row) => <GoBack {...row} />],
-]);
 
 /** Shows first what it will change: the service would not ask. */
 function GoBack({ chain, newest, ...deployment }: Row): ReactNode {
