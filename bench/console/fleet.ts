@@ -149,18 +149,25 @@ async function makeCredentials(make: Make): Promise<{ readonly cover: string; re
   return { cover: cover.id, certificate: certificate.id };
 }
 
-/** A change of two nodes that have nothing to do with one another, in two waves. */
+/** A change of two nodes that have nothing to do with one another, in two waves; it ends in an incident. */
 async function makeRollout(rest: RestClient, hops: readonly object[]): Promise<void> {
   const make: Make = (path, body) => rest.call('POST', path, body);
   const policy = { name: 'careful', waves: [{ nodes: 1 }], bake_secs: 0 };
   await make('/api/rollout-policies', { ...policy, max_failed: '100%', max_lost: '100%' });
-  const upstream = await make('/api/l4-upstreams', { name: 'status', endpoint: '192.0.2.7:80' });
+  const status = { name: 'status', endpoint: `${host}:2`, health_check_interval_ms: 1_000 };
+  const upstream = await make('/api/l4-upstreams', status);
   for (const [index, hop] of hops.entries()) {
     const chain = { name: `status-${index + 1}`, payload: 'tcp', hops: [hop], target: { upstream_id: upstream.id } };
     const { id } = await make('/api/l4-chains', chain);
     await rest.call('POST', `/api/l4-chains/${id}/deploy`);
   }
-  await rest.call('PUT', `/api/l4-upstreams/${upstream.id}?rollout=careful`, { endpoint: '192.0.2.8:80' });
+  await rest.call('PUT', `/api/l4-upstreams/${upstream.id}?rollout=careful`, { endpoint: `${host}:1` });
+  const open = '/api/incidents?open=true';
+  await eventually(
+    'nobody answers at the changed target',
+    async () => (await rest.call<{ total: number }>('GET', open)).total > 0 || undefined,
+    withinMs,
+  );
 }
 
 interface Rest {

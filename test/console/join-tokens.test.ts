@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startProgram, type RunningProgram } from '../../scripts/stack/process.js';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
+import { more } from './support/hands.js';
 import { openSite, type Site } from './support/site.js';
 import { addressOf, expectAbsent, expectNowhere, expectTexts, valueOf } from './support/waiting.js';
 
@@ -63,9 +64,11 @@ describe.skipIf(browser === undefined)('adding machines', () => {
     await expectNowhere(page, token);
     const viewer = await site.openAs('viewer', address);
     await viewer.getByText('2 of 2 machines joined').waitFor();
-    await expectAbsent(viewer, viewer.getByRole('button', { name: 'Delete' }));
+    await viewer.getByRole('button', { name: 'More actions' }).click();
+    await viewer.getByRole('menuitem', { name: 'History' }).waitFor();
+    await expectAbsent(viewer, viewer.getByRole('menuitem', { name: 'Delete' }));
 
-    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await more(page, 'Delete');
     await page.getByText(/Nodes that have joined stay/).waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByText('No join tokens yet').waitFor();

@@ -5,6 +5,7 @@ import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { freePorts, type RunningProgram } from '../../scripts/stack/process.js';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
+import { more } from './support/hands.js';
 import { openSite, type Site } from './support/site.js';
 import { addressOf, expectAbsent, expectCount, expectSearch, expectTexts } from './support/waiting.js';
 
@@ -69,7 +70,7 @@ describe.skipIf(browser === undefined)('rollouts', () => {
     await page.getByRole('definition').filter({ hasText: 'careful' }).waitFor();
     await page.goto('/console/rollout-policies');
     await page.getByRole('link', { name: 'careful' }).click();
-    await button(page, 'Delete').click();
+    await more(page, 'Delete');
     await page.getByText('In use. Change or delete these first:').waitFor();
     await expectCount(confirm(page, 'Delete')).toBe(0);
   });
@@ -85,7 +86,7 @@ describe.skipIf(browser === undefined)('rollouts', () => {
     const rows = watching.getByRole('row');
     await expectTexts(rows.filter({ hasText: 'Wave 1' })).toEqual([expect.stringContaining('1 applied')]);
     await expectTexts(rows.filter({ hasText: 'Wave 2' })).toEqual([expect.stringContaining('1 held back')]);
-    await expectAbsent(watching, button(watching, 'Pause'));
+    await expectAbsent(watching, button(watching, 'Next wave now'));
     // Off the row that it hovers over.
     await watching.mouse.move(0, 0);
     await expectAccessible(watching);
@@ -97,7 +98,7 @@ describe.skipIf(browser === undefined)('rollouts', () => {
     await watching.getByRole('link', { name: 'Show the rollout' }).click();
 
     const page = await site.openAs('operator', address);
-    await button(page, 'Pause').click();
+    await more(page, 'Pause');
     await page.getByText(/1 node stays on the configuration of before/).waitFor();
     await expectSearch(page).toBe('?dialog=pause');
     await confirm(page, 'Pause').click();
@@ -109,7 +110,7 @@ describe.skipIf(browser === undefined)('rollouts', () => {
     await page.getByText('1 node of the next wave get').waitFor();
     await confirm(page, 'Next wave now').click();
     await watching.getByText(/it completes/).waitFor();
-    await button(page, 'Undo').click();
+    await more(page, 'Undo');
     await page.getByText(/2 nodes go back/).waitFor();
     await confirm(page, 'Undo').click();
     await watching.getByRole('status').getByText('undone').waitFor();

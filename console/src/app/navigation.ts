@@ -6,6 +6,7 @@ import {
   IconArrowsSplit2,
   IconActivity,
   IconAdjustmentsHorizontal,
+  IconAlertTriangle,
   IconCertificate,
   IconFileImport,
   IconHistory,
@@ -52,6 +53,7 @@ export const groups: readonly Group[] = [
     pages: [
       { to: '/', label: text.pages.overview, icon: IconActivity },
       { to: '/topology', label: text.pages.topology, icon: IconSitemap },
+      { to: '/incidents', label: text.pages.incidents, icon: IconAlertTriangle },
       { to: '/audit', label: text.pages.audit, icon: IconHistory },
     ],
   },

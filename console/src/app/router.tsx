@@ -15,6 +15,7 @@ import { chainFormSearch, chainsSearch } from '../chains/chains-search.js';
 import { upstreamsSearch } from '../upstreams/upstreams-search.js';
 import { credentialsSearch, newCredentialSearch } from '../credentials/credentials-search.js';
 import { policiesSearch, policySearch } from '../listener-policies/listener-policies-search.js';
+import { incidentSearch, incidentsSearch } from '../incidents/incidents-search.js';
 import { nodeConfigSearch, nodesSearch } from '../nodes/nodes-search.js';
 import { portsSearch } from '../ports/ports-search.js';
 import { rolloutSearch, rolloutsSearch } from '../rollouts/rollouts-search.js';
@@ -131,6 +132,8 @@ const routeTree = root.addChildren([
   page('/fleet-file/applies/$id', () => import('../fleet-file/apply-page.js'), 'ApplyPage'),
   page('/ports', () => import('../ports/ports-page.js'), 'PortsPage', portsSearch),
   page('/topology', () => import('../topology/topology-page.js'), 'TopologyPage', topologySearch),
+  page('/incidents', () => import('../incidents/incidents-page.js'), 'IncidentsPage', incidentsSearch),
+  page('/incidents/$id', () => import('../incidents/incident-page.js'), 'IncidentPage', incidentSearch),
   page('/audit', () => import('../audit/audit-page.js'), 'AuditPage', auditSearch),
 ]);
 

@@ -40,6 +40,7 @@ export const text = {
     policies: 'Listener policies',
     ports: 'Ports',
     topology: 'Topology',
+    incidents: 'Incidents',
     audit: 'Audit',
     webhooks: 'Webhooks',
     tokens: 'API tokens',

@@ -1,23 +1,53 @@
 /** The steps that people take with a rollout: each says first what it will do, in figures of now. */
-import { Button } from '@mantine/core';
+import { Button, Menu } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Confirm } from '../shared/forms/confirm.js';
 import { queryClient } from '../shared/live/queries.js';
 import { useMay } from '../shared/session.js';
 import { useDialog } from '../shared/ui/dialog.js';
 import { sayDone } from '../shared/ui/done.js';
+import { More } from '../shared/ui/more.js';
 import { takeStep, type Rollout } from './rollouts.js';
 import { text } from './rollouts.text.js';
 import { nodesIn, possibleSteps, type Step } from './steps.js';
 
 export function StepButtons({ rollout }: { readonly rollout: Rollout }): ReactNode {
   const mayStep = useMay('operator');
-  if (!mayStep) return null;
-  return possibleSteps(rollout).map((step) => <StepButton key={step} step={step} rollout={rollout} />);
+  const [main, ...others] = mayStep ? possibleSteps(rollout) : [];
+  if (main === undefined) return null;
+  return (
+    <>
+      <MainStep step={main} />
+      {others.length > 0 && (
+        <More>
+          {others.map((step) => (
+            <OtherStep key={step} step={step} />
+          ))}
+        </More>
+      )}
+      {[main, ...others].map((step) => (
+        <Question key={step} step={step} rollout={rollout} />
+      ))}
+    </>
+  );
 }
 
-function StepButton({ step, rollout }: { readonly step: Step; readonly rollout: Rollout }): ReactNode {
-  const { opened, open, close } = useDialog(step);
+function MainStep({ step }: { readonly step: Step }): ReactNode {
+  const { open } = useDialog(step);
+  return (
+    <Button size="xs" onClick={open}>
+      {text.steps[step]}
+    </Button>
+  );
+}
+
+function OtherStep({ step }: { readonly step: Step }): ReactNode {
+  const { open } = useDialog(step);
+  return <Menu.Item onClick={open}>{text.steps[step]}</Menu.Item>;
+}
+
+function Question({ step, rollout }: { readonly step: Step; readonly rollout: Rollout }): ReactNode {
+  const { opened, close } = useDialog(step);
   const take = async (): Promise<void> => {
     try {
       await takeStep(rollout.id, step);
@@ -27,21 +57,16 @@ function StepButton({ step, rollout }: { readonly step: Step; readonly rollout: 
     }
   };
   return (
-    <>
-      <Button size="xs" variant={step === 'advance' || step === 'resume' ? 'filled' : 'default'} onClick={open}>
-        {text.steps[step]}
-      </Button>
-      <Confirm
-        opened={opened}
-        title={text.stepTitles[step]}
-        action={text.steps[step]}
-        mild={step !== 'revert' && step !== 'complete'}
-        onConfirm={take}
-        onClose={close}
-      >
-        {meaningOf(step, rollout)}
-      </Confirm>
-    </>
+    <Confirm
+      opened={opened}
+      title={text.stepTitles[step]}
+      action={text.steps[step]}
+      mild={step !== 'revert' && step !== 'complete'}
+      onConfirm={take}
+      onClose={close}
+    >
+      {meaningOf(step, rollout)}
+    </Confirm>
   );
 }
 

@@ -1,0 +1,92 @@
+/** Incidents: those that last first, then all of 90 days; filters are in the address. */
+import { Group, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { Choices } from '../shared/ui/choices.js';
+import { columnsOf } from '../shared/ui/data-table.js';
+import { Empty } from '../shared/ui/empty.js';
+import { none } from '../shared/ui/format.js';
+import { TextLink } from '../shared/ui/links.js';
+import { ListTable } from '../shared/ui/list-table.js';
+import { Page } from '../shared/ui/page.js';
+import { Section } from '../shared/ui/section.js';
+import { State } from '../shared/ui/state.js';
+import { When } from '../shared/ui/when.js';
+import { incidentsQuery, type Incident } from './incidents.js';
+import type { incidentsSearch } from './incidents-search.js';
+import { text } from './incidents.text.js';
+import { Lasted, Status } from './parts.js';
+
+type Search = ReturnType<typeof incidentsSearch>;
+
+const name = [
+  text.what,
+  ({ id, resource }: Incident) => (
+    <TextLink to="/incidents/$id" params={{ id }} search={{ resource_id: resource.id }}>
+      {resource.name}
+    </TextLink>
+  ),
+] as const;
+const shared = [
+  [text.status, (row: Incident) => <Status incident={row} />],
+  [text.why, (row: Incident) => row.reason ?? none, { minor: true }],
+  [text.began, (row: Incident) => <When at={row.began_at} />],
+  [text.lasted, (row: Incident) => <Lasted incident={row} />, { numeric: true }],
+] as const;
+
+const openColumns = columnsOf<Incident>([name, ...shared]);
+const columns = columnsOf<Incident>([
+  name,
+  ...shared,
+  [
+    text.ended,
+    (row) => (row.ended_at === null ? <State mood="bad">{text.still}</State> : <When at={row.ended_at} />),
+    { minor: true },
+  ],
+]);
+
+export function IncidentsPage(): ReactNode {
+  const search = useSearch({ from: '/incidents' });
+  const navigate = useNavigate({ from: '/incidents' });
+  const { page, ...filters } = search;
+  const filtered = Object.values(filters).some((value) => value !== undefined);
+  const filter = (changed: Partial<Search>): void =>
+    void navigate({ search: { ...search, ...changed, page: undefined }, replace: true });
+  const key = ({ id }: Incident): string => id;
+  return (
+    <Page title={text.title}>
+      <Group gap="xs">
+        <Choices
+          choices={[{ name: 'resource_type', label: text.type, any: text.anyType, words: text.types }]}
+          search={search}
+          onFilter={filter}
+        />
+        {filtered && <TextLink to="/incidents">{text.clear}</TextLink>}
+      </Group>
+      <Section title={text.open}>
+        <ListTable
+          caption={text.openCaption}
+          columns={openColumns}
+          query={useQuery(incidentsQuery({ ...filters, open: 'true' }))}
+          rowKey={key}
+          empty={
+            <Text size="sm" component="div">
+              <State mood="good">{text.none}</State>
+            </Text>
+          }
+        />
+      </Section>
+      <Section title={text.all}>
+        <ListTable
+          caption={text.allCaption}
+          columns={columns}
+          query={useQuery(incidentsQuery({ ...filters, page }))}
+          rowKey={key}
+          empty={<Empty title={filtered ? text.nothingFound : text.emptyTitle}>{!filtered && text.empty}</Empty>}
+          paging={{ page: page ?? 1, onPage: (to) => void navigate({ search: { ...search, page: to } }) }}
+        />
+      </Section>
+    </Page>
+  );
+}

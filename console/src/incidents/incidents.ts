@@ -1,0 +1,52 @@
+/** What the console asks about incidents. */
+import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { api, dataOf, Refusal, type Schemas } from '../shared/api/client.js';
+import { pageSize } from '../shared/search.js';
+import { text } from './incidents.text.js';
+
+export type Incident = Schemas['Incident'];
+
+/** A command may end one. */
+const follows = ['node', 'l4_chain', 'l4_upstream', 'credential'];
+
+export const incidentsQuery = (filters: {
+  readonly resource_type?: Incident['resource']['type'] | undefined;
+  readonly resource_id?: string | undefined;
+  readonly page?: number | undefined;
+  readonly open?: 'true';
+}) =>
+  queryOptions({
+    queryKey: ['incident', 'list', filters],
+    queryFn: ({ signal }) =>
+      dataOf(api.GET('/api/incidents', { params: { query: { ...filters, page_size: pageSize } as never }, signal })),
+    placeholderData: keepPreviousData,
+    meta: { follows },
+  });
+
+/** One, among the newest of its resource. */
+export const incidentQuery = (id: string, resourceId: string) =>
+  queryOptions({
+    queryKey: ['incident', 'one', id],
+    queryFn: async ({ signal }) => {
+      const query = { resource_id: resourceId, page_size: 500 };
+      const { items } = await dataOf(api.GET('/api/incidents', { params: { query }, signal }));
+      const found = items.find((one) => one.id === id);
+      if (found !== undefined) return found;
+      throw new Refusal({ status: 404, code: 'not_found', sentence: text.gone, requestId: null });
+    },
+    meta: { follows },
+  });
+
+const beforeMs = 3_600_000;
+const shown = 10;
+
+/** What was done in the hour before, newest first. */
+export const changesBeforeQuery = ({ began_at: to }: Incident) =>
+  queryOptions({
+    queryKey: ['audit', 'before', to],
+    queryFn: ({ signal }) => {
+      const from = new Date(Date.parse(to) - beforeMs).toISOString();
+      const query = { from, to, not_resource_type: 'session', page_size: shown };
+      return dataOf(api.GET('/api/audit', { params: { query }, signal }));
+    },
+  });
