@@ -13,6 +13,7 @@ import { Section } from '../shared/ui/section.js';
 import { When } from '../shared/ui/when.js';
 import { AgentFacts } from './agent-facts.js';
 import { CommandMenu, Commands } from './commands.js';
+import { Diagnostics } from './diagnostics-panel.js';
 import { IssuePsk } from './issue-psk.js';
 import { Links } from './links.js';
 import { Listeners } from './listeners.js';
@@ -52,6 +53,7 @@ export const NodePage = resourcePage(nodes, ({ resource: node }) => {
       <Section title={text.agent}>
         <AgentFacts node={node} />
       </Section>
+      <Diagnostics node={node} />
       {mayOperate && <Commands nodeId={id} />}
     </ResourcePage>
   );

@@ -73,7 +73,7 @@ export const text = {
   commandMeanings: {
     RELOAD_CONFIG: 'The agent applies its current configuration again.',
     RESTART_PINGORA: 'The gateway on this node restarts. Connections through it may be cut.',
-    RUN_DIAGNOSTICS: 'The agent checks itself and what it dials. svcctl diagnose shows what it finds.',
+    RUN_DIAGNOSTICS: 'The agent checks itself and what it dials. What it finds is under Diagnostics.',
   },
   compileMeaning: 'Compiles the configuration under a new generation, and sends it if the agent is connected.',
   send: 'Send',

@@ -1,0 +1,37 @@
+/** What the console asks about the diagnostics of a node, and how far a run is. Implements `docs/contract/agent-protocol.md`, "Diagnostics". */
+import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { api, dataOf, type Schemas } from '../shared/api/client.js';
+
+export type Report = Schemas['Diagnostics'];
+type Command = Schemas['ListedAgentCommand'];
+
+/** @param answered the run that was answered last, whose report is another one */
+export const diagnosticsQuery = (id: string, answered?: string) =>
+  queryOptions({
+    queryKey: ['node', 'diagnostics', id, answered],
+    queryFn: ({ signal }) => dataOf(api.GET('/api/nodes/{id}/diagnostics', { params: { path: { id } }, signal })),
+    placeholderData: keepPreviousData,
+    meta: { follows: ['agent'] },
+  });
+
+/** The run that was asked for last; undefined without one. @param commands newest first */
+export const lastRun = (commands: readonly Command[]): Command | undefined =>
+  commands.find(({ command }) => command === 'RUN_DIAGNOSTICS');
+
+/** The agent has half of it. */
+const answerMs = 60_000;
+
+/** Whether an answer is to be expected. @param now in milliseconds */
+export function isAwaited(
+  run: Pick<Command, 'state' | 'expires_at' | 'delivered_at'> | undefined,
+  now: number,
+): boolean {
+  if (run?.state === 'queued') return Date.parse(run.expires_at) > now;
+  return run?.state === 'delivered' && now - Date.parse(run.delivered_at ?? '') < answerMs;
+}
+
+/** What needs attention first; otherwise as the agent has them. */
+export const worstFirst = (items: Report['items']): Report['items'] => [
+  ...items.filter(({ ok }) => !ok),
+  ...items.filter(({ ok }) => ok),
+];
