@@ -6,6 +6,7 @@ import { completionCommands } from './commands/completion.js';
 import { diagnoseCommand } from './commands/diagnose.js';
 import { eventCommands } from './commands/events.js';
 import { fleetCommands } from './commands/fleet.js';
+import { keyCommands } from './commands/keys.js';
 import { operateCommands } from './commands/operate.js';
 import { referenceCommand } from './commands/reference.js';
 import { resourceCommands } from './commands/resources.js';
@@ -30,6 +31,7 @@ export function createProgram(): Command {
   resourceCommands(program);
   fleetCommands(program);
   operateCommands(program);
+  keyCommands(program);
   bulkCommands(program);
   diagnoseCommand(program);
   eventCommands(program);

@@ -9,6 +9,7 @@ import { systemClock, type Clock } from '../kernel/clock.js';
 import { silentLogger, type Logger } from '../kernel/logger.js';
 import { build } from '../kernel/version.js';
 import type { AgentConfig } from './config.js';
+import type { ReadPsks } from './control/psk-choice.js';
 import { startSessionLoop, type SessionEvents } from './control/session-loop.js';
 import { diagnose } from './diagnosis/diagnose.js';
 import { keepLastLines } from './diagnosis/last-lines.js';
@@ -28,6 +29,8 @@ const features = [...kinds, 'confirm', 'diagnostics', 'route_state'];
 
 export interface AgentOptions {
   readonly config: Omit<AgentConfig, 'logLevel' | 'metrics'>;
+  /** The PSKs of the identity file; by default there is none. */
+  readonly readPsks?: ReadPsks;
   readonly logger?: Logger;
   readonly clock?: Clock;
   /** 0..1, for jitter. */
@@ -48,6 +51,8 @@ interface AgentState {
 export interface AgentHandle {
   readonly nodeId: string;
   state(): AgentState;
+  /** Takes another PSK that is in the identity file now, if any. Touches no listener. */
+  reload(): Promise<void>;
   /** Reports the counters again, ends the session with SessionClose NORMAL, then closes listeners and connections. */
   close(): Promise<void>;
 }
@@ -64,6 +69,7 @@ export async function startAgent(options: AgentOptions): Promise<AgentHandle> {
   const loop = startSessionLoop({
     config,
     agentVersion,
+    readPsks: options.readPsks ?? (async () => []),
     gateway,
     unconfirmed: config.stateDir === undefined ? undefined : unconfirmedFile(config.stateDir, config.nodeId, clock),
     hello: () => {
@@ -104,6 +110,7 @@ export async function startAgent(options: AgentOptions): Promise<AgentHandle> {
       lastReport,
       listeners: gateway.runtimeListeners(),
     }),
+    reload: loop.reload,
     async close() {
       await loop.close();
       await gateway.close();

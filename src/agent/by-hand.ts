@@ -85,7 +85,9 @@ export async function replacePsk(given: Given<'identity'>, environment: Environm
   }
   const keys = agentKeysFrom(psk);
   if (!keys.ok) return wrong(`--psk-file: ${keys.error}`);
-  await writeIdentity(stateDir, { ...known, control_psk: psk });
-  say(`Node ${known.node_id} has the PSK ${keys.value.fingerprint} from now on: systemctl restart gateway-agent`);
+  // A candidate that is written twice, or that the service refuses, does not cost the PSK before it.
+  const former = psk === known.control_psk ? known.former_control_psk : known.control_psk;
+  await writeIdentity(stateDir, { ...known, control_psk: psk, former_control_psk: former });
+  say(`Node ${known.node_id} has the PSK ${keys.value.fingerprint} from now on: systemctl reload gateway-agent`);
   return exitCodes.done;
 }

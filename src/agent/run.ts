@@ -5,8 +5,10 @@
 import { hostname } from 'node:os';
 import { pino, stdTimeFunctions } from 'pino';
 import { withDeadline, timedOut } from '../kernel/background.js';
+import { agentKeysFrom } from '../channel/noise/control-psk.js';
 import { shutdownMs } from '../kernel/closers.js';
 import { logCryptoLibrary } from '../kernel/crypto/crypto.js';
+import { errorText } from '../kernel/errors.js';
 import { formatHostPort } from '../kernel/host-port.js';
 import type { Logger } from '../kernel/logger.js';
 import { logOutput } from '../kernel/log-output.js';
@@ -20,6 +22,7 @@ import {
   type Environment,
   type LogLevel,
 } from './config.js';
+import type { ReadPsks } from './control/psk-choice.js';
 import { exitCodes } from './exit-codes.js';
 import { joinMachine } from './joining.js';
 import { startMetricsServer } from './metrics-server.js';
@@ -47,7 +50,8 @@ export async function run(environment: Environment): Promise<number> {
       if (typeof joined === 'number') return joined;
       identity = joined;
     }
-    return await serve(readAgentConfig(environment, identity), stop);
+    const stateDir = identity === undefined ? undefined : stateDirOf(environment);
+    return await serve(readAgentConfig(environment, identity), stateDir, stop);
   } finally {
     clearInterval(alive);
   }
@@ -74,14 +78,18 @@ async function joinFirst(environment: Environment): Promise<Identity | number> {
   return exitCodes.refused;
 }
 
-async function serve(config: AgentConfig, stop: Promise<string>): Promise<number> {
+/** @param stateDir undefined for a node that the environment names */
+async function serve(config: AgentConfig, stateDir: string | undefined, stop: Promise<string>): Promise<number> {
   const logger = loggerOf(config.logLevel, { node: config.nodeId });
   logger.info(
     { version: agentVersion, service: formatHostPort(config.endpoint), psk_fingerprint: config.keys.fingerprint },
     'agent starting',
   );
   logCryptoLibrary(logger);
-  const agent = await startAgent({ config, logger });
+  const readPsks = stateDir === undefined ? undefined : pskReader(stateDir, config.nodeId, logger);
+  const agent = await startAgent({ config, logger, ...(readPsks === undefined ? {} : { readPsks }) });
+  // Without a listener it would end the process.
+  process.on('SIGHUP', () => void agent.reload());
   const told = config.metrics === undefined ? undefined : await startMetricsServer(config.metrics, agent);
   if (told !== undefined) logger.info({ address: told.address }, 'metrics are served');
   logger.info({ signal: await stop }, 'agent stopping');
@@ -92,4 +100,19 @@ async function serve(config: AgentConfig, stop: Promise<string>): Promise<number
   }
   logger.info({}, 'agent stopped');
   return exitCodes.done;
+}
+
+/** The PSKs that the identity file has, for as long as it is this node's. */
+function pskReader(stateDir: string, nodeId: string, logger: Logger): ReadPsks {
+  return async () => {
+    try {
+      const identity = await readIdentity(stateDir);
+      if (identity?.node_id !== nodeId) return [];
+      const texts = [identity.control_psk, identity.former_control_psk ?? ''];
+      return texts.map(agentKeysFrom).flatMap((keys) => (keys.ok ? [keys.value] : []));
+    } catch (error) {
+      logger.warn({ error: errorText(error) }, 'the identity file is not read; the PSK in use stays');
+      return [];
+    }
+  };
 }

@@ -12,9 +12,12 @@ import { agentKeysFrom } from '../channel/noise/control-psk.js';
 import { readEndpoint } from '../channel/reality/endpoint.js';
 import { syncFolder, systemErrorCode } from '../kernel/files.js';
 
+const psk = z.string().refine((text) => agentKeysFrom(text).ok);
 const identitySchema = z.object({
   node_id: z.string().regex(/^[\x21-\x7e]{1,128}$/),
-  control_psk: z.string().refine((text) => agentKeysFrom(text).ok),
+  control_psk: psk,
+  /** The one before, for as long as the service does not take the other. */
+  former_control_psk: psk.optional(),
   /** As in `SVC_CONTROL_ENDPOINT`. */
   endpoint: z.string().refine((text) => typeof readEndpoint(text) !== 'string'),
 });

@@ -96,6 +96,7 @@ StateDirectory=gateway-agent
 StateDirectoryMode=0700
 Environment=SVC_AGENT_METRICS_ADDR=127.0.0.1:9105
 EnvironmentFile=-/etc/gateway-agent/env
+ExecReload=/bin/kill -HUP $MAINPID
 RestartPreventExitStatus=2 3`,
     command: [node, program, 'run'],
   });

@@ -265,7 +265,7 @@ describe('identity', () => {
     const change = (...args: string[]) => agent(['identity', '--psk-file', file, ...args]);
     expect((await change()).output).toMatch(/identity\.json: expected the identity of a machine that has joined/);
     expect((await joins(token)).code).toBe(0);
-    const { node_id } = identity();
+    const { node_id, control_psk: former } = identity();
     expect(await change()).toEqual({ code: 2, output: expect.stringContaining('(ENOENT)') });
     writeFileSync(file, 'svcpsk1_secret\n');
     expect(await change()).toEqual({ code: 2, output: expect.not.stringContaining('secret') });
@@ -274,7 +274,10 @@ describe('identity', () => {
     chmodSync(identityPath, 0o644);
     const { code, output } = await change('--state-dir', stateDir);
     expect([code, output]).toEqual([0, expect.stringContaining(issued.fingerprint ?? 'SHA256:')]);
-    expect(identity()).toEqual({ node_id, control_psk: issued.control_psk, endpoint });
+    expect(identity()).toEqual({ node_id, control_psk: issued.control_psk, former_control_psk: former, endpoint });
+    // Written twice, it is not its own former one.
+    await change();
+    expect(identity().former_control_psk).toBe(former);
     expect(lstatSync(identityPath).mode & 0o777).toBe(0o600);
     const { child, exit } = start(['run']);
     await eventually(() => isOnline(node_id)).toBe(true);

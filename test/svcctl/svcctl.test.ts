@@ -385,6 +385,20 @@ describe('operating', () => {
     expect(await done(script.run(['psk', 'edge-1', '--yes']))).toMatch(/^svcpsk1_\S+\n$/);
   });
 
+  test('a PSK gets a candidate, and the identity is rotated and retired', async () => {
+    await fails(script.run(['psk', 'edge-1', '--valid-days', '3']), 3, /--candidate/);
+    expect(await done(script.run(['psk', 'edge-1', '--candidate', '--valid-days', '3']))).toMatch(/^svcpsk1_\S+\n$/);
+    expect(await done(script.run(['psk', 'edge-1', '--drop-candidate']))).toContain('edge-1');
+    await fails(script.run(['psk', 'edge-1', '--drop-candidate']), 1, /has no candidate/);
+    expect(await done(script.run(['identity']))).toMatch(/^KEY +SINCE +NODES +PUBLIC KEY\ncurrent /);
+    expect(await done(script.run(['identity', 'rotate']))).toMatch(/\nnext /);
+    await fails(script.run(['identity', 'rotate']), 1, /second identity/);
+    await fails(script.run(['identity', 'retire']), 3, /--yes/);
+    await fails(script.run(['identity', 'retire', '--yes']), 1, /a PSK of the old identity: .*"edge-1"/);
+    await done(script.run(['identity', 'retire', '--yes', '--force']));
+    expect(JSON.parse(await done(script.run(['identity', '-o', 'json']))).next).toBeNull();
+  });
+
   test('a machine joins with a line, whose token is a resource like others', async () => {
     const options = ['--uses', '3', '--label', 'region=eu', '--prefix', 'edge-', '--expires-in-hours', '2'];
     const [command, ...more] = (await done(script.run(['node', 'join', ...options]))).split('\n');

@@ -1,8 +1,7 @@
-/** deploy, psk, history, diff, revert, node env. */
+/** deploy, history, diff, revert, node env. */
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { createTwoFilesPatch } from 'diff';
-import { confirm } from '../ask.js';
 import { Failure, exitCodes, usage } from '../exit.js';
 import {
   line,
@@ -23,6 +22,7 @@ import { collect, pair, rolloutOption, rolloutQuery, wholeNumber, type RolloutOp
 import { agentEndpoint, environmentOf } from '../agent-environment.js';
 import { openSession, type GlobalOptions } from '../session.js';
 import { describeItem, feedPages } from './events.js';
+import { issuePsk } from './keys.js';
 
 const nodes = typeOf('nodes');
 const chains = typeOf('l4-chains');
@@ -43,17 +43,6 @@ export function operateCommands(program: Command): void {
     .action(async (chain: string, _options, command: Command) =>
       deploy(chain, command.optsWithGlobals<DeployOptions>()),
     );
-
-  program
-    .command('psk <node>')
-    .summary('issue a new PSK; the old one ends at once, and its sessions with it')
-    .option('--yes', 'do not ask')
-    .addHelpText('after', '\nExample:\n  svcctl psk edge-1 --yes')
-    .action(async (node: string, _options, command: Command) => {
-      const options = command.optsWithGlobals<GlobalOptions & { readonly yes?: true }>();
-      const { api } = await openSession(options);
-      await tellSecrets([await issuePsk(api, node, options.yes)]);
-    });
 
   program
     .command('history <node>')
@@ -148,16 +137,6 @@ interface EnvOptions extends GlobalOptions {
   readonly issue?: true;
   readonly yes?: true;
   readonly endpoint?: string;
-}
-
-async function issuePsk(api: Api, node: string, yes: boolean | undefined): Promise<string> {
-  const { id, name } = await findOne(api, nodes, node);
-  await confirm(`Issue a new PSK for ${shown(name)}? Its agent is disconnected until it has it.`, yes);
-  const { control_psk } = await dataOf(
-    api.POST('/api/nodes/{id}/psk', { params: { path: { id }, header: { 'idempotency-key': randomUUID() } } }),
-  );
-  if (control_psk === null) throw new Error('a new PSK has a text');
-  return control_psk;
 }
 
 interface DeployOptions extends GlobalOptions, RolloutOptions {

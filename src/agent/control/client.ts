@@ -11,6 +11,7 @@ import { GrpcStatus } from '../../kernel/errors.js';
 import { formatHostPort } from '../../kernel/host-port.js';
 import { limits } from '../../kernel/limits.js';
 import { err, ok, type Result } from '../../kernel/result.js';
+import type { AgentKeys } from '../../channel/noise/control-psk.js';
 import type { ClockOffset } from '../diagnosis/diagnose.js';
 import { realityCredentials } from '../reality/credentials.js';
 import type { ControlEndpoint } from '../../channel/reality/endpoint.js';
@@ -48,8 +49,8 @@ export interface OpenedSession {
 }
 
 export interface ControlClient {
-  /** Opens a session, with one retry if the clocks differ. Ends early if the signal aborts. */
-  open(signal: AbortSignal): Promise<Result<OpenedSession, OpenRefusal>>;
+  /** Opens a session, with one retry if the clocks differ. Ends early if the signal aborts. @param keys by default the client's */
+  open(signal: AbortSignal, keys?: AgentKeys): Promise<Result<OpenedSession, OpenRefusal>>;
   close(): void;
 }
 
@@ -81,9 +82,12 @@ export function createControlClient(options: ControlClientOptions): ControlClien
       signal.addEventListener('abort', cancel, { once: true });
     });
 
-  const attempt = async (signal: AbortSignal): Promise<Result<OpenedSession, OpenRefusal & { skewed?: true }>> => {
+  const attempt = async (
+    signal: AbortSignal,
+    keys: AgentKeys,
+  ): Promise<Result<OpenedSession, OpenRefusal & { skewed?: true }>> => {
     if (signal.aborted) return err({ status: GrpcStatus.ABORTED, detail: 'the agent is stopping' });
-    const opening = beginOpening(options, clock.now() + offset.milliseconds);
+    const opening = beginOpening({ ...options, keys }, clock.now() + offset.milliseconds);
     if (!opening.ok) return opening;
     const began = clock.monotonic();
     const answer = await call(opening.value.request, signal);
@@ -113,10 +117,10 @@ export function createControlClient(options: ControlClientOptions): ControlClien
   });
 
   return {
-    async open(signal) {
-      const first = await attempt(signal);
+    async open(signal, keys = options.keys) {
+      const first = await attempt(signal, keys);
       if (first.ok || first.error.skewed === undefined) return first;
-      return attempt(signal);
+      return attempt(signal, keys);
     },
     close() {
       client.close();

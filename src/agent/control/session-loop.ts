@@ -19,7 +19,8 @@ import type { Gateway } from '../gateway.js';
 import type { HostUsage } from '../host.js';
 import type { UnconfirmedFile } from '../unconfirmed-file.js';
 import { createApplier } from './applier.js';
-import { createControlClient, type ControlClient, type OpenedSession } from './client.js';
+import { createControlClient, type ControlClient } from './client.js';
+import { createPskChoice, type OpenedUnder, type PskChoice, type ReadPsks } from './psk-choice.js';
 import { createReconnectPace, rekeyDelay, type ConnectionEnd } from './reconnect.js';
 import { startSession, type Session, type SessionDependencies } from './session.js';
 import { createSoon } from './soon.js';
@@ -41,6 +42,7 @@ export interface SessionEvents {
 interface SessionLoopOptions {
   readonly config: Pick<AgentConfig, 'nodeId' | 'endpoint' | 'keys' | 'rekeyIntervalSeconds'>;
   readonly agentVersion: string;
+  readonly readPsks: ReadPsks;
   readonly gateway: Gateway;
   /** Undefined: what waits for a confirmation does not survive a restart. */
   readonly unconfirmed: UnconfirmedFile | undefined;
@@ -57,6 +59,8 @@ interface SessionLoopOptions {
 export interface SessionLoop {
   /** True from the service's first answer until the session is lost; a rekey does not interrupt it. */
   readonly connected: boolean;
+  /** Opens another session at once if the identity file has another PSK. */
+  reload(): Promise<void>;
   /** Ends the session with SessionClose NORMAL and stops connecting. */
   close(): Promise<void>;
 }
@@ -68,6 +72,9 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   let current: Session | undefined;
   let measured: ClockOffset | undefined;
   let connected = false;
+  const psks = createPskChoice(config.keys, options.readPsks, logger);
+  /** The identity file has another PSK than when a session was opened last. */
+  let reloaded = false;
   const pace = createReconnectPace(random);
   let sequence = 0n;
   /** Aborted when the current session is to be replaced by one over a connection of its own. */
@@ -75,6 +82,14 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   /** Aborted when a wait between two tries is of no use any more. */
   let wake = new AbortController();
   const pause = (ms: number, over: AbortSignal): Promise<void> => sleep(ms, AbortSignal.any([over, wake.signal]));
+  const wakeUp = (): void => {
+    wake.abort();
+    wake = new AbortController();
+  };
+  const open = (client: ControlClient, over: AbortSignal): ReturnType<typeof psks.open> => {
+    reloaded = false;
+    return psks.open(client, over);
+  };
   const connect = (): ControlClient =>
     createControlClient({ ...config, agentVersion: options.agentVersion, clock, offset });
   // The next session starts with its own heartbeat.
@@ -98,8 +113,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
         renewal.abort();
       } else heartbeat.ask();
       if (wentBack) {
-        wake.abort();
-        wake = new AbortController();
+        wakeUp();
       }
       events.onReport?.(report);
     },
@@ -158,22 +172,28 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
 
   /** @param moved another connection takes the place of the first one */
   const runSessions = async (client: ControlClient, moved: (to: ControlClient) => void): Promise<ConnectionEnd> => {
-    const first = await client.open(stop.signal);
+    const first = await open(client, stop.signal);
     if (!first.ok) return { kind: 'refused', ...first.error };
     pace.opened();
-    let opened: OpenedSession = first.value;
+    let opened = first.value;
     for (;;) {
+      const { session: answered, keys } = opened;
       renewal = new AbortController();
-      const rekeyMs = rekeyDelay(config.rekeyIntervalSeconds, opened.grant.rekeyAfterSecs, random);
-      const session = startSession(opened, dependencies);
+      if (reloaded) renewal.abort();
+      const rekeyMs = rekeyDelay(config.rekeyIntervalSeconds, answered.grant.rekeyAfterSecs, random);
+      const onAnswer = (): void => {
+        psks.answered(keys);
+        dependencies.onAnswer();
+      };
+      const session = startSession(answered, { ...dependencies, onAnswer });
       current = session;
-      measured = opened.clockOffset;
+      measured = answered.clockOffset;
       metrics.retry();
       tellDiagnosis();
       const dial = (): ControlClient => (renewal.signal.aborted ? connect() : client);
-      const waits = { rekeyMs, renewed: renewal.signal, stopped: stop.signal, pause };
+      const waits = { rekeyMs, renewed: renewal.signal, stopped: stop.signal, pause, open };
       const next = await untilReplaced({ ...options, own: client }, dial, session, waits);
-      if (next.kind === 'ended') return next.end;
+      if (next.kind === 'ended') return psks.isGood(keys) ? next.end : triedInVain(next.end);
       // Make before break: the new session is open before the old one is closed. An old session closed with REKEY is
       // never superseded, and late messages on it are ignored.
       await session.close(next.kind === 'stop' ? SessionCloseReason.NORMAL : SessionCloseReason.REKEY);
@@ -211,6 +231,12 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
     get connected() {
       return connected;
     },
+    async reload() {
+      reloaded = await psks.hasAnother();
+      if (!reloaded) return;
+      renewal.abort();
+      wakeUp();
+    },
     async close() {
       stop.abort();
       await done;
@@ -225,7 +251,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
 type Next =
   | { readonly kind: 'ended'; readonly end: ConnectionEnd }
   | { readonly kind: 'stop' }
-  | { readonly kind: 'rekey'; readonly opened: OpenedSession; readonly client: ControlClient };
+  | { readonly kind: 'rekey'; readonly opened: OpenedUnder; readonly client: ControlClient };
 
 interface Waits {
   /** Until the rekey starts. */
@@ -234,6 +260,7 @@ interface Waits {
   readonly renewed: AbortSignal;
   readonly stopped: AbortSignal;
   pause(ms: number, over: AbortSignal): Promise<void>;
+  open: PskChoice['open'];
 }
 
 /**
@@ -244,7 +271,7 @@ async function untilReplaced(
   { logger, random, own }: Pick<SessionLoopOptions, 'logger' | 'random'> & { readonly own: ControlClient },
   dial: () => ControlClient,
   session: Session,
-  { rekeyMs, renewed, stopped, pause }: Waits,
+  { rekeyMs, renewed, stopped, pause, open }: Waits,
 ): Promise<Next> {
   const ended = new AbortController();
   let end: ConnectionEnd | undefined;
@@ -256,17 +283,23 @@ async function untilReplaced(
   await sleep(rekeyMs, AbortSignal.any([over, renewed]));
   for (let failures = 0; !over.aborted; failures += 1) {
     const client = dial();
-    const replacement = await client.open(over);
+    const replacement = await open(client, over);
     if (replacement.ok && !over.aborted) return { kind: 'rekey', opened: replacement.value, client };
     if (client !== own) client.close();
     if (replacement.ok) {
-      replacement.value.discard();
+      replacement.value.session.discard();
       break;
     }
     logger.warn({ status: replacement.error.status, detail: replacement.error.detail }, 'rekey refused, will retry');
     await pause(backoff(limits.agentControl.reconnect, failures, random), over);
   }
   return end === undefined ? { kind: 'stop' } : { kind: 'ended', end };
+}
+
+/** A PSK that the service has never answered under is no reason to wait when it ends: the one before is good. */
+function triedInVain(end: ConnectionEnd): ConnectionEnd {
+  const isRevoked = end.kind === 'closed' && end.close.reason === SessionCloseReason.REVOKED;
+  return isRevoked ? { kind: 'lost', detail: 'the PSK of the identity file was taken back' } : end;
 }
 
 function logEnd(logger: Logger, end: ConnectionEnd, delay: number): void {
@@ -279,7 +312,7 @@ function logEnd(logger: Logger, end: ConnectionEnd, delay: number): void {
   const { reason, message } = end.close;
   const name = Object.entries(SessionCloseReason).find(([, value]) => value === reason)?.[0] ?? String(reason);
   if (reason === SessionCloseReason.REVOKED) {
-    return logger.error({ retry_in_ms }, 'the control PSK was revoked: restart the agent with the new one');
+    return logger.error({ retry_in_ms }, 'the control PSK was revoked: give the agent the new one');
   }
   if (reason === SessionCloseReason.SUPERSEDED) {
     return logger.error({ retry_in_ms }, 'session superseded: another agent uses the PSK of this node');

@@ -96,6 +96,7 @@ export function startWatchedAgent(
       keys: keys.value,
       rekeyIntervalSeconds: limits.agentControl.rekeyDefaultSeconds,
     },
+    readPsks: async () => [],
     agentVersion,
     gateway,
     unconfirmed: undefined,
