@@ -3,6 +3,7 @@ import { SkippedReporter } from './test/run/skipped.js';
 
 /** Tests that replace a module, or count something of the whole process. */
 const alone = [
+  'test/agent-protocol/candidates.test.ts',
   'test/commands/facts.test.ts',
   'test/domain/large-fleets.test.ts',
   'test/kernel/crypto.test.ts',

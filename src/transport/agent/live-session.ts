@@ -131,7 +131,7 @@ class AttachedSession implements LiveSession {
   /** Lower-case hex; empty for an agent that does not name its process. */
   #processId = '';
   #over = false;
-  /** While its PSK is made the node's, other frames wait; undefined at all other times. */
+  /** While its PSK is made the node's, nothing more is read; undefined at all other times. */
   #proof: Promise<void> | undefined;
   readonly nodeId: string;
   readonly id: string;
@@ -185,7 +185,8 @@ class AttachedSession implements LiveSession {
     if (!this.#over) this.#receive(this.#inbound.takeFrame(frame), frame.ciphertext.length);
   }
   message(bytes: Uint8Array): void {
-    this.#reading.take(bytes);
+    if (this.#proof === undefined) this.#reading.take(bytes);
+    else void this.#proof.then(() => this.#reading.take(bytes));
   }
   halfClosed(): void {
     this.#reading.release();
@@ -261,13 +262,14 @@ class AttachedSession implements LiveSession {
     return this.#state.phase === 'live';
   }
   get waitingRequests(): number {
-    return Math.max(this.#config.waiting, this.#heartbeats.waiting);
+    // Reading stops at a few already.
+    return this.#proof === undefined ? Math.max(this.#config.waiting, this.#heartbeats.waiting) : Infinity;
   }
   get waitingAnswers(): number {
     return this.#outbox.waiting;
   }
   reportTurn(): Promise<void> | undefined {
-    return this.#proof ?? this.#config.reportTurn();
+    return this.#config.reportTurn();
   }
   read(bytes: Uint8Array): void {
     this.#receive(this.#inbound.take(bytes), bytes.length);
@@ -372,7 +374,11 @@ class AttachedSession implements LiveSession {
     const done = this.#deps.onHello(this, hello).catch((error: unknown) => {
       this.#drainAfter(error, 'agent drained: its session cannot be recorded');
     });
-    if (this.psk.isCandidate) this.#proof = done.finally(() => (this.#proof = undefined));
+    if (!this.psk.isCandidate) return;
+    this.#proof = done.finally(() => {
+      this.#proof = undefined;
+      this.#reading.balance();
+    });
   }
 
   #confirmOf({ features }: AgentHello): ((generation: number) => void) | undefined {
