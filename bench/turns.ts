@@ -88,6 +88,7 @@ async function reads(row: Row, rest: RestClient, url: string): Promise<void> {
     '/api/nodes/ports/runtime?intended=true',
     '/api/nodes/links',
     '/api/credentials?page_size=500&sort=not_after',
+    '/api/nodes/labels',
     '/api/topology?group_by=tier',
     '/api/topology?group_by=tier&only=wrong',
     '/api/topology?group_by=tier&group=edge',

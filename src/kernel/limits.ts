@@ -52,6 +52,8 @@ export const limits = {
     // docs/contract/rest.md#topology
     /** Nodes of an answer that is neither grouped nor of one group. */
     topologyNodes: 1_000,
+    /** Keys of labels that are listed. */
+    labelKeysShown: 100,
     // docs/contract/rest.md#audit
     /** Changes shown with an audit entry. */
     changesShown: 20,

@@ -1,26 +1,33 @@
-/** Where the topology draws what: those that dial to the left of what they dial, and nothing on top of another. */
+/** What the topology draws, and where: those that dial to the left of what they dial, and nothing on top of another. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { placed } from '../../console/src/topology/layout.js';
-import { isMeant, linesOf, shapesOf, type Line } from '../../console/src/topology/shapes.js';
-import type { Link, Node } from '../../console/src/topology/topology.js';
+import { placed, roomy, smallGrid } from '../../console/src/topology/layout.js';
+import { groupedBy, isMeant, pictureOf, type Line, type Shape } from '../../console/src/topology/shapes.js';
+import type { Topology } from '../../console/src/topology/topology.js';
 
-interface NodeOptions {
-  readonly status?: Node['status'];
-  readonly apply?: Node['apply']['state'];
-  readonly labels?: Node['labels'];
-}
+type Node = Extract<Topology, { readonly nodes: unknown }>['nodes'][number];
+type Group = Extract<Topology, { readonly groups: unknown }>['groups'][number];
 
-const node = (id: string, { status = 'online', apply = 'applied', labels = {} }: NodeOptions = {}): Node =>
-  ({ id, name: id, status, labels, apply: { state: apply } }) as Node;
-const link = (from: string, to: string, rtt: number | null = null, loss: number | null = null): Link =>
-  ({ from_node_id: from, to_node_id: to, rtt_ms: rtt, loss_ratio: loss }) as Link;
-const line = (from: string, to: string): Line => ({ from, to, count: 1, rttMs: null, loss: null });
-const shapes = (...ids: readonly string[]) =>
-  shapesOf(
-    ids.map((id) => node(id)),
-    undefined,
-  );
+const node = (id: string, fields: Partial<Node> = {}): Node => ({
+  id,
+  name: id,
+  group: null,
+  status: 'online',
+  apply: 'applied',
+  chains: { total: 1, down: 0 },
+  ...fields,
+});
+const group = (value: string | null, fields: Partial<Group> = {}): Group => ({
+  value,
+  nodes: 3,
+  by_status: { online: 3, offline: 0, pending: 0 },
+  rejected: 0,
+  chains_down: 0,
+  ...fields,
+});
+const line = (from: string, to: string): Line => ({ from, to, chains: 1, state: 'ok', rttMs: null });
+const shapes = (...ids: readonly string[]): readonly Shape[] =>
+  pictureOf({ nodes: ids.map((id) => node(id)), links: [] }, undefined).shapes;
 
 /** The ids of each column, from the left. */
 const columns = (places: ReturnType<typeof placed>): readonly (readonly string[])[] =>
@@ -31,75 +38,106 @@ const columns = (places: ReturnType<typeof placed>): readonly (readonly string[]
 describe('the layout', () => {
   test('has a column for each number of dials, and last what no link reaches', () => {
     const lines = [line('entry', 'middle'), line('middle', 'exit'), line('other', 'exit')];
-    const places = placed(shapes('spare', 'exit', 'middle', 'entry', 'other'), lines);
+    const places = placed(shapes('spare', 'exit', 'middle', 'entry', 'other'), lines, roomy);
     expect(columns(places)).toEqual([['entry', 'other'], ['exit', 'middle'], ['spare']]);
   });
 
   test('begins a circle that nobody else dials at its first member', () => {
     const lines = [line('a', 'b'), line('b', 'c'), line('c', 'a')];
-    expect(columns(placed(shapes('c', 'b', 'a'), lines))).toEqual([['a'], ['b'], ['c']]);
+    expect(columns(placed(shapes('c', 'b', 'a'), lines, roomy))).toEqual([['a'], ['b'], ['c']]);
   });
 
   test('goes on beside a column that is too tall', () => {
     const ids = Array.from({ length: 25 }, (_, index) => `n${index}`);
-    expect(columns(placed(shapes(...ids), [])).map((column) => column.length)).toEqual([24, 1]);
-    expect(placed([], [])).toEqual([]);
+    expect(columns(placed(shapes(...ids), [], roomy)).map((column) => column.length)).toEqual([24, 1]);
+    expect(placed([], [], roomy)).toEqual([]);
   });
 
+  const id = fc.integer({ min: 0, max: 60 }).map(String);
+  const fleet = fc.tuple(fc.uniqueArray(id), fc.array(fc.tuple(id, id)));
+
   test('puts each shape at a place of its own, which no state moves', () => {
-    const id = fc.integer({ min: 0, max: 60 }).map(String);
-    const fleet = fc.tuple(fc.uniqueArray(id), fc.array(fc.tuple(id, id)));
     fc.assert(
       fc.property(fleet, ([ids, pairs]) => {
-        const nodes = ids.map((one) => node(one));
-        const links = pairs.map(([from, to]) => link(from, to));
-        const drawn = (of: readonly Node[]) => placed(shapesOf(of, undefined), linesOf(shapesOf(of, undefined), links));
-        const places = drawn(nodes).map(({ shape, x, y }) => [shape.id, `${x} ${y}`] as const);
+        const lines = pairs.map(([from, to]) => line(from, to));
+        const places = placed(shapes(...ids), lines, roomy).map(({ shape, x, y }) => [shape.id, `${x} ${y}`] as const);
         expect(new Set(places.map(([one]) => one))).toEqual(new Set(ids));
         expect(new Set(places.map(([, place]) => place)).size).toBe(ids.length);
-        const down = drawn(ids.map((one) => node(one, { status: 'offline' })));
-        expect(down.map(({ shape, x, y }) => [shape.id, `${x} ${y}`])).toEqual(places);
+        const down = pictureOf({ nodes: ids.map((one) => node(one, { status: 'offline' })), links: [] }, undefined);
+        expect(placed(down.shapes, lines, roomy).map(({ shape, x, y }) => [shape.id, `${x} ${y}`])).toEqual(places);
+      }),
+    );
+  });
+
+  test('of many is no wider than its place, unless chains are longer', () => {
+    fc.assert(
+      fc.property(fleet, fc.integer({ min: 300, max: 2_000 }), ([ids, pairs], width) => {
+        const all = shapes(...ids);
+        const lines = pairs.map(([from, to]) => line(from, to));
+        const grid = smallGrid(all, lines, width);
+        const ranks = columns(placed(all, lines, { ...grid, tallest: 1_000 })).length;
+        const right = Math.max(0, ...placed(all, lines, grid).map(({ x }) => x + grid.column));
+        expect(right).toBeLessThanOrEqual(Math.max(width, ranks * grid.column));
       }),
     );
   });
 });
 
-describe('shapes', () => {
-  test('are nodes, or groups by a label, each with the worst of its states', () => {
-    const nodes = [
-      node('a', { labels: { region: 'eu' } }),
-      node('b', { labels: { region: 'eu' }, apply: 'rejected' }),
-      node('c', { labels: { region: 'us' }, status: 'pending' }),
-      node('d', { apply: 'pushed' }),
-    ];
-    expect(shapesOf(nodes, undefined).map(({ id, mood }) => [id, mood])).toEqual([
-      ['a', 'good'],
-      ['b', 'bad'],
-      ['c', 'idle'],
-      ['d', 'busy'],
-    ]);
-    expect(
-      shapesOf(nodes, 'region').map(({ name, mood, troubled, nodes: of }) => [name, mood, troubled, of.length]),
-    ).toEqual([
-      ['eu', 'bad', 1, 2],
-      ['us', 'idle', 0, 1],
-      [null, 'busy', 0, 1],
-    ]);
+describe('a shape', () => {
+  test.each<[string, Partial<Node>, Shape['mood'], string]>([
+    ['is well', {}, 'good', 'online'],
+    ['waits for its apply', { apply: 'pushed' }, 'busy', 'online'],
+    ['is on a chain that is down', { chains: { total: 2, down: 1 } }, 'warning', 'online, 1 chain down'],
+    ['rejects, which matters more than that it is online', { apply: 'rejected' }, 'bad', 'configuration rejected'],
+    ['is offline', { status: 'offline' }, 'bad', 'offline'],
+    ['was never there', { status: 'pending', apply: 'none' }, 'idle', 'never connected'],
+  ])('of a node that %s', (_, fields, mood, state) => {
+    expect(pictureOf({ nodes: [node('n', fields)], links: [] }, undefined).shapes[0]).toMatchObject({ mood, state });
   });
 
-  test('have one line for all links between two: the shortest round trip, the largest loss, none within one', () => {
-    const nodes = ['a', 'b', 'c'].map((id) => node(id, { labels: { site: id === 'c' ? 'far' : 'near' } }));
-    const links = [link('a', 'c', 9, null), link('b', 'c', 4, 0.1), link('b', 'c', null, 0.3), link('a', 'b', 1, 0)];
-    expect(linesOf(shapesOf(nodes, 'site'), links)).toEqual([
-      { from: 'site=near', to: 'site=far', count: 3, rttMs: 4, loss: 0.3 },
-    ]);
-    // A node that is not drawn has no lines.
-    expect(linesOf(shapes('a'), links)).toEqual([]);
+  test.each<[string, Partial<Group>, Shape['mood'], string]>([
+    ['is well', {}, 'good', '3 nodes, all well'],
+    [
+      'is unwell',
+      { by_status: { online: 1, offline: 1, pending: 1 }, rejected: 1, chains_down: 2 },
+      'warning',
+      '3 nodes, 1 offline, 1 rejected, 2 chains down, 1 never connected',
+    ],
+    ['is gone', { by_status: { online: 0, offline: 3, pending: 0 } }, 'bad', '3 nodes, 3 offline'],
+    ['never came', { by_status: { online: 0, offline: 0, pending: 3 } }, 'idle', '3 nodes, 3 never connected'],
+  ])('of a group that %s', (_, fields, mood, state) => {
+    expect(pictureOf({ groups: [group('eu', fields)], links: [] }, undefined).shapes[0]).toMatchObject({ mood, state });
   });
 
-  test('are found by name, by the name of a member, and by a label', () => {
-    const [shape] = shapesOf([node('Edge-1', { labels: { region: 'EU' } })], 'region');
-    expect(['eu', 'edge', 'region:eu'].map((q) => isMeant(shape!, q))).toEqual([true, true, true]);
-    expect(isMeant(shape!, 'us')).toBe(false);
+  test('of an open group tells its neighbours apart, also where the group has no value', () => {
+    const nodes = [node('a', { group: 'eu' }), node('b', { group: null })];
+    const neighbours = (open: string) => pictureOf({ nodes, links: [] }, open).shapes.map(({ neighbour }) => neighbour);
+    expect(neighbours('eu')).toEqual([false, true]);
+    expect(neighbours('')).toEqual([true, false]);
   });
+});
+
+test('links of groups lead from and to their shapes', () => {
+  const links = [{ from: 'eu', to: null, chains: 2, state: 'down', rtt_ms: 3 } as const];
+  const { shapes: drawn, lines } = pictureOf({ groups: [group('eu'), group(null)], links }, undefined);
+  expect(drawn.map(({ id }) => id)).toEqual(['eu', '']);
+  expect(lines).toEqual([{ from: 'eu', to: '', chains: 2, state: 'down', rttMs: 3 }]);
+});
+
+test.each([
+  [undefined, 40, undefined],
+  [undefined, 41, 'region'],
+  ['*', 1_000, undefined],
+  // The service draws no more of them.
+  ['*', 1_001, 'region'],
+  ['role', 3, 'role'],
+])('asked for %s, %i nodes are grouped by %s', (asked, nodes, by) => {
+  expect(groupedBy(asked, '*', nodes, ['region', 'role'])).toBe(by);
+  expect(groupedBy(undefined, '*', nodes, [])).toBeUndefined();
+});
+
+test('a search means what has it in its name, and groups that hold a node which it means', () => {
+  const [eu, us] = pictureOf({ groups: [group('eu'), group('us')], links: [] }, undefined).shapes;
+  expect([eu, us].map((one) => isMeant(one!, 'EU', new Set(['us'])))).toEqual([true, true]);
+  expect(isMeant(us!, 'eu', new Set())).toBe(false);
 });

@@ -1,11 +1,11 @@
 /** The pages of ports and of the topology, with a real agent (`docs/contract/console.md#pages`). */
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { freePorts, type RunningProgram } from '../../scripts/stack/process.js';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
 import { openSite, type Site } from './support/site.js';
-import { expectCount, expectLeftToRight, expectSearch } from './support/waiting.js';
+import { expectCount, expectLeftToRight, expectSearch, expectTexts } from './support/waiting.js';
 
 const browser = await openBrowser();
 
@@ -68,21 +68,37 @@ describe.skipIf(browser === undefined)('ports and topology', () => {
     await page.getByText('No matches').waitFor();
   });
 
-  test('the topology leads from who dials to who is dialled; a search dims the rest, and a label groups', async () => {
+  test('the topology leads from who dials to who is dialled; a search dims the rest, a label groups, and a group opens', async () => {
     const page = await site.openAs('viewer', '/topology');
     const card = (name: string) => page.locator('.react-flow__node').filter({ hasText: name });
     await card('edge-1').getByText('online').waitFor();
     await card('exit-1').getByText('never connected').waitFor();
     await expectLeftToRight([card('edge-1'), card('exit-1'), card('spare')]);
     await expectCount(page.locator('.react-flow__edge')).toBe(1);
+    const table = page.getByRole('region', { name: 'What is drawn, as a table' });
+    await expectCount(table.getByRole('row')).toBe(4);
     await expectAccessible(page);
-    await page.getByLabel('Find by name or label').fill('exit');
+    await page.getByLabel('Find a node or group').fill('exit');
     await page.getByText('1 found').waitFor();
     await expectCount(page.locator('[data-dimmed]')).toBe(2);
     await expectSearch(page).toBe('?q=exit');
+
     await page.goto('/console/topology?group_by=region');
-    await card('2 nodes, all well').getByRole('link', { name: 'edge' }).click();
-    await page.getByRole('heading', { name: 'Nodes' }).waitFor();
-    await expectCount(page.getByRole('row').filter({ hasText: 'spare' })).toBe(1);
+    await card('2 nodes, 1 never connected').waitFor();
+    // A group is found by a node in it.
+    await page.getByLabel('Find a node or group').fill('spare');
+    await page.getByText('1 found').waitFor();
+    await page.getByLabel('Find a node or group').fill('');
+    await table.getByText('Links', { exact: true }).click();
+    await expectTexts(table.getByRole('row')).toContainEqual(expect.stringMatching(/^edge\s+exit\s/));
+    await page.goto('/console/topology?group_by=region');
+    await card('2 nodes, 1 never connected').getByRole('link', { name: 'edge' }).click();
+    await expectSearch(page).toBe('?group_by=region&group=edge');
+    await card('exit-1').getByText('never connected, of another group').waitFor();
+    await expectCount(page.locator('.react-flow__node')).toBe(3);
+    await page.getByLabel('Only what is wrong').check();
+    await card('edge-1').waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'All of region' }).click();
+    await expectSearch(page).toBe('?group_by=region&only=wrong');
   });
 });

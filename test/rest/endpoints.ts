@@ -112,6 +112,7 @@ export const endpoints: readonly ListedEndpoint[] = [
   { method: 'GET', path: '/api/nodes/ports', access: 'anyone', body: null },
   { method: 'GET', path: '/api/nodes/ports/runtime', access: 'anyone', body: null },
   { method: 'GET', path: '/api/nodes/links', access: 'anyone', body: null },
+  { method: 'GET', path: '/api/nodes/labels', access: 'anyone', body: null },
   { method: 'GET', path: '/api/topology', access: 'anyone', body: null },
   { method: 'GET', path: '/api/dashboard/history', access: 'anyone', body: null },
   { method: 'GET', path: '/api/nodes/{id}/links', access: 'anyone', body: null },

@@ -53,6 +53,7 @@ const extensions: readonly Row[] = [
   ['GET', '/api/events'],
   ['GET', '/api/incidents'],
   ['GET', '/api/topology'],
+  ['GET', '/api/nodes/labels'],
   ['GET', '/api/dashboard/history'],
   ['GET', '/api/rollout-policies'],
   ['POST', '/api/rollout-policies'],

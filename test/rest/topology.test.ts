@@ -95,3 +95,13 @@ test('a group without a label, another word for what is wrong and a key with a c
   expect((await topology('group_by=at')).groups).toMatchObject([{ value: null, nodes: 1_001 }]);
   Object.assign(rest.deps.fleet, { nodeNames: all });
 });
+
+test('the keys that one can group by are listed, those of most nodes first; an empty value groups nothing', async () => {
+  await rest.data('PUT', `/api/nodes/${ids['lone']}`, { body: { labels: { at: '', rack: '7' } } });
+  const labels = await rest.data('GET', '/api/nodes/labels', { role: 'viewer' });
+  const items = [
+    { key: 'at', nodes: 3 },
+    { key: 'rack', nodes: 1 },
+  ];
+  expect(labels).toEqual({ items, nodes_total: 4 });
+});

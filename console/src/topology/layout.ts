@@ -10,21 +10,34 @@ export interface Placed {
   readonly y: number;
 }
 
-const column = 280;
-const row = 84;
-/** A taller column goes on beside itself. */
-const tallest = 24;
+export interface Grid {
+  readonly column: number;
+  readonly row: number;
+  /** A taller column goes on beside itself. */
+  readonly tallest: number;
+}
 
-export function placed(shapes: readonly Shape[], lines: readonly Line[]): readonly Placed[] {
-  const ranks = ranksOf(lines);
-  const columns = new Map<number, Shape[]>();
-  const last = Math.max(-1, ...ranks.values()) + 1;
-  for (const shape of shapes) {
-    const rank = ranks.get(shape.id) ?? last;
-    columns.set(rank, [...(columns.get(rank) ?? []), shape]);
-  }
+export const roomy: Grid = { column: 280, row: 84, tallest: 24 };
+/** More are drawn small, at full size, however tall that is. */
+export const mostRoomy = 60;
+const small = { column: 124, row: 28 };
+
+/** The grid in which a small picture is no wider than this. */
+export function smallGrid(shapes: readonly Shape[], lines: readonly Line[], width: number): Grid {
+  const sizes = [...columnsOf(shapes, lines).values()].map(({ length }) => length);
+  const columns = Math.max(sizes.length, Math.floor(width / small.column));
+  let tallest = Math.max(1, Math.ceil(shapes.length / columns));
+  while (sizes.reduce((sum, size) => sum + Math.ceil(size / tallest), 0) > columns) tallest += 1;
+  return { ...small, tallest };
+}
+
+export function placed(
+  shapes: readonly Shape[],
+  lines: readonly Line[],
+  { column, row, tallest }: Grid,
+): readonly Placed[] {
   let x = 0;
-  return [...columns]
+  return [...columnsOf(shapes, lines)]
     .sort(([a], [b]) => a - b)
     .flatMap(([, members]) => {
       const left = x;
@@ -35,6 +48,20 @@ export function placed(shapes: readonly Shape[], lines: readonly Line[]): readon
         y: (index % tallest) * row,
       }));
     });
+}
+
+/** The shapes by the column that they begin in. */
+function columnsOf(shapes: readonly Shape[], lines: readonly Line[]): ReadonlyMap<number, readonly Shape[]> {
+  const ranks = ranksOf(lines);
+  const columns = new Map<number, Shape[]>();
+  const last = Math.max(-1, ...ranks.values()) + 1;
+  for (const shape of shapes) {
+    const rank = ranks.get(shape.id) ?? last;
+    const members = columns.get(rank);
+    if (members === undefined) columns.set(rank, [shape]);
+    else members.push(shape);
+  }
+  return columns;
 }
 
 /** How few dials lead to each end of a line. A circle that nobody else dials begins at its first member. */

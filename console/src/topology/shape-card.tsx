@@ -1,48 +1,57 @@
 /** A node, or a group of nodes, as the topology draws it: its name, which leads to it, and its state by colour and sign. */
 import { Handle, Position, type Node as FlowNode, type NodeProps } from '@xyflow/react';
 import type { ReactNode } from 'react';
-import { formatCount } from '../shared/ui/format.js';
 import { TextLink } from '../shared/ui/links.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
-import { State } from '../shared/ui/state.js';
+import { Sign, State } from '../shared/ui/state.js';
 import type { Shape } from './shapes.js';
-import { text } from './topology.text.js';
 import classes from './topology.module.css';
+import type { TopologySearch } from './topology-search.js';
+import { text } from './topology.text.js';
 
-export type ShapeNode = FlowNode<
-  { readonly shape: Shape; readonly dimmed: boolean; readonly groupBy: string | undefined },
-  'shape'
->;
+/** What a card holds: the library wants no interface there. */
+type NameProps = {
+  readonly shape: Shape;
+  readonly groupBy: string | undefined;
+  readonly search: TopologySearch;
+};
 
-export function ShapeCard({ data: { shape, dimmed, groupBy } }: NodeProps<ShapeNode>): ReactNode {
+export type ShapeNode = FlowNode<NameProps & { readonly dimmed: boolean; readonly isSmall: boolean }, 'shape'>;
+
+export function ShapeCard({ data: { shape, dimmed, isSmall, ...rest } }: NodeProps<ShapeNode>): ReactNode {
+  const { mood, state, neighbour } = shape;
   return (
-    <div className={classes.card} data-mood={shape.mood} data-dimmed={dimmed || undefined}>
+    <div
+      className={classes.card}
+      data-mood={mood}
+      data-small={isSmall || undefined}
+      data-neighbour={neighbour || undefined}
+      data-dimmed={dimmed || undefined}
+      title={isSmall ? `${shape.name ?? ''}: ${state}` : undefined}
+    >
       <Handle type="target" position={Position.Left} isConnectable={false} className={classes.handle} />
+      {isSmall && <Sign mood={mood} size={11} />}
       <div className={classes.name}>
-        <Name shape={shape} groupBy={groupBy} />
+        <Name shape={shape} {...rest} />
       </div>
-      <State mood={shape.mood}>{groupBy === undefined ? stateOf(shape) : groupState(shape)}</State>
+      {!isSmall && (
+        <State mood={mood}>
+          {state}
+          {neighbour && `, ${text.neighbour}`}
+        </State>
+      )}
       <Handle type="source" position={Position.Right} isConnectable={false} className={classes.handle} />
     </div>
   );
 }
 
-function Name({ shape: { id, name }, groupBy }: Pick<ShapeNode['data'], 'shape' | 'groupBy'>): ReactNode {
-  if (groupBy === undefined) return <ResourceLink type="node" id={id} name={name} />;
-  if (name === null) return text.withoutLabel(groupBy);
+/** A group opens, a node has a page. */
+export function Name({ shape: { id, kind, name }, groupBy, search }: NameProps): ReactNode {
+  if (kind === 'node') return <ResourceLink type="node" id={id} name={name} />;
+  const opened = id === '' ? { unlabelled: 'true' as const } : { group: id };
   return (
-    <TextLink to="/nodes" search={{ label: [`${groupBy}:${name}`] }}>
-      {name}
+    <TextLink to="/topology" search={{ ...search, group_by: groupBy, ...opened, page: undefined }}>
+      {name ?? text.withoutLabel(groupBy ?? '')}
     </TextLink>
   );
-}
-
-function stateOf({ nodes: [node] }: Shape): string {
-  if (node === undefined) return '';
-  return node.apply.state === 'rejected' ? text.rejected : text.statuses[node.status];
-}
-
-function groupState({ nodes, troubled }: Shape): string {
-  const state = troubled === 0 ? text.allWell : text.troubled(formatCount(troubled));
-  return `${text.nodes(formatCount(nodes.length))}, ${state}`;
 }

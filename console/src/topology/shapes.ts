@@ -1,87 +1,136 @@
-/**
- * What the topology draws: nodes, or groups of them, each with the worst of its states, and one line for all links between
- * two of them. Pure. Where they stand is in `layout.ts`.
- */
+/** What the topology draws of an answer of the API: groups or nodes by one shape each, with mood and words. Pure. `layout.ts` places them. */
 import type { Mood } from '../shared/ui/state.js';
-import type { Link, Node } from './topology.js';
+import { known } from '../shared/ui/states.js';
+import type { Topology } from './topology.js';
+import { text } from './topology.text.js';
 
 export interface Shape {
-  /** The node's id, or the value of the label. */
+  /** The node's id, or the value of the label; empty for nodes without it. */
   readonly id: string;
+  readonly kind: 'group' | 'node';
   /** Null for nodes without the label. */
   readonly name: string | null;
-  readonly nodes: readonly Node[];
   readonly mood: Mood;
-  /** How many of its nodes are offline or reject their configuration. */
+  readonly state: string;
+  /** Of nodes. */
+  readonly size: number;
+  /** That are not online, or reject their configuration. */
   readonly troubled: number;
+  readonly chains: number | null;
+  readonly chainsDown: number;
+  /** A node of another group, which the open one is linked to. */
+  readonly neighbour: boolean;
 }
 
 export interface Line {
   readonly from: string;
   readonly to: string;
-  readonly count: number;
-  /** The shortest round trip in milliseconds that an agent measured; null without one. */
+  readonly chains: number;
+  readonly state: 'ok' | 'degraded' | 'down' | 'unknown';
+  /** The largest round trip in milliseconds. */
   readonly rttMs: number | null;
-  /** The largest lost share, 0 to 1; null where nothing was measured. */
-  readonly loss: number | null;
 }
 
-function moodOf({ status, apply }: Node): Mood {
-  if (apply.state === 'rejected' || status === 'offline') return 'bad';
-  if (status === 'pending') return 'idle';
-  return apply.state === 'pushed' ? 'busy' : 'good';
+export interface Picture {
+  readonly shapes: readonly Shape[];
+  readonly lines: readonly Line[];
 }
 
-const worst: readonly Mood[] = ['bad', 'warning', 'busy', 'good', 'idle'];
-
-/** @param groupBy the key of a label; undefined for one shape for each node */
-export function shapesOf(nodes: readonly Node[], groupBy: string | undefined): readonly Shape[] {
-  const groups = new Map<string, { name: string | null; nodes: Node[] }>();
-  for (const node of nodes) {
-    const value = groupBy === undefined ? undefined : node.labels[groupBy];
-    const id = groupBy === undefined ? node.id : `${groupBy}=${value ?? ''}`;
-    const name = groupBy === undefined ? node.name : (value ?? null);
-    const group = groups.get(id);
-    if (group === undefined) groups.set(id, { name, nodes: [node] });
-    else group.nodes.push(node);
+/** @param group the open group; undefined where none is */
+export function pictureOf(topology: Topology, group: string | undefined): Picture {
+  if ('groups' in topology) {
+    return {
+      shapes: topology.groups.map(groupShape),
+      lines: topology.links.map(({ from, to, rtt_ms, ...link }) => ({
+        ...link,
+        from: from ?? '',
+        to: to ?? '',
+        rttMs: rtt_ms,
+      })),
+    };
   }
-  return [...groups].map(([id, { name, nodes: members }]) => {
-    const moods = members.map(moodOf);
-    const mood = worst.find((one) => moods.includes(one)) ?? 'idle';
-    return { id, name, nodes: members, mood, troubled: moods.filter((one) => one === 'bad').length };
-  });
-}
-
-export function linesOf(shapes: readonly Shape[], links: readonly Link[]): readonly Line[] {
-  const shapeOf = new Map(shapes.flatMap(({ id, nodes }) => nodes.map((node) => [node.id, id] as const)));
-  const lines = new Map<string, Line>();
-  for (const { from_node_id, to_node_id, rtt_ms, loss_ratio } of links) {
-    const [from, to] = [shapeOf.get(from_node_id), shapeOf.get(to_node_id)];
-    if (from === undefined || to === undefined || from === to) continue;
-    const key = `${from} ${to}`;
-    const { count = 0, rttMs = null, loss = null } = lines.get(key) ?? {};
-    lines.set(key, {
+  return {
+    shapes: topology.nodes.map((node) => nodeShape(node, group)),
+    lines: topology.links.map(({ from_node_id: from, to_node_id: to, rtt_ms, ...link }) => ({
+      ...link,
       from,
       to,
-      count: count + 1,
-      rttMs: least(rttMs, rtt_ms, Math.min),
-      loss: least(loss, loss_ratio, Math.max),
-    });
-  }
-  return [...lines.values()];
+      rttMs: rtt_ms,
+    })),
+  };
 }
 
-/** One of two values that may be missing. */
-function least(a: number | null, b: number | null, choose: (a: number, b: number) => number): number | null {
-  if (a === null) return b;
-  return b === null ? a : choose(a, b);
+type Group = Extract<Topology, { readonly groups: unknown }>['groups'][number];
+type Node = Extract<Topology, { readonly nodes: unknown }>['nodes'][number];
+
+function groupShape({ value, nodes: size, by_status: status, rejected, chains_down: down }: Group): Shape {
+  const troubled = status.offline + rejected;
+  const mood =
+    status.offline === size && size > 0
+      ? 'bad'
+      : troubled + down > 0
+        ? 'warning'
+        : status.online === 0
+          ? 'idle'
+          : 'good';
+  const state = [
+    ...(status.offline > 0 ? [text.offline(status.offline)] : []),
+    ...(rejected > 0 ? [text.rejected(rejected)] : []),
+    ...(down > 0 ? [text.chainsDown(down)] : []),
+    ...(status.pending > 0 ? [text.pending(status.pending)] : []),
+  ];
+  return {
+    id: value ?? '',
+    kind: 'group',
+    name: value,
+    mood,
+    state: [text.nodes(size), ...(state.length === 0 ? [text.allWell] : state)].join(', '),
+    size,
+    troubled,
+    chains: null,
+    chainsDown: down,
+    neighbour: false,
+  };
 }
 
-/** Whether a search means the shape. @param q in lower case */
-export const isMeant = ({ name, nodes }: Shape, q: string): boolean =>
-  (name ?? '').toLowerCase().includes(q) ||
-  nodes.some(
-    (node) =>
-      node.name.toLowerCase().includes(q) ||
-      Object.entries(node.labels).some(([key, value]) => `${key}:${value}`.toLowerCase().includes(q)),
-  );
+function nodeShape({ id, name, status, apply, chains, group: own }: Node, group: string | undefined): Shape {
+  const rejects = apply === 'rejected';
+  const [mood, word] = rejects ? known('apply', apply) : known('node', status);
+  const isWell = mood === 'good';
+  return {
+    id,
+    kind: 'node',
+    name,
+    mood: isWell && chains.down > 0 ? 'warning' : isWell && apply === 'pushed' ? 'busy' : mood,
+    state: [rejects ? text.rejects : word, ...(chains.down > 0 ? [text.chainsDown(chains.down)] : [])].join(', '),
+    size: 1,
+    troubled: rejects || status === 'offline' ? 1 : 0,
+    chains: chains.total,
+    chainsDown: chains.down,
+    neighbour: group !== undefined && (own ?? '') !== group,
+  };
+}
+
+/** More are grouped until somebody says otherwise. */
+const mostUngrouped = 40;
+/** More are only drawn in groups. */
+export const mostDrawn = 1_000;
+
+/**
+ * @param asked the key of the address; undefined for none, `ungrouped` for each node
+ * @param keys those of most nodes first
+ * @returns the key to group by; undefined for none
+ */
+export function groupedBy(
+  asked: string | undefined,
+  ungrouped: string,
+  nodes: number,
+  keys: readonly string[],
+): string | undefined {
+  if (asked === ungrouped) return nodes > mostDrawn ? keys[0] : undefined;
+  return asked ?? (nodes > mostUngrouped ? keys[0] : undefined);
+}
+
+/** Whether a search means the shape. @param held the groups that hold nodes which it means */
+export const isMeant = ({ id, name, kind }: Shape, q: string, held: ReadonlySet<string>): boolean =>
+  (name ?? '').toLowerCase().includes(q.toLowerCase()) || (kind === 'group' && held.has(id));

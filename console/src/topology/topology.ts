@@ -1,33 +1,46 @@
-/** What the topology asks: all nodes, by pages, and the links that the configuration intends between them. */
+/** What the topology asks: groups or nodes with their links, the keys to group by, and nodes that a search means. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, dataOf, type Schemas } from '../shared/api/client.js';
 
-export type Node = Schemas['Node'];
-export type Link = Schemas['NodeLink'];
+export type Topology = Schemas['GroupedTopology'] | Schemas['Topology'];
 
-/** The largest page that the API gives. */
-const pageSize = 500;
-const follows = ['agent', 'l4_chain', 'route', 'l3_network'];
-
-async function allNodes(signal: AbortSignal): Promise<readonly Node[]> {
-  const nodes: Node[] = [];
-  for (let page = 1; ; page += 1) {
-    const query = { page, page_size: pageSize };
-    const { items, total } = await dataOf(api.GET('/api/nodes', { params: { query }, signal }));
-    nodes.push(...items);
-    if (items.length < pageSize || nodes.length >= total) return nodes;
-  }
+/** What one sees of the fleet. */
+export interface View {
+  /** Undefined: each node. */
+  readonly groupBy: string | undefined;
+  /** The open group, empty for nodes without the label; undefined: none. */
+  readonly group: string | undefined;
+  readonly onlyWrong: boolean;
 }
 
-export const fleetQuery = queryOptions({
-  queryKey: ['node', 'topology'],
-  queryFn: async ({ signal }) => {
-    const [nodes, { items: links }] = await Promise.all([
-      allNodes(signal),
-      dataOf(api.GET('/api/nodes/links', { signal })),
-    ]);
-    return { nodes, links };
-  },
-  placeholderData: keepPreviousData,
-  meta: { follows },
+export const labelKeysQuery = queryOptions({
+  queryKey: ['node', 'label keys'],
+  queryFn: ({ signal }) => dataOf(api.GET('/api/nodes/labels', { signal })),
 });
+
+export const topologyQuery = ({ groupBy, group, onlyWrong }: View, enabled: boolean) =>
+  queryOptions({
+    queryKey: ['node', 'topology', groupBy, group, onlyWrong],
+    queryFn: ({ signal }): Promise<Topology> => {
+      const query = {
+        ...(groupBy !== undefined && { group_by: groupBy }),
+        ...(group !== undefined && { group }),
+        ...(onlyWrong && { only: 'wrong' as const }),
+      };
+      return dataOf(api.GET('/api/topology', { params: { query }, signal }));
+    },
+    enabled,
+    placeholderData: keepPreviousData,
+    meta: { follows: ['agent', 'l4_chain'] },
+  });
+
+const found = 8;
+
+/** Nodes by a part of their name, to find the groups that hold them. */
+export const searchedQuery = (q: string) =>
+  queryOptions({
+    queryKey: ['node', 'searched', q],
+    queryFn: ({ signal }) => dataOf(api.GET('/api/nodes', { params: { query: { q, page_size: found } }, signal })),
+    enabled: q !== '',
+    placeholderData: keepPreviousData,
+  });

@@ -45,6 +45,7 @@ import { routesOfResources } from './resources.js';
 import { installRollouts } from './checks/rolled-out.js';
 import { settingsRoutes } from './resources/settings.js';
 import { serviceIdentityRoutes } from './resources/service-identity.js';
+import { nodeLabelRoutes } from './resources/node-labels.js';
 import { topologyRoutes } from './resources/topology.js';
 import { userRoutes } from './resources/users.js';
 import { withUsual } from './usual-parts.js';
@@ -124,6 +125,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
   portRoutes(app, deps);
   portRuntimeRoutes(app, deps);
   linkRoutes(app, deps);
+  nodeLabelRoutes(app, deps);
   topologyRoutes(app, deps);
   controlEndpointRoutes(app, options);
   settingsRoutes(app, deps);

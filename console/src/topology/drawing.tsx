@@ -1,0 +1,120 @@
+/** The picture itself: cards with arrows in the direction of traffic. A search moves it there. Many are drawn small, each at full size. */
+import { Text } from '@mantine/core';
+import { useElementSize } from '@mantine/hooks';
+import { Controls, MarkerType, ReactFlow, type Edge, type ReactFlowInstance } from '@xyflow/react';
+import '@xyflow/react/dist/style.css';
+import { useEffect, useMemo, useState, type ReactNode } from 'react';
+import { formatMilliseconds } from '../shared/ui/format.js';
+import { mostRoomy, placed, roomy, smallGrid } from './layout.js';
+import { ShapeCard, type ShapeNode } from './shape-card.js';
+import type { Line, Picture, Shape } from './shapes.js';
+import classes from './topology.module.css';
+import type { TopologySearch } from './topology-search.js';
+import { text } from './topology.text.js';
+
+const nodeTypes = { shape: ShapeCard };
+const least = 420;
+const margin = 12;
+
+interface DrawingProps {
+  readonly picture: Picture;
+  readonly groupBy: string | undefined;
+  readonly search: TopologySearch;
+  /** What a search found; undefined without one. */
+  readonly meant: readonly Shape[] | undefined;
+}
+
+export function Drawing(props: DrawingProps): ReactNode {
+  const { ref, width } = useElementSize();
+  const isSmall = props.picture.shapes.length > mostRoomy;
+  return (
+    <div ref={ref} className={classes.drawing}>
+      {width > 0 && <Canvas {...props} isSmall={isSmall} width={width} />}
+      <Text size="sm" c="dimmed">
+        {text.legend}
+      </Text>
+    </div>
+  );
+}
+
+interface CanvasProps extends DrawingProps {
+  readonly isSmall: boolean;
+  readonly width: number;
+}
+
+function Canvas({ picture: { shapes, lines }, groupBy, search, meant, isSmall, width }: CanvasProps): ReactNode {
+  const grid = useMemo(
+    () => (isSmall ? smallGrid(shapes, lines, width - 2 * margin) : roomy),
+    [shapes, lines, isSmall, width],
+  );
+  const places = useMemo(() => placed(shapes, lines, grid), [shapes, lines, grid]);
+  const edges = useMemo(() => lines.map((line) => edgeOf(line, isSmall)), [lines, isSmall]);
+  const found = new Set(meant?.map(({ id }) => id));
+  const nodes = places.map(({ shape, x, y }): ShapeNode => ({
+    id: shape.id,
+    type: 'shape',
+    position: { x, y },
+    data: { shape, groupBy, search, isSmall, dimmed: meant !== undefined && !found.has(shape.id) },
+    // Its link takes the focus.
+    focusable: false,
+  }));
+  const [flow, setFlow] = useState<ReactFlowInstance<ShapeNode>>();
+  const shown = JSON.stringify((meant ?? []).map(({ id }) => id));
+  const fits = `${shapes.length} ${width}`;
+  useEffect(() => {
+    const ids = JSON.parse(shown) as readonly string[];
+    if (!isSmall) {
+      // All of it again once the search is empty.
+      void flow?.fitView({ maxZoom: 1, ...(ids.length > 0 && { nodes: ids.map((id) => ({ id })) }) });
+      return;
+    }
+    void flow?.setViewport({ x: margin, y: margin, zoom: 1 });
+    const [first] = ids;
+    if (first !== undefined)
+      document.querySelector(`[data-id="${CSS.escape(first)}"]`)?.scrollIntoView({ block: 'center' });
+  }, [flow, shown, isSmall, fits]);
+  const tall = Math.min(grid.tallest, shapes.length) * grid.row + 2 * margin;
+  return (
+    <section
+      className={classes.canvas}
+      aria-label={text.caption}
+      style={isSmall ? { height: Math.max(least, tall) } : {}}
+    >
+      <ReactFlow
+        nodes={nodes}
+        edges={edges}
+        nodeTypes={nodeTypes}
+        nodesDraggable={false}
+        nodesConnectable={false}
+        edgesFocusable={false}
+        onlyRenderVisibleElements={!isSmall}
+        // A tall picture scrolls with its page.
+        zoomOnScroll={!isSmall}
+        preventScrolling={!isSmall}
+        minZoom={0.05}
+        onInit={setFlow}
+      >
+        <Controls showInteractive={false} />
+      </ReactFlow>
+    </section>
+  );
+}
+
+const strokes: Readonly<Record<Line['state'], string>> = {
+  ok: 'var(--mantine-color-dimmed)',
+  unknown: 'var(--mantine-color-dimmed)',
+  degraded: 'var(--mood-warning)',
+  down: 'var(--mood-bad)',
+};
+
+function edgeOf({ from, to, chains, state, rttMs }: Line, isSmall: boolean): Edge {
+  const words = [text.chains(chains), ...(rttMs === null ? [] : [formatMilliseconds(rttMs)])];
+  return {
+    id: `${from} ${to}`,
+    source: from,
+    target: to,
+    ...(!isSmall && { label: words.join(', ') }),
+    style: { stroke: strokes[state], ...(state === 'unknown' && { strokeDasharray: '5 4' }) },
+    markerEnd: { type: MarkerType.ArrowClosed, color: strokes[state] },
+  };
+}
