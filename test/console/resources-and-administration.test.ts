@@ -83,7 +83,10 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await set('203.0.113.8:443');
     await page.getByText('203.0.113.8:443').waitFor();
     await more(page, 'History');
-    await page.getByRole('link', { name: 'l4_upstream.update' }).first().click();
+    await page
+      .getByRole('link', { name: /^Entry \d/ })
+      .first()
+      .click();
     const entry = page.getByRole('dialog');
     await button(page, 'Preview undo').click();
     await entry.getByText(/Nothing has changed yet/).waitFor();

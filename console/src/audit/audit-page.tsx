@@ -1,70 +1,44 @@
-/** Who did what, with filters that the address keeps. An entry opens beside the list, and its address can be sent to others. */
-import { Group, Select, Text, TextInput } from '@mantine/core';
+/** Who did what, in sentences, with filters that the address keeps. An entry opens beside the list, and its address can be sent to others. */
+import { Checkbox, Group, Select, Skeleton, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { actorName } from '../shared/ui/actor.js';
-import { columnsOf } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
-import { formatCount } from '../shared/ui/format.js';
 import { Page } from '../shared/ui/page.js';
-import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
+import { TextLink } from '../shared/ui/links.js';
+import { Pager } from '../shared/ui/data-table.js';
+import { Problem } from '../shared/ui/problem.js';
+import { typeNames } from '../shared/ui/resource-link.js';
 import { useTyped } from '../shared/ui/typed.js';
-import { When } from '../shared/ui/when.js';
-import { auditQuery, type AuditEntry } from './audit.js';
+import { auditQuery } from './audit.js';
 import { verbs, type AuditSearch } from './audit-search.js';
 import { text } from './audit.text.js';
+import { Entries } from './entries.js';
 import { EntryDrawer } from './entry-drawer.js';
-import { TextLink } from '../shared/ui/links.js';
-import { ListTable } from '../shared/ui/list-table.js';
-
-const columns = columnsOf<AuditEntry>([
-  [text.at, (row) => <When at={row.at} />],
-  [text.actor, (row) => actorName(row.actor), { minor: true }],
-  [text.action, (row) => <Action entry={row} />],
-  [text.resource, (row) => <ResourceLink {...row.resource} />],
-  [text.changes, (row) => formatCount(row.changes_total), { numeric: true, minor: true }],
-]);
-
-function Action({ entry }: { readonly entry: AuditEntry }): ReactNode {
-  return (
-    <Group gap={6} wrap="nowrap">
-      <TextLink to="." search={(search) => ({ ...search, entry: entry.id })} inherit>
-        {entry.action}
-      </TextLink>
-      {entry.reverted_by !== null && (
-        <Text span size="xs" c="dimmed">
-          {text.reverted}
-        </Text>
-      )}
-    </Group>
-  );
-}
+import { ExportMenu } from './export-menu.js';
 
 export function AuditPage(): ReactNode {
   const search = useSearch({ from: '/audit' });
   const navigate = useNavigate({ from: '/audit' });
-  const query = useQuery(auditQuery(search));
-  const { entry, changes: _shown, page, ...filters } = search;
+  const { data, error, refetch } = useQuery(auditQuery(search));
+  const { entry, changes: _shown, page = 1, ...filters } = search;
   const filtered = Object.values(filters).some((value) => value !== undefined);
   return (
-    <Page title={text.title}>
+    <Page title={text.title} actions={<ExportMenu search={search} />}>
       <Filters search={search} />
-      <ListTable
-        caption={text.caption}
-        columns={columns}
-        query={query}
-        rowKey={({ id }) => id}
-        empty={
-          <Empty title={filtered ? text.nothingFound : text.emptyTitle}>
-            {filtered ? <TextLink to="/audit">{text.clear}</TextLink> : text.empty}
-          </Empty>
-        }
-        paging={{
-          page: page ?? 1,
-          onPage: (to) => void navigate({ search: { ...search, page: to } }),
-        }}
-      />
+      {data === undefined && error !== null && <Problem error={error} retry={() => void refetch()} />}
+      {data?.items.length === 0 && (
+        <Empty title={filtered ? text.nothingFound : text.emptyTitle}>
+          {filtered ? <TextLink to="/audit">{text.clear}</TextLink> : text.empty}
+        </Empty>
+      )}
+      {data === undefined && error === null && <Skeleton h={400} />}
+      {data !== undefined && data.items.length > 0 && (
+        <>
+          <Entries entries={data.items} />
+          <Pager page={page} total={data.total} onPage={(to) => void navigate({ search: { ...search, page: to } })} />
+        </>
+      )}
       <EntryDrawer
         id={entry}
         onClose={() =>
@@ -82,11 +56,13 @@ function Filters({ search }: { readonly search: AuditSearch }): ReactNode {
   const navigate = useNavigate({ from: '/audit' });
   const filter = (changed: Partial<AuditSearch>): void =>
     void navigate({ search: { ...search, ...changed, page: undefined, entry: undefined }, replace: true });
+  const find = useTyped(search.q ?? '', (q) => filter({ q }));
   const actor = useTyped(search.actor ?? '', (value) => filter({ actor: value }));
   const [typeOfAction, verb = null] = search.action?.split('.') ?? [];
   const type = search.resource_type ?? typeOfAction ?? null;
   return (
-    <Group gap="xs" align="flex-end">
+    <Group gap="xs" align="center">
+      <TextInput {...find} type="search" aria-label={text.find} placeholder={text.find} w={220} />
       <Select
         aria-label={text.resourceType}
         placeholder={text.anyType}
@@ -109,6 +85,11 @@ function Filters({ search }: { readonly search: AuditSearch }): ReactNode {
       <TextInput {...actor} aria-label={text.actorFilter} placeholder={text.actorFilter} w={140} />
       <TimeFilter label={text.from} value={search.from} onChange={(from) => filter({ from })} />
       <TimeFilter label={text.to} value={search.to} onChange={(to) => filter({ to })} />
+      <Checkbox
+        label={text.signIns}
+        checked={search.sign_ins !== undefined}
+        onChange={({ currentTarget }) => filter({ sign_ins: currentTarget.checked ? 'true' : undefined })}
+      />
       {search.resource_id !== undefined && (
         <Text size="sm" c="dimmed">
           {text.ofOne} <TextLink to="/audit">{text.clear}</TextLink>

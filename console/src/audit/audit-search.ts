@@ -1,13 +1,15 @@
 /** What the address of the audit holds. */
-import { pageOf, textOf, type Search } from '../shared/search.js';
+import { pageOf, textOf, wordOf, type Search } from '../shared/search.js';
 
-const filters = ['resource_type', 'resource_id', 'actor', 'action', 'from', 'to'] as const;
+const filters = ['resource_type', 'resource_id', 'actor', 'action', 'q', 'from', 'to'] as const;
 type Filter = (typeof filters)[number];
 
 export const auditSearch = (search: Search) => ({
   ...(Object.fromEntries(filters.map((name) => [name, textOf(search, name)])) as {
     [F in Filter]?: string | undefined;
   }),
+  /** Sign-ins are shown among the others. */
+  sign_ins: wordOf(search, 'sign_ins', ['true']),
   /** The entry that is open. */
   entry: textOf(search, 'entry'),
   /** The page of its changes, where it has many. */
@@ -16,6 +18,15 @@ export const auditSearch = (search: Search) => ({
 });
 
 export type AuditSearch = ReturnType<typeof auditSearch>;
+
+const signIns = 'session';
+
+/** What the API is asked for an address: without sign-ins, unless it names them. Pages are the caller's. */
+export function auditFilters({ sign_ins: wanted, entry: _e, changes: _c, page: _p, ...search }: AuditSearch) {
+  const given = Object.entries(search).filter(([, value]) => value !== undefined);
+  const named = search.resource_type === signIns || search.action?.startsWith(`${signIns}.`) === true;
+  return Object.fromEntries(wanted || named ? given : [...given, ['not_resource_type', signIns]]);
+}
 
 /** The API's words for what was done to a resource. */
 export const verbs = [
@@ -31,6 +42,9 @@ export const verbs = [
   'apply',
   'stop',
   'resume',
+  'pause',
+  'advance',
+  'complete',
   'sign_in',
   'sign_in_refused',
   'sign_out',

@@ -2,17 +2,20 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import { pageSize } from '../shared/search.js';
-import type { AuditSearch } from './audit-search.js';
+import { previewOf, type RolloutPreview, type RolloutQuery } from '../shared/rollout-preview.js';
+import { auditFilters, type AuditSearch } from './audit-search.js';
 
 export type AuditEntry = Schemas['AuditEntry'];
 
-export const auditQuery = ({ entry: _open, changes: _shown, ...search }: AuditSearch) =>
-  queryOptions({
-    queryKey: ['audit', 'list', search],
+export const auditQuery = (search: AuditSearch) => {
+  const query = { ...auditFilters(search), ...(search.page !== undefined && { page: search.page }) };
+  return queryOptions({
+    queryKey: ['audit', 'list', query],
     queryFn: ({ signal }) =>
-      dataOf(api.GET('/api/audit', { params: { query: { ...search, page_size: pageSize } as never }, signal })),
+      dataOf(api.GET('/api/audit', { params: { query: { ...query, page_size: pageSize } }, signal })),
     placeholderData: keepPreviousData,
   });
+};
 
 /** @param id empty for none, which is not asked for */
 export const entryQuery = (id: string) =>
@@ -48,6 +51,12 @@ export const revertPlanQuery = (id: string) =>
     meta: { follows: 'all' },
   });
 
+/** In which waves a revert would go. @throws Refusal that it would get */
+export const tryRevert = (id: string, query: RolloutQuery, signal: AbortSignal): Promise<RolloutPreview> =>
+  previewOf(
+    api.POST('/api/audit/{id}/revert', { params: { path: { id }, query: { ...query, dry_run: 'true' } }, signal }),
+  );
+
 /** @throws Refusal */
-export const revert = (id: string): Promise<Done<unknown>> =>
-  doneOf(api.POST('/api/audit/{id}/revert', { params: { path: { id } } }));
+export const revert = (id: string, query: RolloutQuery): Promise<Done<object>> =>
+  doneOf(api.POST('/api/audit/{id}/revert', { params: { path: { id }, query } }));

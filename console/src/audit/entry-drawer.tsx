@@ -4,6 +4,9 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { useAttempt } from '../shared/forms/attempt.js';
+import { RolloutChoice, useRollout } from '../shared/forms/rollout-choice.js';
+import { fieldWords } from '../shared/audit/field-words.js';
+import { entrySentence } from '../shared/audit/entry-words.js';
 import { useMay } from '../shared/session.js';
 import { actorName } from '../shared/ui/actor.js';
 import { Pager } from '../shared/ui/data-table.js';
@@ -14,7 +17,7 @@ import { Problem } from '../shared/ui/problem.js';
 import { ResourceChanges } from '../shared/ui/resource-changes.js';
 import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
 import { When } from '../shared/ui/when.js';
-import { changesQuery, entryQuery, revert, revertPlanQuery, type AuditEntry } from './audit.js';
+import { changesQuery, entryQuery, revert, revertPlanQuery, tryRevert, type AuditEntry } from './audit.js';
 import { text } from './audit.text.js';
 
 interface EntryDrawerProps {
@@ -31,7 +34,7 @@ export function EntryDrawer({ id, onClose }: EntryDrawerProps): ReactNode {
       onClose={onClose}
       position="right"
       size="xl"
-      title={entry?.action ?? text.entry}
+      title={entry === undefined ? text.entry : entrySentence(entry)}
       closeButtonProps={{ 'aria-label': text.close }}
     >
       {entry === undefined && error !== null && <Problem error={error} retry={() => void refetch()} />}
@@ -80,8 +83,14 @@ function EntryLink({ id, children }: EntryLinkProps): ReactNode {
 /** Those that the entry shows, or, where it has more, all of them by pages. */
 function AllChanges({ entry }: { readonly entry: AuditEntry }): ReactNode {
   const { changes, changes_total: total } = entry;
-  return total > changes.length ? <PagedChanges id={entry.id} /> : <ResourceChanges changes={changes} />;
+  if (total > changes.length) return <PagedChanges id={entry.id} />;
+  const verb = entry.action.split('.')[1];
+  return <ResourceChanges changes={verb === 'create' ? changes.filter(isSet) : changes} words={fieldWords} />;
 }
+
+/** What a creation left unset says nothing. */
+const isSet = ({ after }: AuditEntry['changes'][number]): boolean =>
+  after !== null && after !== '' && !(Array.isArray(after) && after.length === 0);
 
 function PagedChanges({ id }: { readonly id: string }): ReactNode {
   const { changes: page = 1 } = useSearch({ from: '/audit' });
@@ -90,7 +99,7 @@ function PagedChanges({ id }: { readonly id: string }): ReactNode {
   if (data === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
   return (
     <div>
-      <ResourceChanges changes={data.items} />
+      <ResourceChanges changes={data.items} words={fieldWords} />
       <Pager
         page={page}
         total={data.total}
@@ -129,13 +138,18 @@ function Undo({ entry }: { readonly entry: AuditEntry }): ReactNode {
 }
 
 function Plan({ entry }: { readonly entry: AuditEntry }): ReactNode {
+  const rollout = useRollout();
+  const navigate = useNavigate();
   const { data: plan, error, refetch } = useQuery(revertPlanQuery(entry.id));
   const { working, refused, attempt } = useAttempt();
   const undo = (): Promise<void> =>
     attempt(async () => {
-      const { requestId } = await revert(entry.id);
+      const { data, requestId } = await revert(entry.id, rollout.query);
       const { id } = entry.resource;
       sayDone(text.done(entry.action), id === null ? undefined : { resourceId: id, requestId });
+      if ('rollout_id' in data && typeof data.rollout_id === 'string') {
+        await navigate({ to: '/rollouts/$id', params: { id: data.rollout_id } });
+      }
     });
   if (error !== null) return <Problem error={error} retry={() => void refetch()} />;
   if (plan === undefined) return null;
@@ -144,7 +158,12 @@ function Plan({ entry }: { readonly entry: AuditEntry }): ReactNode {
       <Text size="sm">
         {text.wouldChange} {text.wouldDo}
       </Text>
-      <ResourceChanges changes={plan} />
+      <ResourceChanges changes={plan} words={fieldWords} />
+      <RolloutChoice
+        chosen={rollout}
+        queryKey={['audit', 'try', entry.id]}
+        tryIt={(query, signal) => tryRevert(entry.id, query, signal)}
+      />
       {refused !== undefined && <Problem error={refused} />}
       <Group>
         <Button loading={working} onClick={() => void undo()}>

@@ -2,6 +2,7 @@
 import { Button, Group } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useAttempt } from '../shared/forms/attempt.js';
+import { saveFile } from '../shared/save-file.js';
 import { sayDone } from '../shared/ui/done.js';
 import { Problem } from '../shared/ui/problem.js';
 import { exportFiles } from './fleet-file.js';
@@ -18,7 +19,8 @@ export function DownloadButton({ label, set }: DownloadButtonProps): ReactNode {
   const download = (): Promise<void> =>
     attempt(async () => {
       const documents = await exportFiles(set);
-      for (const { set: name, document } of documents) save(`${name ?? text.unowned}.yaml`, document);
+      for (const { set: name, document } of documents)
+        saveFile(`${name ?? text.unowned}.yaml`, 'application/yaml', document);
       if (documents.length === 0) sayDone(text.nothingToExport);
     });
   return (
@@ -29,14 +31,4 @@ export function DownloadButton({ label, set }: DownloadButtonProps): ReactNode {
       </Button>
     </Group>
   );
-}
-
-/** Hands a file to the browser's downloads. */
-function save(name: string, content: string): void {
-  const url = URL.createObjectURL(new Blob([content], { type: 'application/yaml' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(url);
 }

@@ -5,7 +5,6 @@ import { useParams, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { EntrySentence } from '../shared/audit/entry-sentence.js';
-import { entrySentence } from '../shared/audit/entry-words.js';
 import type { Span } from '../shared/ui/curve.js';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { Facts } from '../shared/ui/facts.js';
@@ -83,7 +82,7 @@ const columns = columnsOf<Entry>([
   [
     text.when,
     (row) => (
-      <TextLink to="/audit" search={{ entry: row.id }} aria-label={entrySentence(row)}>
+      <TextLink to="/audit" search={{ entry: row.id }}>
         <When at={row.at} />
       </TextLink>
     ),

@@ -1,6 +1,8 @@
-/** An audit entry in a sentence, whose resource leads to its page. */
+/** An audit entry in a sentence, whose resource leads to its page; ids of other resources are shown by their names. */
 import { Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { references } from '../ui/changes.js';
+import { NamedLink } from '../ui/named-link.js';
 import { ResourceLink } from '../ui/resource-link.js';
 import { entryWords, type Entry } from './entry-words.js';
 
@@ -10,8 +12,29 @@ export function EntrySentence({ entry }: { readonly entry: Entry }): ReactNode {
   return (
     <Text span size="sm" style={{ overflowWrap: 'anywhere' }}>
       <b>{who}</b> {did} {noun !== null && (name === null ? <ResourceLink type={type} id={id} name={noun} /> : noun)}{' '}
+      {type === 'listener_policy' && id !== null && <NamedLink type="node" id={id.split('/')[0] ?? ''} />}{' '}
       {name !== null && <ResourceLink type={type} id={id} name={name} />}
-      {detail !== null && `: ${detail}`}
+      {detail !== null && <Detail entry={entry}>{detail}</Detail>}
     </Text>
+  );
+}
+
+/** A reference that changed is shown by both names. */
+function Detail({
+  entry: { changes, changes_total: total },
+  children,
+}: {
+  readonly entry: Entry;
+  readonly children: string;
+}) {
+  const [change] = changes;
+  const type = total === 1 ? references[change?.path.split('.').at(-1) ?? ''] : undefined;
+  if (type === undefined) return `: ${children}`;
+  const end = (value: unknown): ReactNode =>
+    typeof value === 'string' && value !== '' ? <NamedLink type={type} id={value} /> : '–';
+  return (
+    <>
+      : {end(change?.before)} → {end(change?.after)}
+    </>
   );
 }

@@ -4,6 +4,7 @@
  */
 import type { Schemas } from '../api/client.js';
 import { actorName } from '../ui/actor.js';
+import { formatListener } from '../ui/format.js';
 import { typeNames } from '../ui/resource-link.js';
 import { entryText as text } from './entry.text.js';
 import { fieldWords } from './field-words.js';
@@ -56,10 +57,15 @@ const nounOf = (type: string): string => {
 /** A listener policy is called by its listener, which its id holds; the settings have no name. */
 function nameOf({ resource: { type, id, name }, changes_total: total, changes }: Entry): string | null {
   if (type === 'connectivity' || type === 'rollout') return null;
-  if (type === 'listener_policy') return (id ?? name)?.split('/').slice(1).join(' ') ?? null;
+  if (type === 'listener_policy') return listenerOf(id ?? name ?? '');
   if (name !== null) return name;
   const about = new Set(changes.flatMap(({ resource }) => resource?.id ?? []));
   return about.size > 1 ? text.several(about.size, total > changes.length) : null;
+}
+
+function listenerOf(key: string): string {
+  const [, transport = '', host = '', port] = key.split('/');
+  return formatListener(transport, host, Number(port));
 }
 
 const didOf = (verb: string): string => text.verbs[verb] ?? verb.replaceAll('_', ' ');

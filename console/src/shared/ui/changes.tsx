@@ -13,17 +13,19 @@ interface ChangesProps {
   readonly headings?: { readonly before: string; readonly after: string } | undefined;
   /** Shows what an id refers to by its name. */
   readonly named?: true;
+  /** The words for a field; its path in the API when absent. */
+  readonly words?: (path: string) => string;
 }
 
 /** Fields that hold the id of something else. */
-const references: Readonly<Record<string, NamedType>> = {
+export const references: Readonly<Record<string, NamedType>> = {
   node_id: 'node',
   upstream_id: 'l4_upstream',
   credential_id: 'credential',
   x25519_credential_id: 'credential',
 };
 
-export function Changes({ changes, headings = text, named }: ChangesProps): ReactNode {
+export function Changes({ changes, headings = text, named, words }: ChangesProps): ReactNode {
   const typeOf = (path: string): NamedType | undefined => named && references[path.slice(path.lastIndexOf('.') + 1)];
   if (changes.length === 0) return <Text size="sm">{text.noChanges}</Text>;
   return (
@@ -39,9 +41,7 @@ export function Changes({ changes, headings = text, named }: ChangesProps): Reac
         <Table.Tbody>
           {changes.map(({ path, before, after }) => (
             <Table.Tr key={path}>
-              <Table.Td>
-                <Code>{path}</Code>
-              </Table.Td>
+              <Table.Td>{words === undefined ? <Code>{path}</Code> : <span title={path}>{words(path)}</span>}</Table.Td>
               <Table.Td data-side="before">{shown(before, typeOf(path))}</Table.Td>
               <Table.Td data-side="after">{shown(after, typeOf(path))}</Table.Td>
             </Table.Tr>

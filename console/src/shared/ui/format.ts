@@ -14,6 +14,7 @@ const dates = {
   short: new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' }),
   minute: new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit' }),
   day: new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' }),
+  date: new Intl.DateTimeFormat(language, { dateStyle: 'full' }),
 } as const;
 
 export const none = '–';

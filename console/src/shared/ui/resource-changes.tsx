@@ -10,9 +10,16 @@ export interface ResourceChange extends Change {
   readonly resource?: { readonly type: string; readonly id: string | null; readonly name: string | null };
 }
 
-export function ResourceChanges({ changes }: { readonly changes: readonly ResourceChange[] }): ReactNode {
+interface ResourceChangesProps {
+  readonly changes: readonly ResourceChange[];
+  /** The words for a field; its path in the API when absent. */
+  readonly words?: (path: string) => string;
+}
+
+export function ResourceChanges({ changes, words }: ResourceChangesProps): ReactNode {
+  const shown = { named: true, ...(words && { words }) } as const;
   const groups = Map.groupBy(changes, ({ resource }) => resource && `${resource.type} ${resource.id ?? resource.name}`);
-  if (groups.size <= 1) return <Changes changes={changes} />;
+  if (groups.size <= 1) return <Changes changes={changes} {...shown} />;
   return (
     <Stack gap="md">
       {[...groups].map(([key, group]) => (
@@ -22,7 +29,7 @@ export function ResourceChanges({ changes }: { readonly changes: readonly Resour
               {typeNames[group[0].resource.type]} <ResourceLink {...group[0].resource} />
             </Text>
           )}
-          <Changes changes={group} />
+          <Changes changes={group} {...shown} />
         </div>
       ))}
     </Stack>

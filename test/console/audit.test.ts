@@ -1,0 +1,66 @@
+/** The audit in the console: sentences by day, filters that the address keeps, files (`docs/contract/console.md#pages`). */
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openBrowser } from './support/browser.js';
+import { expectAccessible } from './support/faults.js';
+import { openSite, type Site } from './support/site.js';
+import { expectAbsent, expectCount, expectSearch, expectTexts } from './support/waiting.js';
+
+const browser = await openBrowser();
+
+describe.skipIf(browser === undefined)('the audit', () => {
+  let site: Site;
+  beforeAll(async () => {
+    site = await openSite(browser!);
+    const make = (path: string, body: object): Promise<{ readonly id: string }> => site.admin.call('POST', path, body);
+    const { id } = await make('/api/l4-upstreams', { name: 'web', endpoint: 'a.example:80' });
+    await site.admin.call('PUT', `/api/l4-upstreams/${id}`, { endpoint: 'b.example:80' });
+    const node = await make('/api/nodes', { name: 'edge-1', description: '=1+1' });
+    await site.admin.call('PUT', '/api/nodes/ports/policies', {
+      nodeId: node.id,
+      transport: 'tcp',
+      listenAddr: '192.0.2.1',
+      listenPort: 443,
+      priorityOrder: ['tls'],
+    });
+  });
+  afterAll(() => site.close());
+
+  test('says in sentences who did what, under the day; sign-ins only if one wants them; free text finds names', async () => {
+    const page = await site.openAs('admin', '/audit');
+    await expectTexts(page.getByRole('heading', { level: 2 })).toEqual([
+      expect.stringMatching(/^\w+day,? \d{1,2} \w+ \d{4}$/),
+    ]);
+    const entry = (words: string | RegExp) => page.getByRole('listitem').filter({ hasText: words });
+    await expectCount(entry('admin changed endpoint of upstream web: a.example:80 → b.example:80')).toBe(1);
+    await expectCount(entry('admin added upstream web: endpoint a.example:80')).toBe(1);
+    await expectCount(entry(/listener policy edge-1 tcp 192\.0\.2\.1:443/)).toBe(1);
+    await expectAbsent(page, entry('signed in'));
+    await expectAccessible(page);
+    await page.getByLabel('Sign-ins').check();
+    await entry('admin signed in').first().waitFor();
+    await expectSearch(page).toBe('?sign_ins=true');
+    await page.goto('/console/audit');
+    await page.getByLabel('Find by name or person').fill('web');
+    await expectSearch(page).toBe('?q=web');
+    await expectCount(page.getByRole('listitem')).toBe(2);
+    // Somebody else's change appears without a reload.
+    await site.admin.call('POST', '/api/l4-upstreams', { name: 'web 2', endpoint: 'c.example:80' });
+    await entry('admin added upstream web 2').waitFor();
+  });
+
+  test('is saved as the filters leave it, for a spreadsheet and for a program', async () => {
+    const page = await site.openAs('viewer', '/audit?q=edge-1');
+    const save = async (as: string): Promise<string> => {
+      await page.getByRole('button', { name: 'Export' }).click();
+      const [file] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('menuitem', { name: as }).click(),
+      ]);
+      return readFileSync(await file.path(), 'utf8');
+    };
+    const rows = (await save('As CSV')).trim().split('\r\n');
+    expect(rows).toEqual([expect.stringMatching(/^at,actor,/), expect.stringContaining(',node.create,node,')]);
+    expect(JSON.parse(await save('As JSON'))).toEqual([expect.objectContaining({ action: 'node.create' })]);
+  });
+});
