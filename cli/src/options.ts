@@ -42,13 +42,31 @@ export function pair(given: string, option: string): [field: string, value: stri
 /** By which policy a change is rolled out. */
 export interface RolloutOptions {
   readonly rollout?: string;
+  readonly confirm?: 'node' | 'manual';
+  readonly confirmSecs?: number;
 }
 
 export const rolloutOption = (): Option =>
   new Option('--rollout <policy>', 'roll it out by this policy, or none; default: as the settings say');
 
-export const rolloutQuery = ({ rollout }: RolloutOptions): { readonly rollout?: string } =>
-  rollout === undefined ? {} : { rollout };
+export const confirmOption = (): Option =>
+  new Option(
+    '--confirm <by>',
+    'take it back unless its nodes, or somebody (manual), confirm it in time; with --confirm-secs',
+  ).choices(['node', 'manual']);
+
+export const confirmSecsOption = (): Option =>
+  new Option('--confirm-secs <n>', 'how many seconds a confirmation may take').argParser(wholeNumber('--confirm-secs'));
+
+export type RolloutQuery = ReturnType<typeof rolloutQuery>;
+
+export function rolloutQuery({ rollout, confirm, confirmSecs }: RolloutOptions) {
+  return {
+    ...(rollout === undefined ? {} : { rollout }),
+    ...(confirm === undefined ? {} : { confirm }),
+    ...(confirmSecs === undefined ? {} : { confirm_secs: confirmSecs }),
+  };
+}
 
 /** Reads an option, or throws a usage failure that names it. */
 export const wholeNumber =

@@ -2,6 +2,7 @@
  * Listener policies as a resource. The API has neither a list nor ids for them: they are in the port table, and their name is
  * that of their listener, as in plans: `edge-1/tcp/0.0.0.0/443`.
  */
+import type { RolloutQuery } from './options.js';
 import { usage } from './exit.js';
 import type { Row } from './output.js';
 import { dataOf, type Api } from './service.js';
@@ -36,7 +37,7 @@ export async function listenerOf(api: Api, name: string): Promise<Row> {
 }
 
 /** Creates or replaces one. @returns the answer @throws Failure */
-export const savePolicy = (api: Api, fields: Row, query: { readonly rollout?: string } = {}): Promise<Row> =>
+export const savePolicy = (api: Api, fields: Row, query: RolloutQuery = {}): Promise<Row> =>
   dataOf(api.PUT(path, { params: { query }, body: fields as never }));
 
 /** @throws Failure */

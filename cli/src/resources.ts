@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { Failure, exitCodes, usage } from './exit.js';
+import type { RolloutQuery } from './options.js';
 import { shown, type Column, type Row } from './output.js';
 import { deletePolicy, listenerOf, pagesOfPolicies, savePolicy } from './policies.js';
 import { dataOf, doneOf, type Api, type paths } from './service.js';
@@ -390,7 +391,7 @@ export async function changeOne(
   { path, ofListener }: ResourceType,
   found: Found,
   changes: Row,
-  query: { readonly rollout?: string } = {},
+  query: RolloutQuery = {},
 ): Promise<Row> {
   if (ofListener === true) {
     const { name: _, ...fields } = found.fields;

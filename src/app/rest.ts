@@ -118,6 +118,7 @@ export async function createRestDeps(
     failing: (nodeId) => failingListeners(observed, nodeId),
     factsOf: core.agentFacts.of,
     revert: (id) => commands.rollouts.revert(systemContext('rollout'), id),
+    revertUnconfirmed: (one) => commands.rollouts.revertUnconfirmed(systemContext('confirmation'), one),
     instanceId: core.instanceId,
     clock: clocks.shared,
     offlineAfterMs: () => offlineAfterSeconds(queries.settings()) * 1000,
@@ -260,7 +261,7 @@ async function createHandlers(
     chains: createChainHandlers(gateway),
     policies: createPolicyHandlers(gateway),
     settings: createSettingsHandlers(gateway),
-    rollouts: createRolloutHandlers({ gateway, observe, projections, audit, reverts }),
+    rollouts: createRolloutHandlers({ gateway, fleet: committed, observe, projections, audit, reverts }),
     fleetFile: createFleetFileHandlers({ ...writing, fleet: committed, projections, audit, reverts }),
     reverts: {
       fleet: reverts,

@@ -8,6 +8,7 @@ import { oversizedInPieces } from '../domain/compile/size.js';
 import { decideApply, type ApplyDocument } from '../domain/fleet-file/apply.js';
 import { decideRelease, type ReleaseSet } from '../domain/fleet-file/release.js';
 import { decideRevertSeveral, type RevertSeveral } from '../domain/fleet-file/revert.js';
+import { unlessConfirming } from '../domain/fleet/confirmations.js';
 import { decideFleet } from '../domain/fleet/decide.js';
 import type { FleetCommand, FleetEvent } from '../domain/fleet/resources.js';
 import { draftFleet, type Fleet } from '../domain/fleet/fleet.js';
@@ -70,8 +71,14 @@ export const fleetAggregate: Aggregate<Fleet, DecidedOnFleet> = {
   },
 };
 
-/** A command without a rollout. Yields between two pieces. */
+/** A command without a rollout, unless it is about what waits for a confirmation. */
 function* decideAlone(fleet: Fleet, command: RolledOut): Generator<void, Decision<FleetEvent>> {
+  const reverted = 'entry' in command ? command.entry.events[0].metadata.command.id : undefined;
+  return unlessConfirming(fleet, yield* decideByType(fleet, command), reverted);
+}
+
+/** Yields between two pieces. */
+function* decideByType(fleet: Fleet, command: RolledOut): Generator<void, Decision<FleetEvent>> {
   switch (command.type) {
     case 'RevertSeveral':
       return yield* decideRevertSeveral(fleet, command);

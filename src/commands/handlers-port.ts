@@ -6,6 +6,7 @@
 import type { ChainState } from '../domain/chain/chain.js';
 import type { ApiTokenState } from '../domain/accounts/api-token.js';
 import type { Role } from '../domain/accounts/user.js';
+import type { ConfirmationState } from '../domain/confirmation/confirmation.js';
 import type { CredentialState } from '../domain/credential/credential.js';
 import type { FleetCommand, NounOf, PlainType, ResourceType, StateOf } from '../domain/fleet/resources.js';
 import type { ChangedNode } from '../domain/fleet-file/carry-out.js';
@@ -335,6 +336,10 @@ export interface CommandHandlers {
     step(ctx: CommandContext, id: string, step: RolloutVerb): Answer<RolloutState>;
     /** Reverts the entry of a rollout. @throws ServiceError as `step`, and what the revert throws */
     revert(ctx: CommandContext, id: string): Answer<unknown>;
+    /** Confirms the change of an entry. @throws ServiceError `conflict` for one that waits for nobody */
+    confirm(ctx: CommandContext, entryId: string): Answer<unknown>;
+    /** Reverts the entry of a change that nobody has confirmed. @throws ServiceError its refusal */
+    revertUnconfirmed(ctx: CommandContext, of: Pick<ConfirmationState, 'name' | 'revision'>): Promise<unknown>;
   };
   readonly settings: {
     update(ctx: CommandContext, ifMatch: IfMatch, fields: UpdateSettingsFields): Answer<SettingsState>;

@@ -2,6 +2,7 @@
  * Commands that may start a rollout, as their context asks; their dry runs; and the steps that people take. The rules are in
  * `src/domain/rollout-start` and `src/domain/rollout`. Implements `docs/contract/rollouts.md#starting-one` and `#running`.
  */
+import { confirmationKey } from '../domain/confirmation/confirmation.js';
 import { draftFleet, type Fleet } from '../domain/fleet/fleet.js';
 import { hypothetical } from '../domain/fleet/hypothetical.js';
 import { rolloutKey, type Observe, type RolloutCommand } from '../domain/rollout/rollout.js';
@@ -10,7 +11,7 @@ import { noPolicy } from '../domain/rollout-policy/rollout-policy.js';
 import { settingsOf } from '../domain/settings/settings.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
-import { streams } from '../kernel/event.js';
+import { streams, type RecordedCommand } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import { fleetAggregate, type DecidedOnFleet, type RolledOut } from './aggregate.js';
 import type { CommandHandlers, FleetRevertHandlers, RolloutVerb } from './handlers-port.js';
@@ -51,6 +52,9 @@ export interface RolloutCommands {
 
 /** @throws ServiceError `conflict`, when several commands would be rolled out @param what for the sentence */
 export function refuseSeveral(fleet: Fleet, asked: RolloutAsked | undefined, what: string): void {
+  if (asked?.confirm?.by === 'manual') {
+    throw new ServiceError('conflict', `${what} takes more than one command, which nobody can confirm as one`);
+  }
   const policy = asked?.policy ?? settingsOf(fleet).rollout_policy;
   if (asked === undefined || policy === null || policy === noPolicy) return;
   throw new ServiceError(
@@ -113,6 +117,8 @@ export function createRolloutCommands({ gateway, fleet, observe, clock, ids }: R
 
 interface StepOptions {
   readonly gateway: Gateway<Fleet, RolledOut>;
+  /** The committed fleet. */
+  readonly fleet: () => Fleet;
   readonly observe: Observe;
   readonly projections: ProjectionWait;
   readonly audit: Pick<AuditTrail, 'command'>;
@@ -127,19 +133,32 @@ const commandOf: { readonly [V in RolloutVerb]: (id: string, observe: Observe) =
 };
 
 export function createRolloutHandlers(options: StepOptions): CommandHandlers['rollouts'] {
-  const { gateway, observe, audit, projections, reverts } = options;
+  const { gateway, fleet, observe, audit, projections, reverts } = options;
+
+  /** @param revision of one of its events */
+  async function commandOfEntry(id: string, revision: number): Promise<RecordedCommand> {
+    await auditHolds(projections, streams.fleet, revision);
+    const entry = await audit.command(id);
+    if (entry === undefined) throw new Error('the audit does not have the entry of a rollout or a confirmation');
+    return entry;
+  }
+
   return {
     step: (context, id, verb) =>
       gateway.execute(commandOf[verb](id, observe), context, (fleet) => present(fleet.get(rolloutKey, id))),
     async revert(context, id) {
       const rollout = await gateway.read((fleet) => fleet.get(rolloutKey, id));
       if (rollout === undefined) throw new ServiceError('not_found', `there is no rollout ${id}`);
-      const { entry_id } = rollout;
+      const { entry_id, revision } = rollout;
       if (entry_id === null) throw new ServiceError('conflict', 'the rollout of an upgrade cannot be reverted');
-      await auditHolds(projections, streams.fleet, rollout.revision);
-      const entry = await audit.command(entry_id);
-      if (entry === undefined) throw new Error('the audit does not have the entry of a rollout');
-      return reverts.revert(context, entry, true);
+      return reverts.revert(context, await commandOfEntry(entry_id, revision), true);
     },
+    confirm(context, entryId) {
+      const id = fleet().idOfName(confirmationKey.type, entryId);
+      if (id === undefined) throw new ServiceError('conflict', 'nobody was asked to confirm the change of this entry');
+      return gateway.execute({ type: 'ConfirmChange', id }, context, () => undefined);
+    },
+    revertUnconfirmed: async (context, { name, revision }) =>
+      reverts.revert(context, await commandOfEntry(name, revision)),
   };
 }

@@ -5,7 +5,7 @@
 import type { Readers } from '../domain/audit/describe.js';
 import type { RolloutStateName, RolloutStepped } from '../domain/rollout/rollout.js';
 import type { StatusFact } from '../domain/status/facts.js';
-import type { AuditEntry, LoggedEntry } from '../projections/port.js';
+import type { LoggedEntry, StoredEntry } from '../projections/port.js';
 
 /** The types of items; `ready` and `end` belong to a live stream. */
 export type FeedType = FeedContent['type'];
@@ -140,5 +140,5 @@ export interface Feed {
 
 export interface RecentEntries {
   /** At most ten, newest first, including everything answered before the call. @param admin includes those for admins only */
-  of(reader: { readonly admin: boolean }): Promise<readonly AuditEntry[]>;
+  of(reader: { readonly admin: boolean }): Promise<readonly StoredEntry[]>;
 }

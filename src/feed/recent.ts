@@ -3,7 +3,7 @@
  * feed, so that no answer reads a store. Implements `docs/contract/rest.md#dashboard`.
  */
 import { ServiceError } from '../kernel/errors.js';
-import type { AuditEntry, LoggedEntry, Projections } from '../projections/port.js';
+import type { LoggedEntry, Projections } from '../projections/port.js';
 import type { Feed, RecentEntries } from './port.js';
 import { tuning } from './tuning.js';
 
@@ -90,7 +90,7 @@ export async function keepRecent({ feed, projections, readStoreAway }: RecentDep
 }
 
 /** The newer entry that reverts one and is not itself reverted. */
-function activeRevert(newestFirst: readonly Entry[], id: string): AuditEntry['id'] | null {
+function activeRevert(newestFirst: readonly Entry[], id: string): string | null {
   const by = newestFirst.find(({ reverts }) => reverts === id);
   return by === undefined || activeRevert(newestFirst, by.id) !== null ? null : by.id;
 }

@@ -137,6 +137,7 @@ export const limits = {
     bakeSecs: { min: 0, max: DAY_SECONDS, default: 60 },
     applyTimeoutSecs: { min: 5, max: 3600, default: 120 },
     confirmSecs: { min: 60, max: 3600 },
+    confirmManualSecs: { min: 30, max: DAY_SECONDS },
     // docs/decisions/rollouts.md
     /** Ended rollouts that are kept, and how many nodes they may have together. */
     endedKept: 500,

@@ -91,7 +91,21 @@ export interface AuditQuery extends NewestFirst {
   readonly ownTokensOf?: string | undefined;
 }
 
+/** What became of a change that a person is to confirm. Times are RFC 3339. */
+export interface EntryConfirmation {
+  readonly until: string;
+  readonly confirmed_at: string | null;
+  readonly confirmed_by: AuditEntry['actor'] | null;
+  /** Why it could not be reverted in time. */
+  readonly error: string | null;
+}
+
+/** An entry without what the fleet knows of its confirmation. */
+export type StoredEntry = Omit<AuditEntry, 'confirm'>;
+
 export interface AuditEntry {
+  /** null for one that nobody is asked to confirm. */
+  readonly confirm: EntryConfirmation | null;
   readonly id: string;
   readonly at: string;
   readonly actor: {
@@ -119,7 +133,7 @@ export interface AuditEntry {
 export type ChangeOfResource = AuditChange & { readonly resource: AuditEntry['resource'] };
 
 /** The part of an entry that comes from the log alone and never changes. */
-export type LoggedEntry = Omit<AuditEntry, 'revertible' | 'not_revertible_because' | 'reverted_by'>;
+export type LoggedEntry = Omit<StoredEntry, 'revertible' | 'not_revertible_because' | 'reverted_by'>;
 
 export interface NameLookup {
   readonly type: string;
@@ -251,6 +265,8 @@ export interface FleetQueries {
   base(set: string): DriftBase | undefined;
   /** The revert of a fleet entry that is in effect. */
   revertOf(entryId: string): string | undefined;
+  /** What became of the change of an entry that a person is to confirm; null for another. */
+  confirmationOf(entryId: string): EntryConfirmation | null;
   /** Revision of `svc-fleet` that the committed fleet has reached; -1 for an empty log. */
   revision(): number;
 }
@@ -260,8 +276,8 @@ export interface Projections {
     ofChain(chainId: string): Promise<readonly StoredDeployment[]>;
   };
   readonly audit: {
-    list(query: AuditQuery): Promise<StepOf<AuditEntry>>;
-    get(id: string): Promise<AuditEntry | undefined>;
+    list(query: AuditQuery): Promise<StepOf<StoredEntry>>;
+    get(id: string): Promise<StoredEntry | undefined>;
     /** All changes of an entry, each with its resource; undefined when there is no such entry. */
     changes(id: string, page: Pick<AuditQuery, 'page' | 'pageSize'>): Promise<ListOf<ChangeOfResource> | undefined>;
   };

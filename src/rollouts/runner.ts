@@ -1,11 +1,13 @@
 /**
  * Carries rollouts on: one instance at a time, by a lease, looks at the nodes of each current wave and gives the commands that
- * follow (`judge.ts`). Each names the version that it was judged by, so a frozen instance repeats nothing. Time in which no
- * instance ran rollouts counts for no clock. What a hold does is in `src/delivery/`. Implements `docs/contract/rollouts.md#running`.
+ * follow (`judge.ts`). Each names the version that it was judged by, so a frozen instance repeats nothing. It also takes back what
+ * nobody has confirmed in time. Time in which no instance ran rollouts counts for no clock. What a hold does is in `src/delivery/`.
+ * Implements `docs/contract/rollouts.md#running` and `#confirmed-changes`, "By a person".
  */
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
+import { waitedMs, type ConfirmationCommand, type ConfirmationState } from '../domain/confirmation/confirmation.js';
 import { ranMs } from '../domain/rollout/evolve.js';
 import {
   excuses,
@@ -28,7 +30,7 @@ import { tuning } from './tuning.js';
 
 export interface RolloutRunnerDeps {
   readonly readStore: Pick<ReadStore, 'collection' | 'leases'>;
-  readonly gateway: Pick<Gateway<Fleet, RolloutCommand>, 'execute'>;
+  readonly gateway: Pick<Gateway<Fleet, RolloutCommand | ConfirmationCommand>, 'execute'>;
   /** The committed fleet. */
   fleet(): Fleet;
   readonly observe: Observe;
@@ -40,6 +42,8 @@ export interface RolloutRunnerDeps {
   factsOf(nodeId: string): Pick<NodeAgentFacts, 'applied' | 'rejected'>;
   /** Reverts the entry of a rollout. @throws ServiceError its refusal */
   revert(rolloutId: string): Promise<unknown>;
+  /** Reverts the entry of a change that nobody has confirmed. @throws ServiceError its refusal */
+  revertUnconfirmed(confirmation: ConfirmationState): Promise<unknown>;
   readonly instanceId: string;
   /** `now` is the same on every instance. */
   readonly clock: Clock;
@@ -91,15 +95,20 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
     failing.clear();
     judgesFrom = clock.monotonic() + Math.min(tuning.graceMs, deps.offlineAfterMs());
     const at = (await lived.get(lastRunId))?.fields.at;
+    // Begun by nobody's watch, or in an emptied read store: where it was set last.
+    const until = (since: string): string => (at === undefined ? since : timestamp(Math.min(at, clock.now())));
+    for (const one of unconfirmed()) {
+      const { id, version, clock: runs } = one;
+      if (runs.since === null) continue;
+      await give({ type: 'SetConfirmationClock', id, version, ran_ms: waitedMs(one, until(runs.since)), runs: false });
+    }
     for (const rollout of under('running', 'baking')) {
       if (rollout.clock.since === null) continue;
-      // Begun by nobody's watch, or in an emptied read store: where it was set last.
-      const until = at === undefined ? rollout.clock.since : timestamp(Math.min(at, clock.now()));
       await give({
         type: 'SetRolloutClock',
         id: rollout.id,
         version: rollout.version,
-        ran_ms: ranMs(rollout, until),
+        ran_ms: ranMs(rollout, until(rollout.clock.since)),
         runs: false,
       });
     }
@@ -108,7 +117,10 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
   const under = (...states: readonly RolloutState['state'][]): readonly RolloutState[] =>
     [...deps.fleet().tables.rollout.values()].filter(({ state }) => states.includes(state));
 
-  const give = async (command: RolloutCommand): Promise<void> => {
+  const unconfirmed = (): readonly ConfirmationState[] =>
+    [...deps.fleet().tables.confirmation.values()].filter(({ state }) => state === 'waiting');
+
+  const give = async (command: RolloutCommand | ConfirmationCommand): Promise<void> => {
     await deps.gateway.execute(command, context, () => undefined);
   };
 
@@ -144,13 +156,21 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
 
   /** Also after a kill between the two: a rollout that reverts is reverted until its entry is. */
   async function revert({ id, version, reason }: RolloutState): Promise<void> {
-    try {
-      await deps.revert(id);
-    } catch (error) {
-      if (!(error instanceof ServiceError) || error.code === 'unavailable' || error.code === 'internal') throw error;
-      const refused = `${reason ?? 'it failed'}; it could not be reverted: ${error.message}`;
-      await give({ type: 'HaltRollout', id, version, reason: refused, failed: [], lost: [] });
+    const because = await refusalOf(deps.revert(id));
+    if (because === undefined) return;
+    const refused = `${reason ?? 'it failed'}; it could not be reverted: ${because}`;
+    await give({ type: 'HaltRollout', id, version, reason: refused, failed: [], lost: [] });
+  }
+
+  async function wait(one: ConfirmationState): Promise<void> {
+    const { id, version, secs, clock: stood } = one;
+    if (stood.since === null) {
+      return give({ type: 'SetConfirmationClock', id, version, ran_ms: stood.ran_ms, runs: true });
     }
+    if (waitedMs(one, timestamp(clock.now())) < secs * 1_000) return;
+    logger.warn({ entry_id: one.name }, 'a change is reverted, because nobody has confirmed it');
+    const error = await refusalOf(deps.revertUnconfirmed(one));
+    if (error !== undefined) await give({ type: 'RefuseTimedRevert', id, version, error });
   }
 
   async function look(rollout: RolloutState): Promise<readonly SeenNode[]> {
@@ -195,6 +215,7 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
   return {
     async turn() {
       if (deps.readOnly() !== undefined || !(await lease.hold())) return;
+      for (const one of unconfirmed()) if (lease.isHeld()) await wait(one);
       if (clock.monotonic() < judgesFrom) return;
       for (const rollout of under('running', 'baking', 'reverting')) {
         // The lease may have ended while this process slept.
@@ -209,6 +230,17 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
       await lease.release();
     },
   };
+}
+
+/** Why a revert is refused for good; undefined when it was not. @throws what may be otherwise later */
+async function refusalOf(revert: Promise<unknown>): Promise<string | undefined> {
+  try {
+    await revert;
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.code === 'unavailable' || error.code === 'internal') throw error;
+    return error.message;
+  }
 }
 
 /** Carries rollouts on until closed. @throws ServiceError `unavailable` */

@@ -190,6 +190,7 @@ export const endpoints: readonly ListedEndpoint[] = [
   { method: 'GET', path: '/api/audit/{id}', access: 'anyone', body: null },
   { method: 'GET', path: '/api/audit/{id}/changes', access: 'anyone', body: null },
   { method: 'POST', path: '/api/audit/{id}/revert', access: 'operator', body: null },
+  { method: 'POST', path: '/api/audit/{id}/confirm', access: 'operator', body: null },
   { method: 'GET', path: '/api/dashboard/stats', access: 'anyone', body: null },
 ];
 

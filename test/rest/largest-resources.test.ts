@@ -136,6 +136,8 @@ function inverseOf(event: FleetEvent): { readonly type: string; readonly data: o
     case 'FleetApplied':
     case 'FleetBaseMoved':
     case 'ConfirmationAsked':
+    case 'ConfirmationEnded':
+    case 'ConfirmationClockSet':
     case 'RolloutStarted':
     case 'RolloutStepped':
     case 'RolloutClockSet':

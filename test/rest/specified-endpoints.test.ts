@@ -67,6 +67,7 @@ const extensions: readonly Row[] = [
   ['POST', '/api/rollouts/{id}/advance'],
   ['POST', '/api/rollouts/{id}/complete'],
   ['POST', '/api/rollouts/{id}/revert'],
+  ['POST', '/api/audit/{id}/confirm'],
   ['GET', '/api/service/identity'],
   ['POST', '/api/service/identity/rotate', 'admin only'],
   ['POST', '/api/service/identity/retire', 'admin only'],
@@ -170,7 +171,8 @@ async function requestOf({ method, path }: Row): Promise<{ readonly url: string;
     const { apply_id } = await rest.data('POST', '/api/fleet/apply', { body: { document } });
     return { url: path.replace('{id}', apply_id).replace('{set}', encodeURIComponent(set)) };
   }
-  if (path.startsWith('/api/rollouts/')) return { url: (await maker.onNew({ method, path } as Operation)).url };
+  if (path.startsWith('/api/rollouts/') || path.endsWith('/confirm'))
+    return { url: (await maker.onNew({ method, path } as Operation)).url };
   const collection = path.replace(/\/\{id\}.*$/, '');
   const body =
     bodies[`${method} ${path}`] ?? (method === 'POST' && collection === path ? maker.newBody(path) : undefined);

@@ -127,6 +127,7 @@ async function createPlay(
         ]);
         steps.push('Revert');
       },
+      revertUnconfirmed: () => Promise.reject(new Error('nothing is to be confirmed here')),
       instanceId: `instance ${(runners += 1)}`,
       clock,
       offlineAfterMs: () => 30_000,

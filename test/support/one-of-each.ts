@@ -120,6 +120,12 @@ export async function createMakerFor(
         if (path.endsWith('/advance')) await bake(id);
         return { url: path.replace('{id}', id), id };
       }
+      if (path === '/api/audit/{id}/confirm') {
+        const made = newBody('/api/nodes');
+        const { id: node } = await data('POST', '/api/nodes?confirm=manual&confirm_secs=86400', { body: made });
+        const { items } = await data('GET', `/api/audit?action=node.create&resource_id=${node}`);
+        return { url: path.replace('{id}', items[0].id), id: items[0].id };
+      }
       const collection = path.slice(0, path.indexOf('/{'));
       // One that delivers goes on only where it is told to.
       const after = path.endsWith('/resume') ? { after: 'now' } : {};

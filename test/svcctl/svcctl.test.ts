@@ -418,6 +418,22 @@ describe('operating', () => {
     await fails(script.run(['node', 'join', '--uses', '1001']), 1, /uses: expected an integer from 1 to 1000/);
   });
 
+  test('a change waits for somebody to confirm it', async () => {
+    const file = join(folder, 'unsure.yaml');
+    writeFileSync(file, 'svc: 1\nsettings: {metrics_interval_secs: 33}\n');
+    const confirming = ['--confirm', 'manual', '--confirm-secs', '600'];
+    await done(script.run(['apply', '-f', file, '--yes', ...confirming]));
+    writeFileSync(file, 'svc: 1\nsettings: {metrics_interval_secs: 34}\n');
+    const refused = await script.run(['apply', '-f', file, '--yes']);
+    const [, id = ''] = /confirm or revert the entry ([0-9a-f-]{36}) first/.exec(refused.err) ?? [];
+    expect(refused.code).toBe(1);
+    expect(await done(script.run(['audit', 'confirm', id]))).toMatch(/^confirmed: fleet\.apply .* \(entry /);
+    await done(script.run(['apply', '-f', file, '--yes']));
+    writeFileSync(file, 'svc: 1\nsettings: {metrics_interval_secs: 35}\n');
+    const alone = await script.run(['apply', '-f', file, '--yes', '--confirm', 'manual']);
+    expect([alone.code, alone.err]).toEqual([1, expect.stringContaining('together with confirm_secs')]);
+  });
+
   test('a change is rolled out by a policy, and the rollout is shown and steered', async () => {
     await done(script.run(['create', 'rollout-policies', 'careful', '--set', 'waves=[{nodes: 1}]']));
     for (const name of ['wave-1', 'wave-2'])
@@ -535,6 +551,8 @@ describe('completion', () => {
     expect(complete('svcctl', 'deploy', 'front', '--')).toEqual([
       '--wait',
       '--rollout',
+      '--confirm',
+      '--confirm-secs',
       '--context',
       '--ca-file',
       '--insecure',

@@ -215,7 +215,7 @@ const beside: { readonly [name: string]: Draft['query'] } = {
   group: [['group_by', 'region']],
   valid_days: [['mode', 'candidate']],
   confirm: [['confirm_secs', '60']],
-  confirm_secs: [['confirm', 'node']],
+  confirm_secs: [['confirm', 'manual']],
 };
 
 function* wrongQueries({ document, ids }: Site, operation: Operation, base: Draft): Generator<Case> {

@@ -1,11 +1,12 @@
 /** events, audit, incidents: what happens, what was done, and what went wrong. */
+import { randomUUID } from 'node:crypto';
 import { Option, type Command } from 'commander';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { Failure, exitCodes } from '../exit.js';
 import { line, printList, say, shown, type Column, type Format, type Row } from '../output.js';
 import { filterOption, filtersOf, formatOption, wholeNumber } from '../options.js';
 import { auditFilters, incidentFilters, pagesOf } from '../resources.js';
-import { refusalOf, type Api } from '../service.js';
+import { dataOf, refusalOf, type Api } from '../service.js';
 import { openSession, type GlobalOptions } from '../session.js';
 
 const again = { firstMs: 500, maxMs: 10_000 };
@@ -37,7 +38,7 @@ export function eventCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  svcctl events --types command,apply')
     .action(async (_options, command: Command) => events(command.optsWithGlobals<EventsOptions>()));
 
-  program
+  const entries = program
     .command('audit')
     .summary('show who did what, newest first')
     .description(`Filters: ${auditFilters.join(', ')}.`)
@@ -46,6 +47,11 @@ export function eventCommands(program: Command): void {
     .option('--limit <n>', 'at most this many entries', wholeNumber('--limit'), 50)
     .addHelpText('after', '\nExample:\n  svcctl audit --filter resource_type=node --limit 10')
     .action(async (_options, command: Command) => audit(command.optsWithGlobals<ListOptions>()));
+  entries
+    .command('confirm <entry>')
+    .summary('keep a change that was made with --confirm manual')
+    .addHelpText('after', '\nExample:\n  svcctl audit confirm 01a21a4f-0c34-7b1e-a1c9-6d2a5b7c8d9e')
+    .action(async (id: string, _options, command: Command) => confirm(id, command.optsWithGlobals<GlobalOptions>()));
 
   program
     .command('incidents')
@@ -56,6 +62,13 @@ export function eventCommands(program: Command): void {
     .option('--limit <n>', 'at most this many incidents', wholeNumber('--limit'), 50)
     .addHelpText('after', '\nExample:\n  svcctl incidents --filter open=true')
     .action(async (_options, command: Command) => incidents(command.optsWithGlobals<ListOptions>()));
+}
+
+async function confirm(id: string, options: GlobalOptions): Promise<void> {
+  const { api } = await openSession(options);
+  const params = { path: { id }, header: { 'idempotency-key': randomUUID() } };
+  const { action, resource } = await dataOf(api.POST('/api/audit/{id}/confirm', { params }));
+  await line(`confirmed: ${action} ${shown(resource.name)} (entry ${id})`);
 }
 
 async function events(options: EventsOptions): Promise<void> {

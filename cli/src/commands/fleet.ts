@@ -12,7 +12,15 @@ import { fillSecrets } from '../fleet/secrets.js';
 import { counted, showDrift, showPlan, summary, type Plan } from '../fleet/show.js';
 import { line, printValue, say, sayRollout, sayWarnings, shown, write } from '../output.js';
 import { waitForNodes } from '../fleet/wait.js';
-import { collect, rolloutOption, rolloutQuery, wholeNumber, type RolloutOptions } from '../options.js';
+import {
+  collect,
+  confirmOption,
+  confirmSecsOption,
+  rolloutOption,
+  rolloutQuery,
+  wholeNumber,
+  type RolloutOptions,
+} from '../options.js';
 import { dataOf, isBusy, patiently, type Api } from '../service.js';
 import { openSession, type GlobalOptions } from '../session.js';
 import { agentEndpoint } from '../agent-environment.js';
@@ -58,6 +66,8 @@ export function fleetCommands(program: Command): void {
     )
     .option('--timeout <seconds>', `how long to wait (${waitDefaultSeconds})`, wholeNumber('--timeout'))
     .addOption(rolloutOption())
+    .addOption(confirmOption())
+    .addOption(confirmSecsOption())
     .addHelpText('after', '\nExample:\n  svcctl apply -f fleet.yaml --prune --yes')
     .action(async (_options, command: Command) => apply(command.optsWithGlobals<ApplyOptions>()));
 

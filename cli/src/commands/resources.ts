@@ -29,6 +29,8 @@ import {
   filtersOf,
   formatOption,
   pair,
+  confirmOption,
+  confirmSecsOption,
   rolloutOption,
   rolloutQuery,
   type RolloutOptions,
@@ -90,6 +92,8 @@ export function resourceCommands(program: Command): void {
       `${typeHelp} Only your changes are sent; if somebody else has changed the resource meanwhile, nothing is.`,
     )
     .addOption(rolloutOption())
+    .addOption(confirmOption())
+    .addOption(confirmSecsOption())
     .addHelpText('after', '\nExample:\n  svcctl edit l4-upstreams web')
     .action(async (word: string, name: string, _options, command: Command) =>
       edit(typeOf(word), name, command.optsWithGlobals<EditOptions>()),

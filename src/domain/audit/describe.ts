@@ -63,14 +63,17 @@ interface AuditDescription {
 
 type Subject = AuditDescription['resource'];
 
+/** Their events come with the commands that they are about. */
+const aside: readonly string[] = [rolloutKey.type, confirmationKey.type];
+
 /** The entry of a command, or null if it has none: facts of agents, the first start, heads of the log chain. */
 export function describeCommand(command: RecordedCommand): AuditDescription | null {
   const [first] = command.events;
   if (namesHeads(command)) return null;
   switch (command.stream) {
     case streams.fleet:
-      // The steps that the service takes are told by the feed alone.
-      if (resourceOf(first).type === rolloutKey.type && first.metadata.actor.type === 'system') return null;
+      // The steps that the service takes are told by the feed, and with the entry that they are about.
+      if (aside.includes(resourceOf(first).type) && first.metadata.actor.type === 'system') return null;
       if (isAboutSeveral(first)) return aboutSeveral(command);
       return entry(
         command,
@@ -136,7 +139,6 @@ function aboutSeveral({ events }: RecordedCommand): AuditDescription {
   const { type, id } = resourceOf(first);
   const isBulk = isOfBulk(first);
   // An apply begins with an event about its set, a command about nodes with the first of them.
-  const aside: readonly string[] = [rolloutKey.type, confirmationKey.type];
   const done = (isBulk ? events : rest).filter((event) => !aside.includes(resourceOf(event).type));
   const others = resourcesOf(done);
   let made: readonly AuditChange[] | undefined;

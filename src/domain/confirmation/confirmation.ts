@@ -1,12 +1,15 @@
 /**
- * Confirmed changes: what a command says in its own append of who must confirm it. A node's need of a confirmation is kept with
- * the fleet's fold; what is sent because of it is in `src/delivery/`. Implements `docs/contract/rollouts.md#confirmed-changes`.
+ * Confirmed changes: what a command says in its own append of who must confirm it, and what becomes of one that a person must
+ * confirm. A node's need of a confirmation is kept with the fleet's fold; what is sent because of it is in `src/delivery/`, and who
+ * takes a change back in time in `src/rollouts/`. Implements `docs/contract/rollouts.md#confirmed-changes`.
  */
+import type { Actor } from '../../kernel/event.js';
+import type { Owner } from '../references/references.js';
 import type { ResourceKey } from '../resource/fleet-view.js';
 import type { ResourceMeta } from '../resource/meta.js';
 
 /** Who confirms a change: the service for each node that it reaches, or a person. */
-export type ConfirmedBy = 'node';
+export type ConfirmedBy = 'node' | 'manual';
 
 /** How a command is to be confirmed. */
 export interface ConfirmationAsk {
@@ -14,18 +17,67 @@ export interface ConfirmationAsk {
   readonly secs: number;
 }
 
+/** The confirmation of a change by a person. */
 export interface ConfirmationState extends ResourceMeta {
-  /** Its id: a confirmation has no name. */
+  /** The audit entry of its command: one entry has one. */
   readonly name: string;
+  /** The revision of its first event. */
+  readonly revision: number;
+  readonly state: 'waiting' | EndOfConfirmation;
+  readonly secs: number;
+  /** What the command changed, as `type/id`: no later command may, until this one is confirmed or taken back. */
+  readonly owners: readonly Owner[];
+  /** How long it has been waited: until `since`, and from then on; null while it stands. */
+  readonly clock: { readonly ran_ms: number; readonly since: string | null };
+  /** When and by whom it was confirmed or taken back. RFC 3339; null before. */
+  readonly ended_at: string | null;
+  readonly ended_by: Actor | null;
+  /** Why it could not be taken back. */
+  readonly error: string | null;
 }
+
+/** By a person; with the revert of its entry; or the revert in time was refused. */
+export type EndOfConfirmation = 'confirmed' | 'reverted' | 'refused';
 
 /** Lies in the append of the command that is to be confirmed. */
 export interface ConfirmationAsked {
   readonly type: 'ConfirmationAsked';
-  readonly data: ConfirmationAsk & { readonly confirmation_id: string };
+  readonly data: ConfirmationAsk & {
+    readonly confirmation_id: string;
+    /** Of one by a person: what the command changed. */
+    readonly owners?: readonly Owner[];
+  };
 }
 
-export type ConfirmationEvent = ConfirmationAsked;
+export interface ConfirmationEnded {
+  readonly type: 'ConfirmationEnded';
+  readonly data: {
+    readonly confirmation_id: string;
+    readonly entry_id: string;
+    readonly how: EndOfConfirmation;
+    readonly error: string | null;
+  };
+}
+
+/** Sets the clock after time in which no instance served. */
+export interface ConfirmationClockSet {
+  readonly type: 'ConfirmationClockSet';
+  readonly data: { readonly confirmation_id: string; readonly ran_ms: number; readonly runs: boolean };
+}
+
+export type ConfirmationEvent = ConfirmationAsked | ConfirmationEnded | ConfirmationClockSet;
+
+/** Those of the service do nothing unless the confirmation is at the version that they were given for. */
+export type ConfirmationCommand =
+  | { readonly type: 'ConfirmChange'; readonly id: string }
+  | { readonly type: 'RefuseTimedRevert'; readonly id: string; readonly version: number; readonly error: string }
+  | {
+      readonly type: 'SetConfirmationClock';
+      readonly id: string;
+      readonly version: number;
+      readonly ran_ms: number;
+      readonly runs: boolean;
+    };
 
 export const confirmationKey: ResourceKey<ConfirmationState> = { type: 'confirmation' };
 
@@ -51,4 +103,16 @@ export function askedOfNodes(events: readonly { readonly type: string; readonly 
     if (by === 'node') return secs;
   }
   return undefined;
+}
+
+type Waited = Pick<ConfirmationState, 'clock' | 'secs'>;
+
+/** How long it has been waited, in milliseconds. @param at RFC 3339 */
+export function waitedMs({ clock: { ran_ms, since } }: Pick<Waited, 'clock'>, at: string): number {
+  return since === null ? ran_ms : ran_ms + Math.max(0, Date.parse(at) - Date.parse(since));
+}
+
+/** When the time is over, in wall-clock milliseconds. @param at now, RFC 3339, from which a clock that stands would go on */
+export function waitsUntil({ clock, secs }: Waited, at: string): number {
+  return Date.parse(clock.since ?? at) + secs * 1_000 - clock.ran_ms;
 }

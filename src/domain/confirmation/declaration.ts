@@ -1,7 +1,10 @@
-/** The declaration of confirmations: they come with the commands that they are about, and are no entries of their own. */
+/** The declaration of confirmations: they come with the commands that they are about. */
 import { eventAudit } from '../resource/audit-change.js';
 import type { EventDeclarations, Resource } from '../resource/declaration.js';
-import type { ConfirmationEvent, ConfirmationState } from './confirmation.js';
+import type { ConfirmationCommand, ConfirmationEvent, ConfirmationState } from './confirmation.js';
+import { decideConfirmation, evolveConfirmation } from './decide.js';
+
+const nowhere = (): readonly string[] => [];
 
 export const confirmation: Resource<
   'confirmation',
@@ -9,19 +12,29 @@ export const confirmation: Resource<
   'confirmation',
   ConfirmationState,
   ConfirmationEvent,
-  never
+  ConfirmationCommand
 > = {
   type: 'confirmation',
   noun: 'Confirmation',
   singular: 'confirmation',
   fields: [],
-  decide: {},
-  // The nodes' own needs are in the fold (`fleet/apply.ts`).
-  evolve: (state) => state,
+  decide: decideConfirmation,
+  evolve: evolveConfirmation,
   indexed: null,
   compiled: null,
   objectionTo: null,
   events: {
-    ConfirmationAsked: { audit: () => eventAudit('confirm', []), undo: null, touches: () => [] },
+    ConfirmationAsked: { audit: () => eventAudit('confirm', []), undo: null, touches: nowhere },
+    ConfirmationEnded: {
+      audit({ data: { entry_id, how } }) {
+        const change = { path: 'state', before: 'waiting', after: how };
+        const entry = { path: 'entry_id', before: null, after: entry_id };
+        const changes = how === 'confirmed' ? [entry, change] : [];
+        return eventAudit('confirm', changes, 'what was confirmed stays so; revert the entry of its change instead');
+      },
+      undo: null,
+      touches: nowhere,
+    },
+    ConfirmationClockSet: { audit: () => eventAudit('confirm', []), undo: null, touches: nowhere },
   } satisfies EventDeclarations<ConfirmationEvent>,
 };

@@ -14,7 +14,7 @@ import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { err, ok, type Result } from '../../kernel/result.js';
 import { refuse, type Decision, type Refusal } from '../resource/refusal.js';
 import type { Undo } from '../resource/undo.js';
-import { changedMeanwhile, endsOfRollouts, entryRefusal, undoCommand, versionOfSubject } from '../revert/decide.js';
+import { changedMeanwhile, endsWithEntry, entryRefusal, undoCommand, versionOfSubject } from '../revert/decide.js';
 import { confirmationKey } from '../confirmation/confirmation.js';
 import { rolloutKey } from '../rollout/rollout.js';
 import { undoOf, type History } from '../revert/history.js';
@@ -104,7 +104,7 @@ function* undone(fleet: Fleet, { entry, histories, ofRollout }: Reverting): Gene
     return undoCommand(on, recorded, undo, history);
   });
   if (refused.length > 0) return refuse('conflict', obstaclesOf(refused).slice(0, 50).join('; '));
-  const ends = endsOfRollouts(fleet, entry, ofRollout);
+  const ends = endsWithEntry(fleet, entry, ofRollout);
   if (!ends.ok) return ends;
   return ok([...moved, ...accepted.flatMap(({ events }) => events), ...ends.value]);
 }

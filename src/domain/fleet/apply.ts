@@ -37,6 +37,7 @@ import {
   type ResourceType,
 } from './resources.js';
 import type { Fleet } from './fleet.js';
+import { moveConfirming } from './confirmations.js';
 import { forgetOldRollouts, leaveRollout, moveMembers } from './rollouts.js';
 
 /**
@@ -231,6 +232,7 @@ export function putResource(fleet: Fleet, type: ResourceType, id: string, after:
   if (declaration.reusesNames !== true) rename(fleet, type, id, before?.name, after?.name);
   moveIndexes(fleet, declaration, id, before, after);
   if (type === 'rollout') moveMembers(fleet, before, after);
+  if (type === 'confirmation') moveConfirming(fleet, before, after);
   if (type === 'node') moveCandidate(fleet, id, before, after);
   if (changed(before, after, declaration.indexed?.shapesClaims ?? [])) moveClaimsOfReferrers(fleet, type, id);
 }

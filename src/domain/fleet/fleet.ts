@@ -139,7 +139,7 @@ function editQuestions(
 }
 
 function viewOf(state: FleetState): FleetView {
-  const { tables, singletons, touched, names, references, contributors, members, needs, revision } = state;
+  const { tables, singletons, touched, names, references, contributors, members, needs, confirming, revision } = state;
   const claims = claimIndexOn(state.claimEntries);
 
   const tableOf = (type: string): Table<AnyState> | undefined =>
@@ -185,6 +185,7 @@ function viewOf(state: FleetState): FleetView {
       const released = member === undefined ? undefined : tables.rollout.get(member.rolloutId)?.wave;
       return member !== undefined && released !== undefined && member.wave > released ? member.rolloutId : undefined;
     },
+    confirmingOf: (type, id) => confirming.get(ownerOf(type, id)),
     needOf(nodeId) {
       const node = tables.node.get(nodeId);
       const need = needs.get(nodeId);
@@ -231,6 +232,8 @@ export interface FleetState {
   readonly contributors: Index;
   /** Node id → the rollout that has not ended, with the node of it. */
   readonly members: Table<Membership>;
+  /** Owner → the confirmation that its last change waits for. */
+  readonly confirming: Table<string>;
   /** Node id → when the candidate of its PSK expires, RFC 3339. */
   readonly candidates: Table<string>;
   readonly claimEntries: ClaimEntries;
@@ -268,6 +271,7 @@ export function emptyFleet(): Fleet {
     references: createIndex(),
     contributors: createIndex(),
     members: createTable(),
+    confirming: createTable(),
     candidates: createTable(),
     claimEntries: createClaimEntries(),
     claimsOf: createTable(),

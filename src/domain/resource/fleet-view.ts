@@ -57,6 +57,8 @@ export interface FleetView extends ListenerView {
   rolloutOf(nodeId: string): { readonly rolloutId: string; readonly wave: number } | undefined;
   /** The id of the rollout that holds a node back: the one in which its wave is not released. */
   heldBy(nodeId: string): string | undefined;
+  /** The id of the confirmation by a person that the last change of a resource waits for. */
+  confirmingOf(type: string, id: string): string | undefined;
   /** From which generation on a node waits, or waited, for a confirmation; undefined when none was ever asked. */
   needOf(nodeId: string): { readonly generation: number; readonly secs: number } | undefined;
   /** A node's generation; undefined for an unknown node. */

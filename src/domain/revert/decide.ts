@@ -19,6 +19,7 @@ import type { AnyCommand } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import { refuse, type Decision, type Refusal } from '../resource/refusal.js';
 import type { Undo } from '../resource/undo.js';
+import { endsWithRevert } from '../confirmation/decide.js';
 import { endByRevert } from '../rollout/decide.js';
 import { laterWork, undoOf, entries, fieldConflicts, gone, type History, type FieldConflict } from './history.js';
 import type { AuditChange } from '../resource/audit-change.js';
@@ -60,12 +61,12 @@ export function decideRevert(fleet: Fleet, { entry, history, ofRollout }: Revert
     last = decision.value;
     events.push(...last);
   }
-  const ends = endsOfRollouts(fleet, entry, ofRollout);
+  const ends = endsWithEntry(fleet, entry, ofRollout);
   return ends.ok ? ok([...events, ...ends.value]) : ends;
 }
 
-/** The end of the rollout that an entry started, which goes with its revert. */
-export function endsOfRollouts(
+/** The ends of the rollout that an entry started, and of its confirmation, which go with its revert. */
+export function endsWithEntry(
   fleet: Fleet,
   { events }: RecordedCommand,
   ofRollout: true | undefined,
@@ -73,7 +74,8 @@ export function endsOfRollouts(
   const ends = events.flatMap((event) =>
     event.type === 'RolloutStarted' ? endByRevert(fleet, resourceOf(event).id, ofRollout === true) : [],
   );
-  return ofRollout === true && ends.length === 0 ? refuse('conflict', 'the rollout has ended') : ok(ends);
+  if (ofRollout === true && ends.length === 0) return refuse('conflict', 'the rollout has ended');
+  return ok([...ends, ...endsWithRevert(fleet, events[0].metadata.command.id)]);
 }
 
 /** Like `decideRevert`, with the refusals that only the fold shows. Yields between two pieces. */

@@ -5,6 +5,7 @@
 import { describeCommand } from '../audit/describe.js';
 import type { ConfirmationAsk, ConfirmationAsked } from '../confirmation/confirmation.js';
 import { applyInPieces } from '../fleet/apply.js';
+import { ownersChanged } from '../fleet/confirmations.js';
 import { draftFleet, type Fleet } from '../fleet/fleet.js';
 import { hypothetical } from '../fleet/hypothetical.js';
 import type { FleetEvent } from '../fleet/resources.js';
@@ -72,28 +73,36 @@ export function* decideWithRollout<C extends { readonly type: string; readonly e
   planned(asked === undefined ? undefined : nothing);
   if (!decision.ok || decision.value.length === 0) return decision;
   const { value: own } = decision;
-  if (asked === undefined) return ok([...own, ...confirmations(request, null)]);
+  const revertOf = command.entry?.events[0].metadata.command.id;
+  const because =
+    request.confirm?.by === 'manual' ? describeCommand(hypothetical(fleet, own, revertOf))?.notRevertibleBecause : null;
+  if (because !== null) {
+    return refuse(
+      'conflict',
+      `nobody can be asked to confirm what cannot be reverted: ${because ?? 'it has no entry'}`,
+    );
+  }
+  if (asked === undefined) return ok([...own, ...confirmations(request, own, null)]);
 
   yield;
   const { state: draft } = draftFleet(fleet);
-  const revertOf = command.entry?.events[0].metadata.command.id;
   const recorded = hypothetical(draft, own, revertOf);
   const all = yield* applyInPieces(draft, recorded);
   yield;
   let touched = new Set([...all].filter((nodeId) => draft.has(nodeKey.type, nodeId)));
   if (asked === 'none') {
     planned({ ...nothing, warnings: yield* partings(fleet, draft, touched) });
-    return ok([...own, ...confirmations(request, null)]);
+    return ok([...own, ...confirmations(request, own, null)]);
   }
   // The revert of a rollout's own entry releases its nodes, and needs no rollout of its own.
   if (request.policy === undefined && recorded.events.some(({ type }) => type === 'RolloutStepped')) {
-    return ok([...own, ...confirmations(request, null)]);
+    return ok([...own, ...confirmations(request, own, null)]);
   }
   const others = [...touched].filter((nodeId) => draft.rolloutOf(nodeId) !== undefined);
   if (isUpgrade) touched = new Set([...touched].filter((nodeId) => draft.rolloutOf(nodeId) === undefined));
   else if (others[0] !== undefined) return otherRollout(draft, others[0]);
 
-  const confirmed = [...own, ...confirmations(request, touched.size === 0 ? null : asked.confirm_secs)];
+  const confirmed = [...own, ...confirmations(request, own, touched.size === 0 ? null : asked.confirm_secs)];
   const units =
     touched.size < 2
       ? [...touched].map((id) => [id])
@@ -114,10 +123,18 @@ export function* decideWithRollout<C extends { readonly type: string; readonly e
 /** What the command itself asks for, else the policy. @param policySecs of the policy that is in force, null for none */
 function confirmations(
   { confirm, rolloutId: confirmation_id }: Pick<WithRollout<unknown>, 'confirm' | 'rolloutId'>,
+  own: readonly FleetEvent[],
   policySecs: number | null,
 ): readonly ConfirmationAsked[] {
-  const secs = confirm?.secs ?? policySecs;
-  return secs === null ? [] : [{ type: 'ConfirmationAsked', data: { confirmation_id, by: 'node', secs } }];
+  const asked = (data: Omit<ConfirmationAsked['data'], 'confirmation_id'>): ConfirmationAsked => ({
+    type: 'ConfirmationAsked',
+    data: { confirmation_id, ...data },
+  });
+  const secs = confirm?.by === 'node' ? confirm.secs : policySecs;
+  return [
+    ...(secs === null ? [] : [asked({ by: 'node', secs })]),
+    ...(confirm?.by === 'manual' ? [asked({ ...confirm, owners: ownersChanged(own) })] : []),
+  ];
 }
 
 /** The policy in force; undefined where none was asked for and none is set. */

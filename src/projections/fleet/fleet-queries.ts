@@ -6,6 +6,7 @@
 import { chainKey, type ChainState } from '../../domain/chain/chain.js';
 import { activeRevert } from '../../domain/aggregate/reverts.js';
 import { addNeeds, needsOf, needsOfNode } from '../../domain/compile/needs.js';
+import { confirmationKey, waitsUntil } from '../../domain/confirmation/confirmation.js';
 import { driftOf, hasSet, setsOf } from '../../domain/fleet-file/drift.js';
 import { baseOf } from '../../domain/fleet-set/declaration.js';
 import { countResources, type ResourceCounts } from '../../domain/fleet/counts.js';
@@ -17,14 +18,14 @@ import { sortKey } from '../../domain/resource/meta.js';
 import type { Feature } from '../../domain/snapshot/features.js';
 import { splitOwner } from '../../domain/references/references.js';
 import { upstreamKey } from '../../domain/upstream/upstream.js';
-import type { Clock } from '../../kernel/clock.js';
+import { timestamp, type Clock } from '../../kernel/clock.js';
 import { compareText } from '../../kernel/compare-text.js';
 import { createLru } from '../../kernel/lru.js';
 import { forEach, withPauses } from '../../kernel/pieces.js';
 import { createShared } from '../../kernel/shared.js';
 import { fleetEvent, resourceTypes, type AnyState } from '../../domain/fleet/resources.js';
 import { nodeSnapshots } from '../node-snapshots.js';
-import type { FleetQueries, NodeName, WholeFleet } from '../port.js';
+import type { EntryConfirmation, FleetQueries, NodeName, WholeFleet } from '../port.js';
 import { tuning } from '../tuning.js';
 import type { CommittedFleet } from './committed-fleet.js';
 import { allResourceQueries, nodeQueries } from './resources.js';
@@ -69,6 +70,7 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     drift: async (set) => (hasSet(fleet(), set) ? withPauses(driftOf(fleet(), set)) : undefined),
     base: (set) => baseOf(fleet().singletons.fleet.value, set),
     revertOf: (entryId) => activeRevert(fleet().reverts, entryId),
+    confirmationOf: (entryId) => confirmationOf(fleet(), entryId),
     revision: () => fleet().revision.value,
   };
 }
@@ -135,4 +137,17 @@ function createResourceCounts(fleet: () => Fleet, clock: Clock): FleetQueries['r
       stamp === fleet().revision.value && clock.monotonic() - begunAt < tuning.countsReuseMs,
     now: clock.monotonic,
   });
+}
+
+function confirmationOf(fleet: Fleet, entryId: string): EntryConfirmation | null {
+  const id = fleet.idOfName(confirmationKey.type, entryId);
+  const found = id === undefined ? undefined : fleet.get(confirmationKey, id);
+  if (found === undefined) return null;
+  const isConfirmed = found.state === 'confirmed';
+  return {
+    until: timestamp(waitsUntil(found, found.updated_at)),
+    confirmed_at: isConfirmed ? found.ended_at : null,
+    confirmed_by: isConfirmed ? found.ended_by : null,
+    error: found.error,
+  };
 }

@@ -15,7 +15,7 @@ import { isIndexed, searchAudit } from './audit-search.js';
 import { auditGroups, closedTypes, type AuditFields } from './audit.js';
 import { nextOf } from './walk.js';
 import { namesAt, type NameFields } from './names.js';
-import type { AuditEntry, AuditQuery, NameLookup, Projections } from '../port.js';
+import type { AuditQuery, NameLookup, Projections, StoredEntry } from '../port.js';
 import { tuning } from '../tuning.js';
 
 type Audit = Collection<AuditFields>;
@@ -210,7 +210,7 @@ async function standingReverts(
 }
 
 /** The entry of a command whose events are no longer in the log. */
-function withoutEvents({ id, fields }: EntryDocument, name: string | null): AuditEntry {
+function withoutEvents({ id, fields }: EntryDocument, name: string | null): StoredEntry {
   return {
     id,
     at: fields.at,
@@ -237,7 +237,7 @@ async function entriesOf(
   audit: Audit,
   names: Collection<NameFields>,
   entries: readonly EntryDocument[],
-): Promise<readonly AuditEntry[]> {
+): Promise<readonly StoredEntry[]> {
   const places = entries.map(({ fields }) => fields);
   const [commands, revertOf] = await Promise.all([readCommands(eventStore, places), standingReverts(audit, entries)]);
   const found = commands.map((command) => {
@@ -307,7 +307,7 @@ export function auditQueries(
         : behind === undefined
           ? await pageOf(audit, ranges, part)
           : await stepOf(audit, ranges, behind, part.limit);
-      const items: AuditEntry[] = [];
+      const items: StoredEntry[] = [];
       for (const some of inBites(found.slice(0, limit))) {
         items.push(...(await entriesOf(eventStore, audit, names, some)));
         await yieldToEventLoop();

@@ -18,7 +18,7 @@ import { noQuery, query, queryInteger } from '../schemas/query.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 import { expected } from '../schemas/validation.js';
 
-const { confirmSecs } = limits.rollouts;
+const confirmSecs = { node: limits.rollouts.confirmSecs, manual: limits.rollouts.confirmManualSecs };
 
 export const dryRun = z.enum(['true', 'false'], { error: expected('true or false') }).optional();
 
@@ -28,16 +28,16 @@ const rolloutQuery = {
     examples: ['careful'],
   }),
   confirm: z
-    .enum(['node'], { error: expected('node') })
+    .enum(['node', 'manual'], { error: expected('node or manual') })
     .optional()
     .meta({
       description:
-        'Who must confirm the change within `confirm_secs`, or it goes back: `node`, the service for each node that it reaches (agents with the feature `confirm`); absent: as the rollout policy says',
+        'Who must confirm the change within `confirm_secs`, or it goes back: `node`, the service for each node that it reaches (agents with the feature `confirm`); `manual`, a person, at `/api/audit/{id}/confirm`; absent: as the rollout policy says',
     }),
   confirm_secs: queryInteger(
-    confirmSecs.min,
-    confirmSecs.max,
-    'How long the confirmation may take, in seconds; with `confirm`',
+    confirmSecs.manual.min,
+    confirmSecs.manual.max,
+    `How long the confirmation may take, in seconds; with \`confirm\`: ${confirmSecs.node.min} to ${confirmSecs.node.max} of \`node\``,
   ).optional(),
   dry_run: dryRun.meta({
     description:
@@ -115,7 +115,11 @@ interface Asked {
 
 /** @throws ServiceError `invalid_request` */
 function confirmAsked({ confirm, confirm_secs }: Asked): ConfirmationAsk | undefined {
-  if (confirm !== undefined && confirm_secs !== undefined) return { by: confirm, secs: confirm_secs };
+  if (confirm !== undefined && confirm_secs !== undefined) {
+    const { min, max } = confirmSecs[confirm];
+    if (confirm_secs >= min && confirm_secs <= max) return { by: confirm, secs: confirm_secs };
+    throw new ServiceError('invalid_request', `confirm_secs: expected ${min} to ${max} with confirm=${confirm}`);
+  }
   if (confirm === undefined && confirm_secs === undefined) return undefined;
   throw new ServiceError('invalid_request', 'confirm: expected it together with confirm_secs, got one of them');
 }

@@ -10,7 +10,7 @@ import type { AuditEntry, Deployment } from '../../../projections/port.js';
 import { warningsOf } from '../../../reports/status.js';
 import type { RestDeps } from '../deps.js';
 import { documented, sample } from '../schemas/documented.js';
-import { actorSchema, entrySchema } from '../resources/audit.js';
+import { actorSchema, entrySchema, shownEntry } from '../resources/audit.js';
 import { deploymentSchema, viewsOf, type DeploymentView } from '../resources/deployments.js';
 import { warningsSchema } from '../resources/warnings.js';
 import { writtenEntry } from '../resources/written-entry.js';
@@ -146,7 +146,7 @@ export async function pastApplyView(
   const made = await appliedView(deps, sections, apply, page, async (command) => {
     // The audit keeps the names of that time.
     const kept = await deps.projections.audit.get(command.events[0].metadata.command.id);
-    return kept ?? writtenEntry(deps, command);
+    return kept === undefined ? writtenEntry(deps, command) : shownEntry(deps, kept);
   });
   const { commands } = made;
   const [first] = commands;

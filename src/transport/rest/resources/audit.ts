@@ -7,7 +7,7 @@ import { mayRead } from '../../../feed/filters.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
 import type { Json } from '../../../kernel/json.js';
 import { limits } from '../../../kernel/limits.js';
-import type { AuditEntry, AuditQuery } from '../../../projections/port.js';
+import type { AuditEntry, AuditQuery, StoredEntry } from '../../../projections/port.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import { callerOf } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
@@ -132,6 +132,19 @@ export const entrySchema: z.ZodType<AuditEntry> = z
     revertible: documented(z.boolean(), 'Whether it can be undone', true),
     not_revertible_because: documented(z.string().nullable(), 'Why it cannot; null if it can', null),
     reverted_by: documented(z.string().nullable(), 'The entry that undoes this one', null),
+    confirm: documented(
+      z
+        .object({
+          until: timeOf('When it is reverted unless somebody confirms it'),
+          confirmed_at: timeOf('When it was confirmed; null before').nullable(),
+          confirmed_by: actorSchema.nullable(),
+          error: documented(z.string().nullable(), 'Why it could not be reverted in time', null),
+        })
+        .meta({ id: 'AuditConfirmation', description: 'The confirmation of a change by a person' })
+        .nullable(),
+      'Of a change with `confirm=manual`; null of others',
+      null,
+    ),
   })
   .meta({ id: 'AuditEntry', description: 'Who did what, and when' });
 
@@ -146,7 +159,7 @@ function auditReader(request: FastifyRequest): Pick<AuditQuery, 'includeAccounts
  * @throws ServiceError `not_found`
  */
 export async function readableEntry(
-  { projections }: RestDeps,
+  { fleet, projections }: RestDeps,
   request: FastifyRequest,
   id: string,
 ): Promise<{ readonly entry: AuditEntry; readonly command: RecordedCommand | undefined }> {
@@ -155,8 +168,14 @@ export async function readableEntry(
   const { role, userId } = callerOf(request);
   // Only entries of sign-ins outlive their events.
   const shown = mayRead({ readers: described?.readers ?? 'admins' }, { admin: role === 'admin', userId });
-  return { entry: orNotFound(shown ? entry : undefined, entryNoun), command };
+  return { entry: shownEntry({ fleet }, orNotFound(shown ? entry : undefined, entryNoun)), command };
 }
+
+/** A stored entry with what the fleet knows of its confirmation. */
+export const shownEntry = ({ fleet }: Pick<RestDeps, 'fleet'>, entry: StoredEntry): AuditEntry => ({
+  ...entry,
+  confirm: fleet.confirmationOf(entry.id),
+});
 
 export function auditRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
@@ -186,7 +205,8 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
         to,
         ...auditReader(request),
       });
-      return ok(newestAnswer(request.query, list));
+      const items = list.items.map((entry) => shownEntry(deps, entry));
+      return ok(newestAnswer(request.query, { ...list, items }));
     },
   });
   app.route({

@@ -10,7 +10,7 @@ import type { RestApp, RestDeps } from '../deps.js';
 import { documented, sample } from '../schemas/documented.js';
 import { listOf } from '../fleet/matter-lists.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
-import { entrySchema } from './audit.js';
+import { entrySchema, shownEntry } from './audit.js';
 
 const count = (what: string, example: number) => documented(z.int().min(0), what, example);
 
@@ -205,7 +205,7 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
           heartbeats_per_minute: activity.heartbeats_per_minute,
           last_event_position: deps.projections.status().position,
         },
-        recent_audit: [...audit],
+        recent_audit: audit.map((entry) => shownEntry(deps, entry)),
         generated_at: fleet.at,
       });
     },

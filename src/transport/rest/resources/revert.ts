@@ -1,5 +1,5 @@
 /**
- * The revert of an audit entry, and its preview. The rules are in `src/domain/revert`. Implements
+ * The revert of an audit entry, its preview, and the confirmation of one that would be reverted in time. The rules are in `src/domain/revert`. Implements
  * `docs/contract/rest.md#audit` and `docs/contract/domain.md#audit-and-revert`.
  */
 import type { FastifyRequest } from 'fastify';
@@ -11,7 +11,7 @@ import { describeCommand } from '../../../domain/audit/describe.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import { streams, type RecordedCommand } from '../../../kernel/event.js';
 import type { AuditEntry } from '../../../projections/port.js';
-import { auditChange, auditedResource, entryNoun, entrySchema, readableEntry } from './audit.js';
+import { auditChange, auditedResource, entryNoun, entrySchema, readableEntry, shownEntry } from './audit.js';
 import { commandContext, commandOf, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
@@ -40,6 +40,7 @@ const previewSchema = z
 export const dryRunQuery = query({ dry_run: dryRun.meta({ description: 'With `true`, nothing is written' }) });
 
 export function revertRoutes(app: RestApp, deps: RestDeps): void {
+  confirmRoute(app, deps);
   app.route({
     method: 'POST',
     url: '/api/audit/:id/revert',
@@ -69,6 +70,29 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
       const outcome = await handlers.revert(commandContext(request), command);
       setCommandHeaders(reply, outcome);
       return ok(entryOf(deps, outcome));
+    },
+  });
+}
+
+/** Confirms a change before it is taken back. */
+function confirmRoute(app: RestApp, deps: RestDeps): void {
+  app.route({
+    method: 'POST',
+    url: '/api/audit/:id/confirm',
+    config: { access: 'operator', takes: 'none', readsStored: true },
+    schema: {
+      operationId: 'confirmAuditEntry',
+      summary: 'Confirm the change of an audit entry',
+      description:
+        'Keeps a change that was made with `confirm=manual`, and answers with its entry. A 409 for one that waits for nobody.',
+      tags: ['audit'],
+      response: answers(entrySchema),
+    },
+    handler: async (request, reply) => {
+      const id = pathId(request.params, entryNoun);
+      const { entry } = await readableEntry(deps, request, id);
+      setCommandHeaders(reply, await deps.commands.rollouts.confirm(commandContext(request), id));
+      return ok(shownEntry(deps, entry));
     },
   });
 }

@@ -40,5 +40,11 @@ export function writtenEntry(
   const reverted_by = fleet.revertOf(logged.id) ?? null;
   const because =
     entry.notRevertibleBecause ?? (reverted_by === null ? null : `it was reverted by the entry ${reverted_by}`);
-  return { ...logged, revertible: because === null, not_revertible_because: because, reverted_by };
+  return {
+    ...logged,
+    revertible: because === null,
+    not_revertible_because: because,
+    reverted_by,
+    confirm: fleet.confirmationOf(logged.id),
+  };
 }
