@@ -42,6 +42,7 @@ test('a cell is quoted where it must be, and none is a formula', () => {
     reverted_by: null,
     revertible: true,
     not_revertible_because: null,
+    confirm: null,
   } satisfies AuditEntry;
   const [, row] = csvOf([entry]).split('\r\n');
   expect(row).toBe(
