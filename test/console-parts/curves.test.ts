@@ -1,7 +1,15 @@
 /** What curves are made of. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { lastOf, ranges, spans, timesOf, valuesAt, type Point } from '../../console/src/shared/ui/curve.js';
+import {
+  lastOf,
+  ranges,
+  spans,
+  stepSeconds,
+  timesOf,
+  valuesAt,
+  type Point,
+} from '../../console/src/shared/ui/curve.js';
 
 const point = (seconds: number, sessions: number): Point => ({
   at: new Date(seconds * 1_000).toISOString(),
@@ -17,12 +25,13 @@ describe('the times of a range', () => {
   test('given any moment, they are whole steps, end with the step that lasts, and cover the range', () => {
     fc.assert(
       fc.property(fc.constantFrom(...spans), fc.integer({ min: 1e9, max: 4e9 }), (span, now) => {
-        const { stepSeconds, seconds } = ranges[span];
+        const { step, seconds } = ranges[span];
+        const each = stepSeconds[step];
         const times = timesOf(span, now);
-        expect(times).toHaveLength(seconds / stepSeconds);
-        expect(times.every((time) => time % stepSeconds === 0)).toBe(true);
+        expect(times).toHaveLength(seconds / each);
+        expect(times.every((time) => time % each === 0)).toBe(true);
         expect(times.at(-1)).toBeLessThanOrEqual(now);
-        expect(times.at(-1)! + stepSeconds).toBeGreaterThan(now);
+        expect(times.at(-1)! + each).toBeGreaterThan(now);
       }),
     );
   });

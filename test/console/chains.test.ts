@@ -8,7 +8,14 @@ import { freePorts, type RunningProgram } from '../../scripts/stack/process.js';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
 import { openSite, type Site } from './support/site.js';
-import { expectAbsent, expectAttribute, expectDisabled, expectFocus, expectTexts } from './support/waiting.js';
+import {
+  expectAbsent,
+  expectAttribute,
+  expectDisabled,
+  expectFocus,
+  expectTexts,
+  expectValue,
+} from './support/waiting.js';
 
 const browser = await openBrowser();
 
@@ -76,13 +83,18 @@ describe.skipIf(browser === undefined)('chains', () => {
     await field(page, 'Port', 1).fill(String(ports[1]));
     await choose(page, 'Upstream', 0, 'shop');
     await page.getByRole('button', { name: 'Add chain' }).click();
-    await page
-      .getByText(/Hops\[0\]\.credential_id: required, expected the id of a credential.*\(request [\w-]+\)/)
-      .waitFor();
+    await page.getByText('Credential is required').waitFor();
     await expectAttribute(field(page, 'Credential'), 'aria-invalid').toBe('true');
+    await expectFocus(page).toBe('hops.0.credential_id');
     await expectAccessible(page);
-
+    await field(page, 'Name').fill('shared');
     await choose(page, 'Transport', 0, 'plain TCP');
+    await field(page, 'Port').fill('70000');
+    await page.getByRole('button', { name: 'Add chain' }).click();
+    await page.getByText(/listen_port: .*\(request [\w-]+\)/).waitFor();
+    await expectFocus(page).toBe('hops.0.listen_port');
+    await field(page, 'Name').fill('front');
+    await field(page, 'Port').fill(String(ports[0]));
     await page.getByRole('button', { name: 'Add chain' }).click();
     await page.getByText('never deployed', { exact: true }).waitFor();
     const plan = page.getByRole('region', { name: 'Not deployed yet' });
@@ -91,6 +103,49 @@ describe.skipIf(browser === undefined)('chains', () => {
     await page.getByText('applied on every node').waitFor();
     await page.getByText('running').nth(1).waitFor();
     await expectAccessible(page);
+  });
+
+  test('a chain is built without leaving its form, its draft survives leaving and a reload, and it is deployed at once', async () => {
+    const page = await site.openAs('operator', '/chains/new');
+    const path = page.getByRole('region', { name: 'The path so far' });
+    await path.getByText('choose a node').waitFor();
+    await page.getByRole('button', { name: 'Add chain' }).click();
+    // All at once, with the focus on the first.
+    for (const label of ['Name', 'Node', 'Port', 'Upstream']) await page.getByText(`${label} is required`).waitFor();
+    await expectFocus(page).toBe('name');
+    await field(page, 'Name').fill('made at once');
+    await choose(page, 'Node', 0, 'entry');
+    await path.getByText('entry').waitFor();
+    // A free port is filled in.
+    await expectValue(field(page, 'Port')).toMatch(/^\d+$/);
+    await field(page, 'Port').fill(String(ports[4]));
+    await choose(page, 'Transport', 0, 'TLS over TCP');
+    await page.getByRole('button', { name: 'Make a certificate' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Add and choose' }).click();
+    await dialog.getByText('Host name is required').waitFor();
+    await expectAccessible(page);
+    await dialog.getByRole('textbox', { name: 'Name', exact: true }).fill('made inside');
+    await dialog.getByRole('textbox', { name: 'Host name' }).fill('front.example');
+    await page.keyboard.press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    await expectValue(field(page, 'Credential')).toBe('made inside');
+
+    await page.getByRole('navigation').getByRole('link', { name: 'Nodes' }).click();
+    await page.getByRole('heading', { name: 'Nodes' }).waitFor();
+    await page.goto('/console/chains/new');
+    await page.getByText('This is what you typed before').waitFor();
+    await expectValue(field(page, 'Name')).toBe('made at once');
+    await expectValue(field(page, 'Credential')).toBe('made inside');
+    await choose(page, 'Upstream', 0, 'shop');
+    await page.getByRole('button', { name: 'Add and deploy' }).click();
+    await page.getByRole('heading', { name: 'made at once' }).waitFor();
+    await page.getByText('applied on every node').waitFor();
+    // Nothing is left of the draft.
+    await page.goto('/console/chains/new');
+    await path.getByText('choose a node').waitFor();
+    await expectValue(field(page, 'Name')).toBe('');
+    await expectAbsent(page, page.getByText('This is what you typed before'));
   });
 
   test('what an agent rejects is shown with the way to its field, where the agent’s words stand', async () => {

@@ -7,11 +7,14 @@ import type { Schemas } from '../shared/api/client.js';
 import { ListEditor } from '../shared/forms/list-editor.js';
 import { editPage, newPage, type FieldsProps } from '../shared/forms/form-pages.js';
 import { NameField } from '../shared/forms/name-field.js';
+import { queryClient } from '../shared/live/queries.js';
+import { sayDone } from '../shared/ui/done.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
 import { securityLabels } from '../shared/forms/security-fields.js';
 import { bodyOf, newHop, valuesOf, type Values } from './chain-values.js';
-import { chains, deploymentsQuery, transportsQuery, type Chain, type Transport } from './chains.js';
+import { chains, deployChain, deploymentsQuery, transportsQuery, type Chain, type Transport } from './chains.js';
 import { text } from './chains.text.js';
+import { DraftPath } from './draft-path.js';
 import { HopFields } from './hop-fields.js';
 import { TargetFields } from './target-fields.js';
 
@@ -80,6 +83,7 @@ function Fields({ form, resource }: FieldsProps<Values, Chain>): ReactNode {
   return (
     <>
       {resource !== undefined && field !== undefined && <Rejected form={form} chainId={resource.id} field={field} />}
+      <DraftPath values={form.getValues()} />
       <NameField form={form} hint={text.nameHint} />
       <TextInput label={text.description} {...form.getInputProps('description')} />
       <Input.Wrapper label={text.payload} error={form.errors['payload']}>
@@ -117,6 +121,15 @@ const page = { type: 'l4_chain', valuesOf, labels, Fields } as const;
 export const NewChainPage = newPage<Values, Chain>({
   ...page,
   title: text.add,
+  draft: 'chain',
+  also: {
+    label: text.addAndDeploy,
+    run: async (chain) => {
+      const { data, requestId } = await deployChain(chain.id, `"${chain.version}"`, {});
+      sayDone(text.deployed(chain.name), { resourceId: chain.id, requestId }, data.warnings);
+      await queryClient.invalidateQueries({ queryKey: ['l4_chain'] });
+    },
+  },
   create: ({ values, headers }) => chains.create({ values: bodyOf(values) as Partial<Schemas['NewL4Chain']>, headers }),
 });
 

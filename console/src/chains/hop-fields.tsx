@@ -13,12 +13,13 @@ import {
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { useEffect, useRef, type ReactNode } from 'react';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
 import { anyAddress, type Values } from './chain-values.js';
 import { freePortsQuery, portUsersQuery, type Transport } from './chains.js';
 import { text } from './chains.text.js';
+import { MakeCredential } from './make.js';
 
 interface HopFieldsProps {
   readonly form: FormOf<Values>;
@@ -84,7 +85,12 @@ export function HopFields({ form, index, transports, chainId }: HopFieldsProps):
           label={text.credential}
           required
           {...form.getInputProps(`${path}.credential_id`)}
-        />
+        >
+          <MakeCredential
+            keyType={transport.key_type}
+            onMade={(id) => form.setFieldValue(`${path}.credential_id`, id)}
+          />
+        </ResourceSelect>
       )}
       {transport !== undefined && transport.server_names !== 'none' && (
         <TagsInput
@@ -124,6 +130,16 @@ function PortField({ form, index, listens, chainId }: PortFieldProps): ReactNode
   const { node_id: nodeId = '', listen_port: typed = '' } = form.getValues().hops[index] ?? {};
   const { data: free = [] } = useQuery(freePortsQuery(nodeId, listens));
   const { data: routes = [] } = useQuery(portUsersQuery(nodeId, listens, Number(typed)));
+  // Filled in once for each node and transport, over nothing that was typed.
+  const filled = useRef({ for: '', port: '' });
+  const [first] = free;
+  useEffect(() => {
+    const place = `${nodeId} ${listens}`;
+    if (first === undefined || filled.current.for === place) return;
+    if (typed !== '' && typed !== filled.current.port) return;
+    filled.current = { for: place, port: String(first) };
+    form.setFieldValue(`hops.${index}.listen_port`, String(first));
+  });
   const others = routes.filter(({ resourceId }) => resourceId !== chainId).map(({ resourceName: name }) => name);
   return (
     <Autocomplete

@@ -6,6 +6,7 @@ import type { FormOf } from '../shared/forms/resource-form.js';
 import { SecurityFields } from '../shared/forms/security-fields.js';
 import type { Values } from './chain-values.js';
 import { text } from './chains.text.js';
+import { MakeUpstream } from './make.js';
 
 type Kind = 'upstream' | 'endpoint';
 
@@ -35,7 +36,9 @@ export function TargetFields({ form }: { readonly form: FormOf<Values> }): React
           label={text.upstreamLabel}
           required
           {...form.getInputProps('target.upstream_id')}
-        />
+        >
+          <MakeUpstream onMade={(id) => form.setFieldValue('target', { upstream_id: id })} />
+        </ResourceSelect>
       ) : (
         <TextInput
           label={text.endpointLabel}

@@ -25,9 +25,8 @@ export function Why({ chain }: { readonly chain: Chain }): ReactNode {
         <div className={classes.sentence}>
           {text.wrong[health.state]}: {first}
         </div>
-        {others.map((reason) => (
-          <div key={reason}>{reason}</div>
-        ))}
+        {/* What an agent says of it is nearer to the cause. */}
+        {said.length === 0 && others.map((reason) => <div key={reason}>{reason}</div>)}
         {said.map(({ node, path, message }) => (
           <div key={`${node} ${path} ${message}`}>
             <NamedLink type="node" id={node} /> {text.says} {message} <FieldLink type="l4_chain" id={id} path={path} />

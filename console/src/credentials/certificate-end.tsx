@@ -1,20 +1,27 @@
-/** When a certificate ends, by colour and sign when that is soon. */
+/** When a certificate ends: days left, by colour and sign when they are few, and the day. */
 import type { ReactNode } from 'react';
-import { none } from '../shared/ui/format.js';
+import { formatDuration, formatTime, none } from '../shared/ui/format.js';
 import { useNow } from '../shared/ui/now.js';
 import { State } from '../shared/ui/state.js';
-import { When } from '../shared/ui/when.js';
 import type { Certificate } from './credentials.js';
+import { text } from './credentials.text.js';
 
 const soonMs = 30 * 86_400_000;
 
 export function CertificateEnd({ certificate }: { readonly certificate: Certificate | null }): ReactNode {
   const now = useNow();
   if (certificate === null) return none;
-  const left = Date.parse(certificate.not_after) - now;
+  const { not_after: at } = certificate;
+  const left = Date.parse(at) - now;
   return (
-    <State mood={left <= 0 ? 'bad' : left < soonMs ? 'warning' : 'good'}>
-      <When at={certificate.not_after} />
+    <State mood={left <= 0 ? 'bad' : left < soonMs ? 'warning' : 'good'} why={formatTime(at)}>
+      <time dateTime={at}>{left <= 0 ? text.endedAt(formatTime(at, 'date')) : text.left(formatDays(left))}</time>
     </State>
   );
+}
+
+/** Days, until there is but one. */
+function formatDays(left: number): string {
+  const days = Math.floor(left / 86_400_000);
+  return days > 1 ? `${days} days` : formatDuration(left / 1_000);
 }

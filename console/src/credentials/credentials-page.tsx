@@ -3,8 +3,9 @@ import { Select } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { SearchOf } from '../shared/api/crud.js';
 import { columnsOf } from '../shared/ui/data-table.js';
-import { formatCount, none } from '../shared/ui/format.js';
+import { none } from '../shared/ui/format.js';
 import { listPage, nameColumn, updatedColumn, type FiltersProps } from '../shared/ui/list-page.js';
+import { UsedBy } from '../shared/ui/used-by.js';
 import { CertificateEnd } from './certificate-end.js';
 import { credentials, type Credential } from './credentials.js';
 import { text } from './credentials.text.js';
@@ -12,17 +13,17 @@ import { text } from './credentials.text.js';
 const columns = columnsOf<Credential>([
   nameColumn('credential'),
   [text.type, (row) => text.types[row.key_type]],
-  [text.ends, (row) => <CertificateEnd certificate={row.certificate} />],
+  [
+    text.ends,
+    (row) => (row.certificate === null ? none : <CertificateEnd certificate={row.certificate} />),
+    { sort: 'not_after' },
+  ],
   [
     text.serverNames,
     (row) => (row.certificate?.subject_alt_names ?? row.server_names).join(', ') || none,
-    { minor: true },
+    { minor: true, cut: true },
   ],
-  [
-    text.usedBy,
-    (row) => (row.in_use_by.length === 0 ? text.unusedShort : text.users(formatCount(row.in_use_by.length))),
-    { numeric: true },
-  ],
+  [text.usedBy, (row) => <UsedBy users={row.in_use_by} total={row.in_use_by.length} />, { cut: true }],
   updatedColumn,
 ]);
 

@@ -27,7 +27,8 @@ export const pageOf = (search: Search, name = 'page'): number | undefined => {
   return Number.isInteger(page) && page > 1 ? page : undefined;
 };
 
-const sorts = ['name', '-name', 'created_at', '-created_at', 'updated_at', '-updated_at'] as const;
+/** What every list is sorted by. */
+export const sorts = ['name', '-name', 'created_at', '-created_at', 'updated_at', '-updated_at'] as const;
 
 /** What the address of a list without filters of its own holds. */
 export const listSearch = (search: Search) => ({

@@ -28,6 +28,7 @@ export const text = {
   unused: 'No chain ends here.',
   more: (count: string) => `and ${count} more`,
   healthState: 'Health',
+  anyHealth: 'Any health',
   removeMeaning: 'Refused while a chain ends here. You can undo this.',
   nameHint: 'Unique among upstreams. Cannot be changed later.',
   endpointHint: 'host:port, IPv6 addresses in brackets',

@@ -2,9 +2,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
-import type { Done } from '../api/client.js';
+import { Refusal, type Done } from '../api/client.js';
 import { nameOf, type ListedType, type Query, type Save } from '../api/crud.js';
-import { sayDone, sayDoneOf } from '../ui/done.js';
+import { sayDone, sayDoneOf, sayRefused } from '../ui/done.js';
 import { Page } from '../ui/page.js';
 import { Problem } from '../ui/problem.js';
 import { pagesOf, typeNames } from '../ui/resource-link.js';
@@ -30,6 +30,10 @@ interface NewPage<V extends Values, R extends Named, M extends R> extends FormPa
   readonly create: (save: Save<V>) => Promise<Done<M>>;
   /** Of the page and its button. */
   readonly title: string;
+  /** A second way to save, after which the page of the resource follows too. @throws Refusal of what is done more */
+  readonly also?: { readonly label: string; readonly run: (made: M) => Promise<void> };
+  /** Kept in the browser until it is saved. */
+  readonly draft?: string;
   /** Whether a revert takes it back. */
   readonly undoable?: boolean;
   /** What the page shows once it is made, such as a secret; absent where the page of the resource follows at once. */
@@ -41,7 +45,7 @@ interface NewPage<V extends Values, R extends Named, M extends R> extends FormPa
 /** The page that adds one. */
 export function newPage<V extends Values, R extends Named, M extends R = R>(page: NewPage<V, R, M>): () => ReactNode {
   const { type, create, title, valuesOf, labels, role, Fields, Made, undoable = true } = page;
-  const { showsMade = () => true } = page;
+  const { showsMade = () => true, also, draft } = page;
   const pages = pagesOf(type);
   return function NewPage() {
     const navigate = useNavigate();
@@ -64,6 +68,22 @@ export function newPage<V extends Values, R extends Named, M extends R = R>(page
           }}
           onCancel={() => void navigate(pages.list)}
           saveLabel={title}
+          draft={draft}
+          also={
+            also && {
+              label: also.label,
+              run: async ({ data }) => {
+                try {
+                  await also.run(data);
+                } catch (error) {
+                  // It is added: its page says what is not done, and offers it.
+                  if (!(error instanceof Refusal)) throw error;
+                  sayRefused(error);
+                }
+                show(data);
+              },
+            }
+          }
         >
           {(form) => <Fields form={form} />}
         </ResourceForm>

@@ -2,6 +2,9 @@
 export const text = {
   cancel: 'Cancel',
   save: 'Save',
+  missing: (label: string) => `${label} is required`,
+  draft: 'This is what you typed before.',
+  startAnew: 'Start anew',
   needsRole: { viewer: '', operator: 'Only operators can change this.', admin: 'Only administrators can change this.' },
   edit: (name: string) => `Edit ${name}`,
   added: (type: string, name: string) => `${type} ${name} added.`,

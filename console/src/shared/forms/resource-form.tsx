@@ -5,16 +5,20 @@
  */
 import { Button, Fieldset, Group, Stack, Text } from '@mantine/core';
 import { useForm, type UseFormReturnType } from '@mantine/form';
+import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
-import { useEffect, useRef, useState, type ReactNode } from 'react';
+import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
+import { flushSync } from 'react-dom';
 import { newIdempotencyKey, Refusal, type Done } from '../api/client.js';
 import type { Save } from '../api/crud.js';
 import { queryClient } from '../live/queries.js';
-import { useMay, type Role } from '../session.js';
+import { meQuery, useMay, type Role } from '../session.js';
 import { Problem } from '../ui/problem.js';
 import { sentenceOf } from '../ui/sentence.js';
+import { draftOf, type Draft } from './draft.js';
 import { changedOf, closestField, fieldOf, type Values } from './fields.js';
 import { text } from './forms.text.js';
+import { goToFirstMistake, missingIn, valueIn } from './missing.js';
 import { Overtaken } from './overtaken.js';
 
 export interface Stored {
@@ -39,23 +43,55 @@ export interface ResourceFormProps<V extends Values, R extends Stored> {
   /** Absent where there is nothing to go back to. */
   readonly onCancel?: () => void;
   readonly saveLabel: string;
+  /** A second way to save, which does something more with what was saved, and shows it. */
+  readonly also?: { readonly label: string; readonly run: (done: Done<R>) => Promise<void> } | undefined;
+  /** What is typed is kept under this name until it is saved: only of a new resource without secrets. */
+  readonly draft?: string | undefined;
   /** Who may save; others see the fields, and no button that would be refused. */
   readonly role?: Role;
   readonly children: (form: FormOf<V>) => ReactNode;
 }
 
+/** Of the person who is signed in. */
+function useDraft<V extends Values>(name: string | undefined, pattern: V): Draft<V> | undefined {
+  const id = useQuery(meQuery).data?.id;
+  return useMemo(
+    () => (name === undefined || id === undefined ? undefined : draftOf(`${name} ${id}`, pattern)),
+    // The shape of a form stays the same.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [name, id],
+  );
+}
+
 export function ResourceForm<V extends Values, R extends Stored>(props: ResourceFormProps<V, R>): ReactNode {
-  const { resource, valuesOf, labels, save, onSaved, onCancel, saveLabel, role = 'operator', children } = props;
+  const { resource, valuesOf, labels, save, onSaved, onCancel, saveLabel, also, role = 'operator', children } = props;
   const maySave = useMay(role);
+  const draft = useDraft(props.draft, valuesOf(undefined));
+  const [begun, setBegun] = useState(() => draft?.read());
   /** What the form began with. */
   const [base, setBase] = useState(resource);
   const [idempotencyKey] = useState(newIdempotencyKey);
   const [saving, setSaving] = useState(false);
   const [refused, setRefused] = useState<Refusal>();
-  const form = useForm<V>({ initialValues: valuesOf(resource), validateInputOnChange: false });
+  const form = useForm<V>({ initialValues: begun ?? valuesOf(resource), validateInputOnChange: false });
   const newer = resource !== undefined && resource.version !== base?.version ? resource : undefined;
   const typed = changedOf(form.getValues(), valuesOf(base));
   const untouched = Object.keys(typed).length === 0;
+
+  const values = JSON.stringify(form.getValues());
+  const saved = useRef(false);
+  useEffect(() => {
+    if (draft === undefined || saved.current) return;
+    if (untouched) draft.drop();
+    else draft.keep(form.getValues());
+    // Whenever something is typed.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [values]);
+  const startAnew = (): void => {
+    form.setValues(valuesOf(undefined));
+    form.clearErrors();
+    setBegun(undefined);
+  };
 
   const beginWith = (from: R, values: V): void => {
     setBase(from);
@@ -80,19 +116,29 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [wanted]);
 
-  const submit = async (): Promise<void> => {
-    setSaving(true);
+  /** Shows them beside their fields, and brings the reader to the first. */
+  const showMistakes = (mistakes: Readonly<Record<string, string>>): void => {
+    flushSync(() => form.setErrors({ ...mistakes }));
+    if (place.current !== null) goToFirstMistake(place.current);
+  };
+  const submit = async (then: (done: Done<R>) => void | Promise<void>): Promise<void> => {
     setRefused(undefined);
+    const missing = place.current
+      ? missingIn(place.current, (path) => valueIn(form.getValues(), path), text.missing)
+      : {};
+    if (Object.keys(missing).length > 0) return showMistakes(missing);
+    setSaving(true);
     try {
-      onSaved(
-        await (base === undefined
-          ? save({ values: form.getValues(), headers: { 'idempotency-key': idempotencyKey } })
-          : save({ values: typed, headers: { 'if-match': `"${base.version}"` } })),
-      );
+      const done = await (base === undefined
+        ? save({ values: form.getValues(), headers: { 'idempotency-key': idempotencyKey } })
+        : save({ values: typed, headers: { 'if-match': `"${base.version}"` } }));
+      saved.current = true;
+      draft?.drop();
+      await then(done);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       const field = fieldOf(error.sentence, Object.keys(labels));
-      if (field !== undefined) form.setFieldError(field, sentenceOf(error));
+      if (field !== undefined) showMistakes({ [field]: sentenceOf(error) });
       else setRefused(error);
       // The newest version, for the reader to compare.
       if (error.code === 'precondition_failed') await queryClient.invalidateQueries();
@@ -107,7 +153,7 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        void submit();
+        void submit(onSaved);
       }}
     >
       <Stack maw={640}>
@@ -121,6 +167,14 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
             onKeepMine={() => beginWith(newer, { ...valuesOf(newer), ...typed })}
           />
         )}
+        {begun !== undefined && (
+          <Group gap="xs">
+            <Text size="sm">{text.draft}</Text>
+            <Button size="compact-xs" variant="default" onClick={startAnew}>
+              {text.startAnew}
+            </Button>
+          </Group>
+        )}
         {!maySave && <Text size="sm">{text.needsRole[role]}</Text>}
         <Fieldset variant="unstyled" m={0} p={0} disabled={!maySave}>
           <Stack>{children(form)}</Stack>
@@ -130,6 +184,11 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
           {maySave && (
             <Button type="submit" loading={saving} disabled={base !== undefined && (untouched || newer !== undefined)}>
               {saveLabel}
+            </Button>
+          )}
+          {maySave && also !== undefined && (
+            <Button variant="light" loading={saving} onClick={() => void submit(also.run)}>
+              {also.label}
             </Button>
           )}
           {onCancel !== undefined && (

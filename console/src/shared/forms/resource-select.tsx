@@ -48,10 +48,12 @@ interface ResourceSelectProps {
   readonly clearable?: boolean;
   /** Ids that cannot be chosen. */
   readonly except?: readonly string[];
+  /** A way to make one, below. */
+  readonly children?: ReactNode;
 }
 
 export function ResourceSelect(props: ResourceSelectProps): ReactNode {
-  const { kind, value = '', onChange, except = [], placeholder = text.choose, ariaLabel, ...input } = props;
+  const { kind, value = '', onChange, except = [], placeholder = text.choose, ariaLabel, children, ...input } = props;
   const [typed, setTyped] = useState('');
   const { data: chosen } = useQuery(namedQuery(kind.type, value));
   // The field holds the name of what is chosen until one types another.
@@ -60,7 +62,7 @@ export function ResourceSelect(props: ResourceSelectProps): ReactNode {
   const offer = found.filter(({ id }) => !except.includes(id) || id === value);
   const shown =
     chosen === undefined || chosen.id !== value || offer.some(({ id }) => id === value) ? offer : [chosen, ...offer];
-  return (
+  const select = (
     <Select
       {...input}
       {...(ariaLabel !== undefined && { 'aria-label': ariaLabel })}
@@ -74,6 +76,14 @@ export function ResourceSelect(props: ResourceSelectProps): ReactNode {
       filter={({ options }) => options}
       nothingFoundMessage={text.nothingFound}
       maxDropdownHeight={260}
+      openOnFocus={false}
     />
+  );
+  if (children === undefined) return select;
+  return (
+    <div>
+      {select}
+      {children}
+    </div>
   );
 }

@@ -17,20 +17,21 @@ export type Span = (typeof spans)[number];
 const minute = 60;
 const hour = 3_600;
 
-export const ranges: Readonly<
-  Record<Span, { readonly step: Step; readonly stepSeconds: number; readonly seconds: number }>
-> = {
-  '15m': { step: '1m', stepSeconds: minute, seconds: 15 * minute },
-  '1h': { step: '1m', stepSeconds: minute, seconds: hour },
-  day: { step: '5m', stepSeconds: 5 * minute, seconds: 24 * hour },
-  '30d': { step: '1h', stepSeconds: hour, seconds: 30 * 24 * hour },
+export const stepSeconds: Readonly<Record<Step, number>> = { '1m': minute, '5m': 5 * minute, '1h': hour };
+
+export const ranges: Readonly<Record<Span, { readonly step: Step; readonly seconds: number }>> = {
+  '15m': { step: '1m', seconds: 15 * minute },
+  '1h': { step: '1m', seconds: hour },
+  day: { step: '5m', seconds: 24 * hour },
+  '30d': { step: '1h', seconds: 30 * 24 * hour },
 };
 
 /** @param now in seconds @returns the beginning of each step of the range, the newest of which still lasts */
 export function timesOf(span: Span, now: number): readonly number[] {
-  const { stepSeconds, seconds } = ranges[span];
-  const last = Math.floor(now / stepSeconds) * stepSeconds;
-  return Array.from({ length: seconds / stepSeconds }, (_, index) => last - seconds + (index + 1) * stepSeconds);
+  const { step, seconds } = ranges[span];
+  const each = stepSeconds[step];
+  const last = Math.floor(now / each) * each;
+  return Array.from({ length: seconds / each }, (_, index) => last - seconds + (index + 1) * each);
 }
 
 /**

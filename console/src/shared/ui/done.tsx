@@ -71,12 +71,17 @@ async function undo(commands: readonly Command[]): Promise<void> {
     sayDone(text.undone);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    notifications.show({
-      color: 'red',
-      autoClose: false,
-      closeButtonProps: { 'aria-label': text.close },
-      title: text.undoFailed,
-      message: sentenceOf(error),
-    });
+    sayRefused(error, text.undoFailed);
   }
+}
+
+/** Where no form shows it. @param title what could not be done */
+export function sayRefused(error: Refusal, title?: string): void {
+  notifications.show({
+    color: 'red',
+    autoClose: false,
+    closeButtonProps: { 'aria-label': text.close },
+    title,
+    message: sentenceOf(error),
+  });
 }

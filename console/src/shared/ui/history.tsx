@@ -4,7 +4,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useMemo, type ReactNode } from 'react';
 import { api, dataOf, type Schemas } from '../api/client.js';
-import { ranges, spans, timesOf, valuesAt, type Mark, type Point, type Span, type Step } from './curve.js';
+import { ranges, spans, stepSeconds, timesOf, valuesAt, type Mark, type Point, type Span, type Step } from './curve.js';
 import { formatBytes, formatCount, formatMilliseconds, formatShare } from './format.js';
 import { historyText as text } from './history.text.js';
 import type { PlotProps } from './plot.js';
@@ -150,6 +150,12 @@ function Plots({ points, readAt, span, shown, marks }: PlotsProps): ReactNode {
   );
 }
 
+/** A count of a step as if it had lasted wholly: the newest would seem to fall. */
+function whole(count: number, lasted: number, step: Step): number {
+  const seconds = stepSeconds[step];
+  return Math.round((count * seconds) / Math.max(lasted, seconds / 4));
+}
+
 type Values = PlotProps['lines'][number]['values'];
 
 function plotsOf(
@@ -168,7 +174,12 @@ function plotsOf(
       height: 190,
       lines: [
         ...bytes,
-        { label: text.failed[step], tone: 'bad', values: line(({ errors }) => errors), own: formatCount },
+        {
+          label: text.failed[step],
+          tone: 'bad',
+          values: line(({ errors }, lasted) => whole(errors, lasted, step)),
+          own: formatCount,
+        },
       ],
     },
     traffic: {
@@ -180,8 +191,8 @@ function plotsOf(
       title: text.sessionsOf[step],
       format: formatCount,
       lines: [
-        { label: text.sessions, tone: 'main', values: line(({ sessions }) => sessions) },
-        { label: text.errors, tone: 'bad', values: line(({ errors }) => errors) },
+        { label: text.sessions, tone: 'main', values: line(({ sessions }, lasted) => whole(sessions, lasted, step)) },
+        { label: text.errors, tone: 'bad', values: line(({ errors }, lasted) => whole(errors, lasted, step)) },
       ],
     },
     roundTrip: {

@@ -20,6 +20,8 @@ export const text = {
   filters: 'Filters',
   choose: (name: string) => `Choose ${name}`,
   chooseAll: 'Choose all on this page',
+  unused: 'nothing',
+  andMore: (count: string) => `and ${count} more`,
   noMatches: 'No matches',
   showAll: 'Show all',
   heldBy: 'Held back by a rollout: it runs what it applied last until its wave is released.',

@@ -1,0 +1,30 @@
+/** What uses a resource, in a cell of a list: the first by name, and how many more. */
+import type { ReactNode } from 'react';
+import type { Schemas } from '../api/client.js';
+import { formatCount } from './format.js';
+import { ResourceLink } from './resource-link.js';
+import { text } from './ui.text.js';
+
+/** So many are named. */
+const named = 2;
+
+interface UsedByProps {
+  readonly users: readonly Schemas['Referrer'][];
+  readonly total: number;
+}
+
+export function UsedBy({ users, total }: UsedByProps): ReactNode {
+  if (total === 0) return text.unused;
+  const shown = users.slice(0, named);
+  return (
+    <>
+      {shown.map((user, index) => (
+        <span key={`${user.type} ${user.id}`}>
+          {index > 0 && ', '}
+          <ResourceLink {...user} />
+        </span>
+      ))}
+      {total > shown.length && ` ${text.andMore(formatCount(total - shown.length))}`}
+    </>
+  );
+}
