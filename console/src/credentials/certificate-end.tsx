@@ -15,7 +15,7 @@ export function CertificateEnd({ certificate }: { readonly certificate: Certific
   const left = Date.parse(at) - now;
   return (
     <State mood={left <= 0 ? 'bad' : left < soonMs ? 'warning' : 'good'} why={formatTime(at)}>
-      <time dateTime={at}>{left <= 0 ? text.endedAt(formatTime(at, 'date')) : text.left(formatDays(left))}</time>
+      <time dateTime={at}>{left <= 0 ? text.endedAt(formatTime(at, 'shortDate')) : text.left(formatDays(left))}</time>
     </State>
   );
 }

@@ -12,7 +12,7 @@ const dates = {
   exact: new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'long' }),
   clock: new Intl.DateTimeFormat(language, { timeStyle: 'medium' }),
   short: new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' }),
-  date: new Intl.DateTimeFormat(language, { dateStyle: 'medium' }),
+  shortDate: new Intl.DateTimeFormat(language, { dateStyle: 'medium' }),
   minute: new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit' }),
   day: new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' }),
   date: new Intl.DateTimeFormat(language, { dateStyle: 'full' }),
