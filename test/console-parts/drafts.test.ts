@@ -1,7 +1,7 @@
 /** Drafts of forms, and what stands at a path of their values. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readDraft } from '../../console/src/shared/forms/draft.js';
+import { readDraft } from '../../console/src/shared/forms/draft-shape.js';
 import { valueIn } from '../../console/src/shared/forms/missing.js';
 
 const pattern = {

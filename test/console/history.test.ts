@@ -37,7 +37,7 @@ describe.skipIf(browser === undefined)('the plots of a node', () => {
     ['light', { Traffic: '#868e96', 'Sessions per 5 minutes': '#c92a2a', 'Time online': '#3b5bdb' }],
     ['dark', { Traffic: '#868e96', 'Sessions per 5 minutes': '#ff8787', 'Time online': '#91a7ff' }],
   ] as const)('show what was reported, in %s', async (colorScheme, colours) => {
-    const page = await site.openAs('viewer', `/nodes/${nodeId}`, { colorScheme });
+    const page = await site.openAs('viewer', `/nodes/${nodeId}?span=day`, { colorScheme });
     for (const [title, colour] of Object.entries(colours)) {
       await expectPixels(page.getByRole('img', { name: title }).locator('canvas'), colour).toBeGreaterThan(0);
     }

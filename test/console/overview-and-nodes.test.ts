@@ -11,6 +11,7 @@ import { freePorts, type RunningProgram } from '../../scripts/stack/process.js';
 import { projectRoot } from '../support/project-root.js';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
+import { more } from './support/hands.js';
 import { openSite, type Site } from './support/site.js';
 import { expectAbsent, expectFocus, expectNowhere, expectText, valueOf } from './support/waiting.js';
 
@@ -180,7 +181,7 @@ describe.skipIf(browser === undefined)('overview and nodes', () => {
       'GET',
       `/api/nodes/${node.id}`,
     );
-    await page.getByRole('button', { name: 'Issue PSK' }).click();
+    await more(page, 'Issue PSK');
     await page.getByRole('dialog').getByRole('button', { name: 'Issue PSK' }).click();
     await page.getByText('Waiting for its agent').waitFor();
     const psk = await shownPsk(page);

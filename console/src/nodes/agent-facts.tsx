@@ -5,7 +5,6 @@ import { Facts } from '../shared/ui/facts.js';
 import { formatDuration, formatShare } from '../shared/ui/format.js';
 import { text as shared } from '../shared/ui/ui.text.js';
 import { When } from '../shared/ui/when.js';
-import { Labels } from '../shared/ui/labels.js';
 import type { Node } from './nodes.js';
 import { text } from './nodes.text.js';
 
@@ -32,8 +31,6 @@ export function AgentFacts({ node }: { readonly node: Node }): ReactNode {
               <Code>{node.psk_fingerprint}</Code> {text.issued} <When at={node.psk_issued_at} />
             </>
           ),
-        [text.labelsColumn]: Object.keys(node.labels).length === 0 ? null : <Labels labels={node.labels} />,
-        [text.description]: node.description,
         ...(node.managed_by === null ? {} : { [shared.managedBy]: node.managed_by }),
         [shared.updated]: <When at={node.updated_at} />,
       }}

@@ -1,5 +1,5 @@
 /** What the agent of a node can be told to do, and what became of it. */
-import { Button, Menu } from '@mantine/core';
+import { Menu } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
@@ -54,26 +54,21 @@ const actions: readonly Action[] = [
   })),
 ];
 
-export function CommandMenu({ nodeId }: { readonly nodeId: string }): ReactNode {
+/** Items of a menu; `CommandQuestions` stand beside it. */
+export function CommandItems(): ReactNode {
   return (
     <>
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <Button size="xs" variant="default">
-            {text.commands}
-          </Button>
-        </Menu.Target>
-        <Menu.Dropdown>
-          {actions.map((action) => (
-            <Choice key={action.dialog} {...action} />
-          ))}
-        </Menu.Dropdown>
-      </Menu>
+      <Menu.Label>{text.commands}</Menu.Label>
       {actions.map((action) => (
-        <Question key={action.dialog} nodeId={nodeId} {...action} />
+        <Choice key={action.dialog} {...action} />
       ))}
+      <Menu.Divider />
     </>
   );
+}
+
+export function CommandQuestions({ nodeId }: { readonly nodeId: string }): ReactNode {
+  return actions.map((action) => <Question key={action.dialog} nodeId={nodeId} {...action} />);
 }
 
 function Choice({ dialog, label }: Action): ReactNode {

@@ -4,20 +4,23 @@ import { useState, type ReactNode } from 'react';
 import { useMay } from '../shared/session.js';
 import { formatCount, none } from '../shared/ui/format.js';
 import { Facts } from '../shared/ui/facts.js';
+import { CopyText } from '../shared/ui/copy-text.js';
 import { HeldBy } from '../shared/ui/held-by.js';
 import { HistorySection } from '../shared/ui/history.js';
 import { LinkButton } from '../shared/ui/links.js';
+import { Labels } from '../shared/ui/labels.js';
 import { NodeStatus } from '../shared/ui/node-status.js';
 import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
 import { When } from '../shared/ui/when.js';
 import { AgentFacts } from './agent-facts.js';
-import { CommandMenu, Commands } from './commands.js';
+import { CommandItems, CommandQuestions, Commands } from './commands.js';
 import { Diagnostics } from './diagnostics-panel.js';
-import { IssuePsk } from './issue-psk.js';
+import { IssuePsk, IssuePskItem } from './issue-psk.js';
 import { Links } from './links.js';
 import { Listeners } from './listeners.js';
 import { Machine } from './machine.js';
+import { NodeChains } from './node-chains.js';
 import { NodeProblems } from './node-problems.js';
 import { ApplyState } from './node-state.js';
 import { nodes, referrersQuery, type Node } from './nodes.js';
@@ -33,21 +36,34 @@ export const NodePage = resourcePage(nodes, ({ resource: node }) => {
     <ResourcePage
       of={nodes}
       resource={node}
-      aside={<NodeStatus status={node.status} />}
-      actions={
+      aside={
         <>
-          <CommandMenu nodeId={id} />
-          <IssuePsk node={node} onIssued={(psk) => setIssued({ psk })} />
+          <NodeStatus status={node.status} />
+          {node.apply.state !== 'applied' && node.apply.state !== 'none' && <ApplyState state={node.apply.state} />}
+        </>
+      }
+      line={<Line node={node} />}
+      more={
+        <>
+          <CommandItems />
+          <IssuePskItem />
         </>
       }
       removeMeaning={text.removeMeaning}
       usedBy={referrers?.items}
       notice={issued !== undefined && <Machine nodeId={id} psk={issued.psk} onKept={() => setIssued(undefined)} />}
     >
+      {mayOperate && (
+        <>
+          <CommandQuestions nodeId={id} />
+          <IssuePsk node={node} onIssued={(psk) => setIssued({ psk })} />
+        </>
+      )}
       <NodeProblems node={node} />
       <HeldBy rolloutId={node.held_by} />
+      <NodeChains nodeId={id} />
+      <HistorySection type="node" id={id} usual="1h" />
       <Configuration node={node} />
-      <HistorySection type="node" id={id} />
       <Listeners nodeId={id} />
       <Links nodeId={id} />
       <Section title={text.agent}>
@@ -58,6 +74,19 @@ export const NodePage = resourcePage(nodes, ({ resource: node }) => {
     </ResourcePage>
   );
 });
+
+/** How others reach it, and what it is for. */
+function Line({ node }: { readonly node: Node }): ReactNode {
+  const address = node.address ?? node.public_ipv4 ?? node.public_ipv6;
+  return (
+    <>
+      {address !== null && <CopyText label={text.address} value={address} />}
+      {node.agent_version !== null && <span>{node.agent_version}</span>}
+      <Labels labels={node.labels} />
+      {node.description !== null && <span>{node.description}</span>}
+    </>
+  );
+}
 
 function Configuration({ node }: { readonly node: Node }): ReactNode {
   const { id, apply, generation, applied_generation: applied } = node;

@@ -1,12 +1,16 @@
 /** What is wrong with a node, worst first, each with what to do or where to go. */
-import { Alert, List, Stack, Text } from '@mantine/core';
+import { Alert, Button, Group, List, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { useAttempt } from '../shared/forms/attempt.js';
+import { useMay } from '../shared/session.js';
+import { sayDone } from '../shared/ui/done.js';
 import { formatCount } from '../shared/ui/format.js';
 import { NamedLink } from '../shared/ui/named-link.js';
+import { Problem } from '../shared/ui/problem.js';
 import { FieldLink } from '../shared/ui/resource-link.js';
 import { Sign, type Mood } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
-import type { Node } from './nodes.js';
+import { refreshConfig, type Node } from './nodes.js';
 import { text } from './nodes.text.js';
 
 export function NodeProblems({ node }: { readonly node: Node }): ReactNode {
@@ -25,6 +29,7 @@ export function NodeProblems({ node }: { readonly node: Node }): ReactNode {
               ))}
             </List>
             <Text size="sm">{applied === null ? text.runsNothing : text.stillRuns(formatCount(applied))}</Text>
+            <TryAgain nodeId={node.id} />
           </Stack>
         </Trouble>
       )}
@@ -42,6 +47,26 @@ export function NodeProblems({ node }: { readonly node: Node }): ReactNode {
         </Trouble>
       )}
     </>
+  );
+}
+
+/** Compiles it anew, and sends it: what stood in its way may be gone. */
+function TryAgain({ nodeId }: { readonly nodeId: string }): ReactNode {
+  const mayOperate = useMay('operator');
+  const { working, refused, attempt } = useAttempt();
+  if (!mayOperate) return null;
+  const again = (): Promise<void> =>
+    attempt(async () => {
+      const { generation, pushed } = await refreshConfig(nodeId);
+      sayDone(text.compiled(formatCount(generation), pushed));
+    });
+  return (
+    <Group gap="sm">
+      <Button size="xs" variant="default" loading={working} onClick={() => void again()}>
+        {text.tryAgain}
+      </Button>
+      {refused !== undefined && <Problem error={refused} />}
+    </Group>
   );
 }
 

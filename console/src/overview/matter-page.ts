@@ -7,6 +7,7 @@ const pages: Readonly<Record<string, ResourceLinkTarget['to']>> = {
   '/api/nodes': '/nodes',
   '/api/nodes/ports/runtime': '/ports',
   '/api/credentials': '/credentials',
+  '/api/rollouts': '/rollouts',
   '/api/webhooks': '/webhooks',
 };
 

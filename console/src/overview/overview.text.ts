@@ -36,7 +36,5 @@ export const text = {
   recent: 'Recent activity',
   recentCaption: 'The newest audit entries',
   at: 'When',
-  actor: 'Who',
-  action: 'Action',
-  resource: 'Resource',
+  action: 'What',
 } as const;

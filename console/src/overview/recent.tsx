@@ -1,9 +1,8 @@
 /** What was done last. */
 import type { ReactNode } from 'react';
-import { actorName } from '../shared/ui/actor.js';
+import { EntrySentence } from '../shared/audit/entry-sentence.js';
 import { columnsOf, DataTable } from '../shared/ui/data-table.js';
 import { LinkButton, TextLink } from '../shared/ui/links.js';
-import { ResourceLink } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
 import { When } from '../shared/ui/when.js';
 import type { Stats } from '../shared/dashboard.js';
@@ -12,17 +11,15 @@ import { text } from './overview.text.js';
 type Entry = Stats['recent_audit'][number];
 
 const columns = columnsOf<Entry>([
-  [text.at, (row) => <When at={row.at} />],
-  [text.actor, (row) => actorName(row.actor), { minor: true }],
   [
-    text.action,
+    text.at,
     (row) => (
       <TextLink to="/audit" search={{ entry: row.id }}>
-        {row.action}
+        <When at={row.at} />
       </TextLink>
     ),
   ],
-  [text.resource, (row) => <ResourceLink {...row.resource} />],
+  [text.action, (row) => <EntrySentence entry={row} />],
 ]);
 
 export function Recent({ entries }: { readonly entries: readonly Entry[] }): ReactNode {

@@ -2,6 +2,7 @@
  * What is typed into a form of a new resource, kept in the browser until it is saved or thrown away: it survives leaving, a reload, and
  * the end of the sign-in. Never for a form that holds a secret.
  */
+import { readDraft } from './draft-shape.js';
 import type { Values } from './fields.js';
 
 export interface Draft<V> {
@@ -19,30 +20,3 @@ export function draftOf<V extends Values>(of: string, pattern: V): Draft<V> {
     drop: () => localStorage.removeItem(key),
   };
 }
-
-/** Pure. @returns undefined for what is none */
-export function readDraft<V extends Values>(kept: string | null, pattern: V): V | undefined {
-  if (kept === null) return undefined;
-  try {
-    const read: unknown = JSON.parse(kept);
-    const fits = isObject(read) && Object.entries(pattern).every(([name, of]) => isLike(read[name], of));
-    return fits ? (read as V) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Whether it has the fields of the pattern, lists where that has lists, whose entries have the fields of its first entry. */
-function isLike(read: unknown, pattern: unknown): boolean {
-  if (Array.isArray(pattern)) {
-    const [entry] = pattern as unknown[];
-    return Array.isArray(read) && (!isObject(entry) || read.every((one) => isObject(one) && hasAll(one, entry)));
-  }
-  // What a field holds may be one of several shapes.
-  if (!isObject(pattern)) return typeof read === typeof pattern;
-  return isObject(read) && !Array.isArray(read);
-}
-
-const isObject = (value: unknown): value is Values => typeof value === 'object' && value !== null;
-
-const hasAll = (read: Values, pattern: Values): boolean => Object.keys(pattern).every((name) => name in read);
