@@ -101,4 +101,17 @@ describe.skipIf(browser === undefined)('ports and topology', () => {
     await page.getByRole('link', { name: 'All of region' }).click();
     await expectSearch(page).toBe('?group_by=region&only=wrong');
   });
+
+  test('a fleet of more than 40 nodes is grouped, and drawn node by node when asked, each at a size that one reads', async () => {
+    const nodes = Array.from({ length: 42 }, (_, index) => `  pop-${index}: {labels: {site: a}}\n`);
+    const document = `svc: 1\nset: many\nnodes:\n${nodes.join('')}`;
+    await site.admin.call('POST', '/api/fleet/apply', { document });
+    const page = await site.openAs('viewer', '/topology');
+    const card = (name: string) => page.locator('.react-flow__node').filter({ hasText: name });
+    await card('42 nodes, 42 never connected').getByRole('link', { name: 'a', exact: true }).waitFor();
+    await page.goto('/console/topology?group_by=*');
+    await card('pop-41').waitFor();
+    await expectCount(page.locator('.react-flow__node')).toBe(45);
+    await expectAccessible(page);
+  });
 });

@@ -1,11 +1,11 @@
 /** The picture itself: cards with arrows in the direction of traffic. A search moves it there. Many are drawn small, each at full size. */
 import { Text } from '@mantine/core';
 import { useElementSize } from '@mantine/hooks';
-import { Controls, MarkerType, ReactFlow, type Edge, type ReactFlowInstance } from '@xyflow/react';
+import { Controls, MarkerType, Position, ReactFlow, type Edge, type ReactFlowInstance } from '@xyflow/react';
 import '@xyflow/react/dist/style.css';
 import { useEffect, useMemo, useState, type ReactNode } from 'react';
 import { formatMilliseconds } from '../shared/ui/format.js';
-import { mostRoomy, placed, roomy, smallGrid } from './layout.js';
+import { mostRoomy, placed, roomy, small } from './layout.js';
 import { ShapeCard, type ShapeNode } from './shape-card.js';
 import type { Line, Picture, Shape } from './shapes.js';
 import classes from './topology.module.css';
@@ -15,6 +15,20 @@ import { text } from './topology.text.js';
 const nodeTypes = { shape: ShapeCard };
 const least = 420;
 const margin = 12;
+/** Roomy cards may be drawn smaller by so much. */
+const legible = 0.7;
+
+/** As `topology.module.css` has it. */
+const [smallWidth, smallHeight] = [116, 22];
+const handle = { y: smallHeight / 2, width: 1, height: 1 };
+const smallNode = {
+  width: smallWidth,
+  height: smallHeight,
+  handles: [
+    { ...handle, type: 'target', position: Position.Left, x: 0 },
+    { ...handle, type: 'source', position: Position.Right, x: smallWidth },
+  ],
+} satisfies Partial<ShapeNode>;
 
 interface DrawingProps {
   readonly picture: Picture;
@@ -43,29 +57,32 @@ interface CanvasProps extends DrawingProps {
 }
 
 function Canvas({ picture: { shapes, lines }, groupBy, search, meant, isSmall, width }: CanvasProps): ReactNode {
-  const grid = useMemo(
-    () => (isSmall ? smallGrid(shapes, lines, width - 2 * margin) : roomy),
-    [shapes, lines, isSmall, width],
-  );
-  const places = useMemo(() => placed(shapes, lines, grid), [shapes, lines, grid]);
+  const cell = isSmall ? small : roomy;
+  const zoom = isSmall ? 1 : legible;
+  const columns = Math.max(1, Math.floor((width - 2 * margin) / (cell.column * zoom)));
+  const places = useMemo(() => placed(shapes, lines, cell, columns), [shapes, lines, cell, columns]);
   const edges = useMemo(() => lines.map((line) => edgeOf(line, isSmall)), [lines, isSmall]);
-  const found = new Set(meant?.map(({ id }) => id));
-  const nodes = places.map(({ shape, x, y }): ShapeNode => ({
-    id: shape.id,
-    type: 'shape',
-    position: { x, y },
-    data: { shape, groupBy, search, isSmall, dimmed: meant !== undefined && !found.has(shape.id) },
-    // Its link takes the focus.
-    focusable: false,
-  }));
+  const nodes = useMemo(() => {
+    const found = new Set(meant?.map(({ id }) => id));
+    return places.map(({ shape, x, y }): ShapeNode => ({
+      id: shape.id,
+      type: 'shape',
+      position: { x, y },
+      data: { shape, groupBy, search, isSmall, dimmed: meant !== undefined && !found.has(shape.id) },
+      // Its link takes the focus.
+      focusable: false,
+      // What has a size is drawn at once, without being measured first.
+      ...(isSmall && smallNode),
+    }));
+  }, [places, groupBy, search, isSmall, meant]);
   const [flow, setFlow] = useState<ReactFlowInstance<ShapeNode>>();
   const shown = JSON.stringify((meant ?? []).map(({ id }) => id));
-  const fits = `${shapes.length} ${width}`;
+  const fits = `${shapes.length} ${columns} ${width}`;
   useEffect(() => {
     const ids = JSON.parse(shown) as readonly string[];
     if (!isSmall) {
       // All of it again once the search is empty.
-      void flow?.fitView({ maxZoom: 1, ...(ids.length > 0 && { nodes: ids.map((id) => ({ id })) }) });
+      void flow?.fitView({ maxZoom: 1, padding: 0.04, ...(ids.length > 0 && { nodes: ids.map((id) => ({ id })) }) });
       return;
     }
     void flow?.setViewport({ x: margin, y: margin, zoom: 1 });
@@ -73,12 +90,12 @@ function Canvas({ picture: { shapes, lines }, groupBy, search, meant, isSmall, w
     if (first !== undefined)
       document.querySelector(`[data-id="${CSS.escape(first)}"]`)?.scrollIntoView({ block: 'center' });
   }, [flow, shown, isSmall, fits]);
-  const tall = Math.min(grid.tallest, shapes.length) * grid.row + 2 * margin;
+  const bottom = Math.max(0, ...places.map(({ y }) => y)) + cell.row;
   return (
     <section
       className={classes.canvas}
       aria-label={text.caption}
-      style={isSmall ? { height: Math.max(least, tall) } : {}}
+      style={{ height: Math.max(least, bottom * zoom + 2 * margin) }}
     >
       <ReactFlow
         nodes={nodes}

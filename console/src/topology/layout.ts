@@ -10,58 +10,56 @@ export interface Placed {
   readonly y: number;
 }
 
-export interface Grid {
+/** How far one stands from the next. */
+export interface Cell {
   readonly column: number;
   readonly row: number;
-  /** A taller column goes on beside itself. */
-  readonly tallest: number;
 }
 
-export const roomy: Grid = { column: 280, row: 84, tallest: 24 };
-/** More are drawn small, at full size, however tall that is. */
-export const mostRoomy = 60;
-const small = { column: 124, row: 28 };
+export const roomy: Cell = { column: 280, row: 84 };
+/** For more than `mostRoomy`. */
+export const small: Cell = { column: 124, row: 28 };
+export const mostRoomy = 40;
 
-/** The grid in which a small picture is no wider than this. */
-export function smallGrid(shapes: readonly Shape[], lines: readonly Line[], width: number): Grid {
-  const sizes = [...columnsOf(shapes, lines).values()].map(({ length }) => length);
-  const columns = Math.max(sizes.length, Math.floor(width / small.column));
-  let tallest = Math.max(1, Math.ceil(shapes.length / columns));
-  while (sizes.reduce((sum, size) => sum + Math.ceil(size / tallest), 0) > columns) tallest += 1;
-  return { ...small, tallest };
-}
-
+/** @param columns at most so many, however tall they become */
 export function placed(
   shapes: readonly Shape[],
   lines: readonly Line[],
-  { column, row, tallest }: Grid,
+  { column, row }: Cell,
+  columns: number,
 ): readonly Placed[] {
-  let x = 0;
-  return [...columnsOf(shapes, lines)]
-    .sort(([a], [b]) => a - b)
-    .flatMap(([, members]) => {
-      const left = x;
-      x += Math.ceil(members.length / tallest) * column;
-      return members.map((shape, index) => ({
-        shape,
-        x: left + Math.floor(index / tallest) * column,
-        y: (index % tallest) * row,
-      }));
-    });
+  return columnsOf(shapes, lines, columns).flatMap((members, left) =>
+    members.map((shape, top) => ({ shape, x: left * column, y: top * row })),
+  );
 }
 
-/** The shapes by the column that they begin in. */
-function columnsOf(shapes: readonly Shape[], lines: readonly Line[]): ReadonlyMap<number, readonly Shape[]> {
+/**
+ * A rank has columns of its own, as few as fit. More ranks than columns, as of a long circle, follow one another without a gap:
+ * the picture would otherwise be too wide to read.
+ */
+function columnsOf(shapes: readonly Shape[], lines: readonly Line[], columns: number): readonly (readonly Shape[])[] {
+  const ranks = rankedShapes(shapes, lines);
+  if (ranks.length > columns) return cut(ranks.flat(), Math.ceil(shapes.length / columns));
+  let tallest = Math.max(1, Math.ceil(shapes.length / columns));
+  while (ranks.reduce((sum, { length }) => sum + Math.ceil(length / tallest), 0) > columns) tallest += 1;
+  return ranks.flatMap((members) => cut(members, tallest));
+}
+
+const cut = (all: readonly Shape[], length: number): readonly (readonly Shape[])[] =>
+  Array.from({ length: Math.ceil(all.length / length) }, (_, part) => all.slice(part * length, (part + 1) * length));
+
+/** The shapes of each rank, from the left. */
+function rankedShapes(shapes: readonly Shape[], lines: readonly Line[]): readonly (readonly Shape[])[] {
   const ranks = ranksOf(lines);
-  const columns = new Map<number, Shape[]>();
+  const ranked = new Map<number, Shape[]>();
   const last = Math.max(-1, ...ranks.values()) + 1;
   for (const shape of shapes) {
     const rank = ranks.get(shape.id) ?? last;
-    const members = columns.get(rank);
-    if (members === undefined) columns.set(rank, [shape]);
+    const members = ranked.get(rank);
+    if (members === undefined) ranked.set(rank, [shape]);
     else members.push(shape);
   }
-  return columns;
+  return [...ranked].sort(([a], [b]) => a - b).map(([, members]) => members);
 }
 
 /** How few dials lead to each end of a line. A circle that nobody else dials begins at its first member. */

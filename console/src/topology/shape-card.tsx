@@ -27,7 +27,7 @@ export function ShapeCard({ data: { shape, dimmed, isSmall, ...rest } }: NodePro
       data-small={isSmall || undefined}
       data-neighbour={neighbour || undefined}
       data-dimmed={dimmed || undefined}
-      title={isSmall ? `${shape.name ?? ''}: ${state}` : undefined}
+      title={`${shape.name ?? ''}: ${state}`}
     >
       <Handle type="target" position={Position.Left} isConnectable={false} className={classes.handle} />
       {isSmall && <Sign mood={mood} size={11} />}

@@ -8,7 +8,6 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useMemo, type ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { useMay } from '../shared/session.js';
-import { ownOf } from '../shared/search.js';
 import { Empty } from '../shared/ui/empty.js';
 import { formatCount } from '../shared/ui/format.js';
 import { TextLink } from '../shared/ui/links.js';
@@ -46,7 +45,7 @@ function NoNodes(): ReactNode {
 }
 
 function Fleet({ labels: { items, nodes_total: total } }: { readonly labels: Schemas['LabelKeys'] }): ReactNode {
-  const search: TopologySearch = ownOf(useSearch({ from: '/topology' }));
+  const search: TopologySearch = useSearch({ from: '/topology' });
   const navigate = useNavigate({ from: '/topology' });
   const show = (changed: Partial<TopologySearch>, replace = false): void =>
     void navigate({ search: { ...search, page: undefined, ...changed }, replace });
@@ -60,8 +59,10 @@ function Fleet({ labels: { items, nodes_total: total } }: { readonly labels: Sch
   const { data: picture, error, refetch } = useQuery({ ...asked, select: (topology) => pictureOf(topology, group) });
   const { q = '' } = search;
   const held = useHeld(q, groupBy !== undefined && group === undefined ? groupBy : undefined);
-  const meant =
-    q === '' || picture === undefined ? undefined : picture.shapes.filter((shape) => isMeant(shape, q, held));
+  const meant = useMemo(
+    () => (q === '' ? undefined : picture?.shapes.filter((shape) => isMeant(shape, q, held))),
+    [picture, q, held],
+  );
   return (
     <>
       <Group gap="xs">
