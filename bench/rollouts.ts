@@ -105,7 +105,6 @@ function plays(count: number): { readonly [name: string]: Play } {
       },
     },
     'its entry reverted by hand': {
-      policy: { bake_secs: 3_600 },
       async meddle({ service, reaches }, id) {
         const { entry_id } = await reaches(id, 'bakes', inWave(2, 'baking'));
         await service.admin.call('POST', `/api/audit/${entry_id}/revert`);
