@@ -11,7 +11,8 @@ import type { Figure, Report } from './figures.js';
 import type { BenchOptions } from './options.js';
 import { withService, type BenchService } from './stack.js';
 
-const offlineAfterSecs = 15;
+/** As the longest wait between two tries of an agent. */
+const offlineAfterSecs = 30;
 const awayMs = 120_000;
 const endWithinMs = 300_000;
 const kills = 4;
