@@ -82,6 +82,28 @@ test('what follows from the silence of an agent that comes back is not told', as
   ]);
 });
 
+test('a chain is told to be down when the agent that it needs does not come back', async () => {
+  const { id } = await rest.data('POST', '/api/nodes', { body: { name: 'edge-1' } });
+  const hops = [{ node_id: id, listen_port: 80, outer: 'tcp', security: 'raw' }];
+  const chain = { name: 'front', payload: 'tcp', hops, target: { endpoint: '192.0.2.9:9' } };
+  const { id: chainId } = await rest.data('POST', '/api/l4-chains', { body: chain });
+  const agent = await rest.connect(id);
+  await rest.data('POST', `/api/l4-chains/${chainId}/deploy`);
+  await agent.apply(await agent.receive());
+  const listener = { transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 80, state: 'running', routes: [] };
+  await rest.report(id, { runtime_listeners: [listener] });
+  await eventually(async () => (await rest.data('GET', `/api/l4-chains/${chainId}`)).health.state).toBe('ok');
+  await untilTold(1);
+  // In real time, so that the chain is first looked at while the agent may still come back.
+  await agent.disconnect();
+  await eventually(async () =>
+    (await told())
+      .slice(1)
+      .map(({ resource, status }: JsonData) => `${resource.name} ${status}`)
+      .sort(),
+  ).toEqual(['edge-1 offline', 'front down']);
+});
+
 test('a command that disables a chain ends its incident and is told by its entry alone', async () => {
   const { id: node_id } = await rest.data('POST', '/api/nodes', { body: { name: 'edge-1', address: '192.0.2.1' } });
   const { id: upstream_id } = await rest.data('POST', '/api/l4-upstreams', {

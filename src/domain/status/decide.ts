@@ -18,7 +18,7 @@ export interface Observed {
   readonly since: number;
   /** When it will have stood long enough to be told. */
   readonly dueAt: number;
-  /** What is better than what was told counts only from then on: a silent node may come back, and say otherwise. */
+  /** Until then a silent node may come back. Only what is worse than what was told counts before, and all is looked at again. */
   readonly againAt?: number;
 }
 
@@ -36,9 +36,8 @@ export function dueFact(last: LastFact | undefined, observed: Observed, now: num
   const { resource, status, reason, since, againAt } = observed;
   const { type } = resource;
   const was = last?.status ?? impliedStatus(type);
-  // Nothing gets better while a node is silent that may come back.
-  const isHeld = againAt !== undefined && worseOf(type, was, status) !== status;
-  if (isHeld) return { kind: 'later', at: againAt };
+  const isWorse = status !== was && worseOf(type, was, status) === status;
+  if (againAt !== undefined && !isWorse) return { kind: 'later', at: againAt };
   if (status === was || !isTold(type, status)) return { kind: 'nothing' };
   const at = Math.max(observed.dueAt, budgetedAt(last?.toldAt ?? []));
   if (at > now) return { kind: 'later', at };
