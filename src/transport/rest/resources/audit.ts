@@ -136,8 +136,8 @@ export const entrySchema: z.ZodType<AuditEntry> = z
       z
         .object({
           until: timeOf('When it is reverted unless somebody confirms it'),
-          confirmed_at: timeOf('When it was confirmed; null before').nullable(),
-          confirmed_by: actorSchema.nullable(),
+          confirmed_at: documented(timeOf('When').nullable(), 'When it was confirmed; null before', null),
+          confirmed_by: documented(actorSchema.nullable(), 'Who confirmed it; null before', null),
           error: documented(z.string().nullable(), 'Why it could not be reverted in time', null),
         })
         .meta({ id: 'AuditConfirmation', description: 'The confirmation of a change by a person' })
