@@ -21,6 +21,7 @@ import { realityShape } from './reality-shape.js';
 import { replay } from './replay.js';
 import { rest } from './rest.js';
 import { rollouts } from './rollouts.js';
+import { rotation } from './rotation.js';
 import { abandon } from './stack.js';
 import { strangers } from './strangers.js';
 import { turns } from './turns.js';
@@ -42,6 +43,7 @@ const benches: { readonly [name: string]: (options: BenchOptions) => Promise<Rep
   strangers,
   history,
   rollouts,
+  rotation,
   hops,
   console: consoleBench,
 };

@@ -84,6 +84,9 @@ const verbs: { readonly [verb: string]: string } = {
   pause: 'paused',
   advance: 'advanced',
   complete: 'completed',
+  psk_candidate: 'issued or took back a second PSK of',
+  rotate: 'made a second key of',
+  retire: 'ended the old key of',
 };
 
 const nouns: { readonly [type: string]: string } = {
