@@ -85,6 +85,8 @@ export interface PlayedNode {
   nextGeneration(): bigint;
   /** Makes a snapshot the node's target, and pushes it on the live session. */
   serve(snapshot: RuntimeConfigSnapshot): void;
+  /** Confirms the target on the live session. */
+  confirm(): void;
   /** Resolves with the result of `find` as soon as it is not undefined; with undefined after `withinMs`. */
   until<T>(find: () => T | undefined, withinMs: number): Promise<T | undefined>;
   /** Starts another scenario: the usual behaviour, new verdicts. */
@@ -148,8 +150,8 @@ export function createNode(): PlayedNode & NodeCalls {
   /** The target follows the agent's reports: after a reject, the last generation that it applied. */
   const noteReport = (report: ConfigApplyReport): void => {
     if (report.generation !== target?.generation) return;
-    if (report.status === ConfigApplyStatus.APPLIED) lastGood = target;
-    else target = lastGood ?? target;
+    if (report.status !== ConfigApplyStatus.APPLIED) target = lastGood ?? target;
+    else if (target.confirmWithinSecs === undefined) lastGood = target;
   };
 
   const onSaid = (message: AgentMessage, session: PlayedSession): void => {
@@ -176,6 +178,14 @@ export function createNode(): PlayedNode & NodeCalls {
       const live = sessions.findLast(({ endedAt }) => endedAt === undefined);
       if (live !== undefined && live.said.some(({ message }) => message.$case === 'configRequest'))
         push(live, snapshot);
+    },
+    confirm() {
+      if (target === undefined) return;
+      const { generation } = target;
+      lastGood = target;
+      watch.confirmed(generation);
+      const live = sessions.findLast(({ endedAt }) => endedAt === undefined);
+      live?.send({ $case: 'configConfirmed', value: { generation } });
     },
     until(find, withinMs) {
       return new Promise((resolve) => {

@@ -3,6 +3,7 @@ import type { Scenario } from './play.js';
 import { badFramesScenario } from './scenarios/bad-frames.js';
 import { clockSkew } from './scenarios/clock-skew.js';
 import { awayScenarios, bareStatuses, closes } from './scenarios/closes.js';
+import { confirmedChanges } from './scenarios/confirmed-changes.js';
 import { diagnostics } from './scenarios/diagnostics.js';
 import { firstSessionScenario } from './scenarios/first-session.js';
 import { edits } from './scenarios/edits.js';
@@ -31,6 +32,7 @@ export const scenarios: readonly Scenario[] = [
   closes,
   snapshots,
   rejects,
+  confirmedChanges,
   laterService,
   fragments,
   slowService,

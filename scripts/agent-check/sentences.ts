@@ -103,6 +103,16 @@ export const sentences = {
     'On each new session repeat the last report exactly as it was, also if it is a reject.',
   ),
   legacyIgnored: protocol('configuration', 'The legacy forms of `ConfigUpdate` are never sent, and applied by nobody.'),
+  staysConfirmed: protocol(
+    'configuration',
+    'Unless `ConfigConfirmed` with its generation comes within that time after you applied it, go back',
+  ),
+  goesBack: protocol(
+    'configuration',
+    'go back to the last one that was confirmed or had no such field, and report the generation as REJECTED (`path` empty, ' +
+      '`message` "not confirmed in n s")',
+  ),
+  namesWhereItWentBack: protocol('configuration', 'Your request then names the one that you went back to.'),
   reload: protocol(
     'configuration',
     'The command RELOAD_CONFIG asks for it at once: answer it with a ConfigRequest of version 0.',

@@ -17,9 +17,16 @@ import type { AgentMessage } from '../../src/transport/agent/agent-payload.js';
 import type { Granted, PlayedSession } from './session.js';
 import type { Verdicts } from './verdicts.js';
 
+interface Applied {
+  readonly generation: bigint;
+  readonly checksum: Buffer;
+}
+
 /** The state of the agent's process, by its own reports. */
 interface Held {
-  applied: { readonly generation: bigint; readonly checksum: Buffer } | undefined;
+  applied: Applied | undefined;
+  /** The last one applied that was confirmed or needed no confirmation: what it goes back to. */
+  safe: Applied | undefined;
   lastReport: ConfigApplyReport | undefined;
 }
 
@@ -29,6 +36,7 @@ export interface Watch {
   offered(request: OpenSessionRequest, offer: SessionOffer | undefined): boolean;
   attached(granted: Granted, peer: string): void;
   sent(snapshot: RuntimeConfigSnapshot): void;
+  confirmed(generation: bigint): void;
   commanded(commands: readonly Command[]): void;
   said(message: AgentMessage, session: PlayedSession): void;
   /** A new process follows, which has no state. */
@@ -47,6 +55,8 @@ export function createWatch(verdicts: () => Verdicts): Watch {
   const nonces = new Set<string>();
   /** Checksums of sent snapshots, by generation. */
   const sent = new Map<bigint, Set<string>>();
+  /** Generations that are still to be confirmed. */
+  const unconfirmed = new Set<bigint>();
   /** Snapshots that no report has answered yet. */
   let outstanding = 0;
   let processId = '';
@@ -57,11 +67,11 @@ export function createWatch(verdicts: () => Verdicts): Watch {
   /** Whether it owes a report of diagnostics. */
   let isAsked = false;
   let counters = new Map<string, bigint>();
-  let held: Held = { applied: undefined, lastReport: undefined };
+  let held: Held = { applied: undefined, safe: undefined, lastReport: undefined };
   const check: Verdicts['check'] = (...given) => verdicts().check(...given);
 
   const forget = (): void => {
-    held = { applied: undefined, lastReport: undefined };
+    held = { applied: undefined, safe: undefined, lastReport: undefined };
     counters = new Map();
     processId = '';
     beat = undefined;
@@ -116,8 +126,13 @@ export function createWatch(verdicts: () => Verdicts): Watch {
     check('errorsBound', value.errors.length <= limits.agent.applyErrors, `${value.errors.length} errors`);
     if (isNew) outstanding = 0;
     held.lastReport = value;
-    if (value.status !== ConfigApplyStatus.APPLIED) return;
-    held.applied = { generation: value.generation, checksum: value.checksum };
+    const { generation, checksum, status } = value;
+    if (status === ConfigApplyStatus.APPLIED) {
+      held.applied = { generation, checksum };
+      if (!unconfirmed.has(generation)) held.safe = held.applied;
+    } else if (generation === held.applied?.generation && unconfirmed.has(generation)) {
+      held.applied = held.safe;
+    }
   };
 
   const rises = (name: string, value: bigint | undefined): void => {
@@ -189,8 +204,13 @@ export function createWatch(verdicts: () => Verdicts): Watch {
     commanded: (commands) => void (isAsked ||= commands.includes(Command.RUN_DIAGNOSTICS)),
     sent(snapshot) {
       outstanding += 1;
+      if (snapshot.confirmWithinSecs !== undefined) unconfirmed.add(snapshot.generation);
       const known = sent.get(snapshot.generation) ?? new Set();
       sent.set(snapshot.generation, known.add(snapshot.checksum.toString('hex')));
+    },
+    confirmed(generation) {
+      unconfirmed.delete(generation);
+      if (held.applied?.generation === generation) held.safe = held.applied;
     },
     said(message, session) {
       const before = session.said.slice(0, -1).map((said) => said.message);

@@ -44,6 +44,7 @@ const sent = (sentence: SentenceName, what: string, change: () => MessageChange)
 });
 
 const [stream, client, opening] = ['control/stream', 'control/client', 'control/opening'];
+const confirming = 'control/confirming';
 const [session, loop, reconnect] = ['control/session', 'control/session-loop', 'control/reconnect'];
 const [splice, meters, listeners] = ['relays/splice', 'relays/meters', 'relays/listener-set'];
 const write = 'if (!to.write(chunk)) from.pause();';
@@ -282,6 +283,46 @@ export const mistakes: readonly Mistake[] = [
       'unanswered >= limits.agentControl.missedHeartbeats',
       'false',
     ),
+  ]),
+  ...inScenario('confirmed-changes', [
+    source(
+      'staysConfirmed',
+      'does not hear that it is confirmed',
+      confirming,
+      'return { last: waiting.snapshot, waiting: undefined };',
+      'return state;',
+    ),
+    source(
+      'goesBack',
+      'stays with what nobody confirms',
+      confirming,
+      'last === undefined ? undefined : waiting?.due',
+      'undefined',
+    ),
+    source(
+      'goesBack',
+      'says in its own words why it went back',
+      'control/applier',
+      "path: '', message: `not confirmed in ${secs} s`",
+      "path: '', message: 'timed out'",
+    ),
+    source(
+      'goesBack',
+      'goes back to what ran before the confirmed one',
+      confirming,
+      'return { last: waiting.snapshot, waiting: undefined };',
+      'return { last: state.last, waiting: undefined };',
+    ),
+    sent('namesWhereItWentBack', 'asks as if it had not gone back', () => {
+      let highest = 0n;
+      return {
+        applyReport: (report) => {
+          if (report.generation > highest) highest = report.generation;
+          return report;
+        },
+        configRequest: (request) => ({ ...request, configVersion: highest }),
+      };
+    }),
   ]),
   ...inScenario('diagnostics', [
     source('diagnostics', 'only logs that it is to check itself', session, 'return onDiagnose();', 'return;'),

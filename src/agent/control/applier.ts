@@ -24,6 +24,7 @@ import {
 
 /** How long after a configuration could not be gone back to it is tried again. */
 const tryAgainMs = 5_000;
+const longestTimerMs = 3_600_000;
 
 export interface Applier {
   /** Resolves once a configuration whose time was up when the agent started is gone back from. */
@@ -139,7 +140,8 @@ export function createApplier({ gateway, file, clock, logger, onReport }: Applie
     clearTimeout(timer);
     const due = dueAt();
     if (closed || due === undefined) return;
-    timer = setTimeout(wake, Math.max(0, due - clock.monotonic()));
+    // Looked at again by the hour, because a timer cannot wait for every number of seconds.
+    timer = setTimeout(wake, Math.min(Math.max(0, due - clock.monotonic()), longestTimerMs));
     timer.unref();
   };
 
