@@ -31,6 +31,7 @@ const entry = (
       request_id: '',
       position: '',
       reverts: null,
+      confirm: null,
     },
   }) satisfies FeedContent;
 type Step = Extract<FeedContent, { readonly type: 'rollout' }>['data'];

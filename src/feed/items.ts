@@ -8,10 +8,11 @@ import { statusChanged } from '../domain/status/facts.js';
 import { fleetEvent } from '../domain/fleet/resources.js';
 import { pick } from '../domain/resource/lifecycle.js';
 import { rolloutKey } from '../domain/rollout/rollout.js';
+import { timestamp } from '../kernel/clock.js';
 import { lastEvent, streams, type RecordedCommand, type RecordedEvent } from '../kernel/event.js';
 import { unreachable } from '../kernel/errors.js';
 import { loggedEntry, namesShownBy } from '../projections/models/audit-entry.js';
-import type { NameLookup } from '../projections/port.js';
+import type { EntryConfirmation, NameLookup } from '../projections/port.js';
 import type { FeedContent, FeedItem, FeedSubject } from './port.js';
 
 /** An item before the names are known. */
@@ -85,9 +86,24 @@ function entryOutline(command: RecordedCommand): Outline | null {
     },
     content: (nameOf) => ({
       type,
-      data: loggedEntry(command, described, (of, id) => (id === null ? null : nameOf(lookup(of, id)))),
+      data: {
+        ...loggedEntry(command, described, (of, id) => (id === null ? null : nameOf(lookup(of, id)))),
+        confirm: confirmationIn(command),
+      },
     }),
   };
+}
+
+/** What a command says of its confirmation by a person; what becomes of it is told by other commands. */
+function confirmationIn({ stream, events }: RecordedCommand): EntryConfirmation | null {
+  if (stream !== streams.fleet) return null;
+  for (const recorded of events) {
+    const event = fleetEvent(recorded);
+    if (event.type !== 'ConfirmationAsked' || event.data.by !== 'manual') continue;
+    const until = timestamp(Date.parse(recorded.metadata.occurred_at) + event.data.secs * 1_000);
+    return { until, confirmed_at: null, confirmed_by: null, error: null };
+  }
+  return null;
 }
 
 /** The nodes that a command touched, as recorded with it, and those of its events. Older releases recorded only the latter. */

@@ -5,13 +5,16 @@
 import type { Readers } from '../domain/audit/describe.js';
 import type { RolloutStateName, RolloutStepped } from '../domain/rollout/rollout.js';
 import type { StatusFact } from '../domain/status/facts.js';
-import type { LoggedEntry, StoredEntry } from '../projections/port.js';
+import type { EntryConfirmation, LoggedEntry, StoredEntry } from '../projections/port.js';
 
 /** The types of items; `ready` and `end` belong to a live stream. */
 export type FeedType = FeedContent['type'];
 
 export type FeedContent =
-  | { readonly type: 'command' | 'sign_in'; readonly data: LoggedEntry }
+  | {
+      readonly type: 'command' | 'sign_in';
+      readonly data: LoggedEntry & { readonly confirm: EntryConfirmation | null };
+    }
   | { readonly type: 'status'; readonly data: Omit<StatusFact, 'again'> }
   | {
       readonly type: 'rollout';

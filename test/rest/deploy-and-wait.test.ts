@@ -273,7 +273,7 @@ describe('nodes', () => {
     const { control_psk: _secret, ...fields } = node;
     expect(await rest.data('GET', `/api/nodes/${node.id}`)).toEqual(fields);
     const names =
-      'id name description address labels status psk_fingerprint psk_issued_at multiplex multiplex_port ' +
+      'id name description address labels status psk_fingerprint psk_issued_at psk_candidate multiplex multiplex_port ' +
       'reported_multiplex reported_multiplex_port duplicate_agent version_conflict_at agent_version public_ipv4 ' +
       'public_ipv6 detected_addresses cpu_usage memory_usage uptime_seconds last_seen_at generation ' +
       'applied_generation apply listeners held_by features managed_by created_at updated_at version';

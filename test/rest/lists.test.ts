@@ -389,5 +389,10 @@ test('an audit entry is answered as the read model holds it', async () => {
     reverted_by: null,
   };
   vi.spyOn(rest.deps.projections.audit, 'list').mockResolvedValue({ items: [entry], total: 1 });
-  expect(await rest.data('GET', '/api/audit')).toEqual({ items: [entry], total: 1, page: 1, page_size: 50 });
+  expect(await rest.data('GET', '/api/audit')).toEqual({
+    items: [{ ...entry, confirm: null }],
+    total: 1,
+    page: 1,
+    page_size: 50,
+  });
 });

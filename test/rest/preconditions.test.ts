@@ -19,7 +19,9 @@ afterAll(() => rest.close());
 const unknownId = '00000000-0000-4000-8000-000000000000';
 const conditional = (): readonly Operation[] =>
   maker.operations.filter(({ parameters }) => parameters.some(({ name }) => name === 'if-match'));
-const ofResources = (): readonly Operation[] => conditional().filter(({ path }) => path.includes('{id}'));
+/** But for a candidate, which a node does not have when it is made: `guided-rotation.test.ts` has that. */
+const ofResources = (): readonly Operation[] =>
+  conditional().filter(({ path }) => path.includes('{id}') && !path.endsWith('/candidate'));
 const collectionOf = ({ path }: Operation): string => path.slice(0, path.indexOf('/{'));
 
 /** What the operation sends: nothing, or a body that changes nothing. */

@@ -1,7 +1,7 @@
 /** Items of the feed as text, in a stream and in a page. Implements `docs/contract/automation.md#event-feed`. */
 import { z } from 'zod';
 import type { FeedItem } from '../../../feed/port.js';
-import { loggedEntry } from '../resources/audit.js';
+import { confirm, loggedEntry } from '../resources/audit.js';
 import { rolloutStates } from '../../../domain/rollout/rollout.js';
 import { documented, sample } from '../schemas/documented.js';
 import { applyErrors, idOf, nodeId, statusResource, timeOf } from '../schemas/shared-schemas.js';
@@ -52,8 +52,8 @@ const item = z.union([
       ...common,
       type: documented(z.enum(['command', 'sign_in']), 'A command was written, or a user signed in or out', 'command'),
       data: z
-        .object(loggedEntry)
-        .meta({ id: 'LoggedEntry', description: 'The part of an audit entry that never changes' }),
+        .object({ ...loggedEntry, confirm })
+        .meta({ id: 'LoggedEntry', description: 'An audit entry as it was written' }),
     })
     .meta({ id: 'EntryEvent', description: 'A command, or a sign-in' }),
   z

@@ -126,25 +126,28 @@ export const loggedEntry = {
   reverts: documented(z.string().nullable(), 'The entry that this one undoes', null),
 };
 
+/** Of a change that a person must confirm. */
+export const confirm = documented(
+  z
+    .object({
+      until: timeOf('When it is reverted unless somebody confirms it'),
+      confirmed_at: documented(timeOf('When').nullable(), 'When it was confirmed; null before', null),
+      confirmed_by: documented(actorSchema.nullable(), 'Who confirmed it; null before', null),
+      error: documented(z.string().nullable(), 'Why it could not be reverted in time', null),
+    })
+    .meta({ id: 'AuditConfirmation', description: 'The confirmation of a change by a person' })
+    .nullable(),
+  'Of a change with `confirm=manual`; null of others',
+  null,
+);
+
 export const entrySchema: z.ZodType<AuditEntry> = z
   .object({
     ...loggedEntry,
     revertible: documented(z.boolean(), 'Whether it can be undone', true),
     not_revertible_because: documented(z.string().nullable(), 'Why it cannot; null if it can', null),
     reverted_by: documented(z.string().nullable(), 'The entry that undoes this one', null),
-    confirm: documented(
-      z
-        .object({
-          until: timeOf('When it is reverted unless somebody confirms it'),
-          confirmed_at: documented(timeOf('When').nullable(), 'When it was confirmed; null before', null),
-          confirmed_by: documented(actorSchema.nullable(), 'Who confirmed it; null before', null),
-          error: documented(z.string().nullable(), 'Why it could not be reverted in time', null),
-        })
-        .meta({ id: 'AuditConfirmation', description: 'The confirmation of a change by a person' })
-        .nullable(),
-      'Of a change with `confirm=manual`; null of others',
-      null,
-    ),
+    confirm,
   })
   .meta({ id: 'AuditEntry', description: 'Who did what, and when' });
 
