@@ -52,11 +52,11 @@ export interface ResourceFormProps<V extends Values, R extends Stored> {
   readonly children: (form: FormOf<V>) => ReactNode;
 }
 
-/** Of the person who is signed in. */
-function useDraft<V extends Values>(name: string | undefined, pattern: V): Draft<V> | undefined {
+/** Of the person who is signed in. @param pattern makes the fields of a new resource; called only where a draft is kept */
+function useDraft<V extends Values>(name: string | undefined, pattern: () => V): Draft<V> | undefined {
   const id = useQuery(meQuery).data?.id;
   return useMemo(
-    () => (name === undefined || id === undefined ? undefined : draftOf(`${name} ${id}`, pattern)),
+    () => (name === undefined || id === undefined ? undefined : draftOf(`${name} ${id}`, pattern())),
     // The shape of a form stays the same.
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [name, id],
@@ -66,7 +66,7 @@ function useDraft<V extends Values>(name: string | undefined, pattern: V): Draft
 export function ResourceForm<V extends Values, R extends Stored>(props: ResourceFormProps<V, R>): ReactNode {
   const { resource, valuesOf, labels, save, onSaved, onCancel, saveLabel, also, role = 'operator', children } = props;
   const maySave = useMay(role);
-  const draft = useDraft(props.draft, valuesOf(undefined));
+  const draft = useDraft(props.draft, () => valuesOf(undefined));
   const [begun, setBegun] = useState(() => draft?.read());
   /** What the form began with. */
   const [base, setBase] = useState(resource);
