@@ -63,4 +63,26 @@ describe.skipIf(browser === undefined)('the audit', () => {
     expect(rows).toEqual([expect.stringMatching(/^at,actor,/), expect.stringContaining(',node.create,node,')]);
     expect(JSON.parse(await save('As JSON'))).toEqual([expect.objectContaining({ action: 'node.create' })]);
   });
+
+  test('a change that waits for a person is confirmed in its entry', async () => {
+    const { id } = await site.admin.call<{ id: string }>('POST', '/api/l4-upstreams', {
+      name: 'late',
+      endpoint: 'd.example:80',
+    });
+    const change = { endpoint: 'e.example:80' };
+    await site.admin.call('PUT', `/api/l4-upstreams/${id}?confirm=manual&confirm_secs=86400`, change);
+    const newest = async () => {
+      const { items } = await site.admin.call<{ items: readonly { id: string; confirm: object | null }[] }>(
+        'GET',
+        `/api/audit?resource_id=${id}`,
+      );
+      return items[0];
+    };
+    const entry = await newest();
+    const page = await site.openAs('admin', `/audit?entry=${entry?.id}`);
+    await page.getByText('Waits for a confirmation').waitFor();
+    await page.getByRole('button', { name: 'Confirm', exact: true }).click();
+    await page.getByText('Confirmed by admin').waitFor();
+    expect((await newest())?.confirm).toMatchObject({ confirmed_by: { name: 'admin' } });
+  });
 });

@@ -49,4 +49,8 @@ export const verbs = [
   'sign_in_refused',
   'sign_out',
   'confirm',
+  'release',
+  'psk_candidate',
+  'rotate',
+  'retire',
 ] as const;

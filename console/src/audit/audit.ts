@@ -58,5 +58,9 @@ export const tryRevert = (id: string, query: RolloutQuery, signal: AbortSignal):
   );
 
 /** @throws Refusal */
+export const confirmChange = (id: string): Promise<Done<object>> =>
+  doneOf(api.POST('/api/audit/{id}/confirm', { params: { path: { id } } }));
+
+/** @throws Refusal */
 export const revert = (id: string, query: RolloutQuery): Promise<Done<object>> =>
   doneOf(api.POST('/api/audit/{id}/revert', { params: { path: { id }, query } }));

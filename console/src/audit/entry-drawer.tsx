@@ -19,6 +19,7 @@ import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
 import { When } from '../shared/ui/when.js';
 import { changesQuery, entryQuery, revert, revertPlanQuery, tryRevert, type AuditEntry } from './audit.js';
 import { text } from './audit.text.js';
+import { Confirmation } from './confirmation.js';
 
 interface EntryDrawerProps {
   /** The id of the entry; undefined: closed. */
@@ -61,6 +62,7 @@ function Entry({ entry }: { readonly entry: AuditEntry }): ReactNode {
           [text.position]: entry.position,
         }}
       />
+      <Confirmation entry={entry} />
       <AllChanges entry={entry} />
       <Undo entry={entry} />
     </Stack>
