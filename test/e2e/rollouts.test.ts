@@ -124,3 +124,39 @@ describe('a change in waves', () => {
     expect([...new Set(rejects.map(({ data }) => data.node_name))]).toEqual(['a']);
   }, 120_000);
 });
+
+test('a change that nobody confirms is undone by itself, over a kill of the service', async () => {
+  const path = `/api/l4-upstreams/${upstream}`;
+  const { endpoint: before } = await admin.call<{ endpoint: string }>('GET', path);
+  const [free] = await freePorts(1);
+  await admin.call('PUT', `${path}?confirm=manual&confirm_secs=30`, { endpoint: `127.0.0.1:${free}` });
+  interface Entry {
+    readonly id: string;
+    readonly actor: { readonly type: string };
+    readonly reverts: string | null;
+    readonly reverted_by: string | null;
+  }
+  const entries = async (): Promise<readonly Entry[]> =>
+    (await admin.call<{ items: readonly Entry[] }>('GET', `/api/audit?resource_id=${upstream}`)).items;
+  const [change] = await entries();
+  expect((await admin.send('PUT', path, { health_check_interval_ms: 7_000 })).status).toBe(409);
+  await service.kill();
+  await service.start();
+  admin = await service.admin();
+  await eventually(
+    'the change is undone',
+    async () => {
+      const { endpoint } = await admin.call<{ endpoint: string }>('GET', path);
+      return endpoint === before ? true : undefined;
+    },
+    100_000,
+  );
+  const all = await entries();
+  const undone = all.find(({ id }) => id === change?.id);
+  expect(all.find(({ id }) => id === undone?.reverted_by)).toMatchObject({
+    actor: { type: 'system' },
+    reverts: change?.id,
+  });
+  expect((await admin.send('PUT', path, { health_check_interval_ms: 7_000 })).status).toBe(200);
+  await allConverged();
+}, 180_000);
