@@ -1,10 +1,9 @@
 /** One credential: what it is, when it ends, and what uses it. */
-import { List } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Facts } from '../shared/ui/facts.js';
 import { LinkButton } from '../shared/ui/links.js';
 import { NamedLink } from '../shared/ui/named-link.js';
-import { ResourceLink } from '../shared/ui/resource-link.js';
+import { ListOfUsers } from '../shared/ui/used-by.js';
 import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
 import { When } from '../shared/ui/when.js';
@@ -31,19 +30,7 @@ export const CredentialPage = resourcePage(credentials, ({ resource: credential 
       facts={{ [text.type]: text.types[keyType], ...keyFacts(credential) }}
     >
       {certificate !== null && <CertificateFacts certificate={certificate} />}
-      <Section title={text.usedBy}>
-        {usedBy.length === 0 ? (
-          text.unused
-        ) : (
-          <List size="sm">
-            {usedBy.map((user) => (
-              <List.Item key={`${user.type} ${user.id}`}>
-                <ResourceLink {...user} />
-              </List.Item>
-            ))}
-          </List>
-        )}
-      </Section>
+      <Section title={text.usedBy}>{usedBy.length === 0 ? text.unused : <ListOfUsers users={usedBy} />}</Section>
     </ResourcePage>
   );
 });

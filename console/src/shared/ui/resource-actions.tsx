@@ -1,5 +1,5 @@
 /** What one can do with any resource: see its history, edit it, delete it, with what stands in the way. */
-import { List, Menu, Stack } from '@mantine/core';
+import { Menu, Stack } from '@mantine/core';
 import { IconHistory, IconTrash } from '@tabler/icons-react';
 import { useNavigate, type LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -10,8 +10,8 @@ import { useDialog, type Dialog } from './dialog.js';
 import { sayDone } from './done.js';
 import { LinkButton } from './links.js';
 import { More } from './more.js';
-import { ResourceLink } from './resource-link.js';
 import { text } from './ui.text.js';
+import { ListOfUsers } from './used-by.js';
 
 type Target = Pick<LinkProps, 'to' | 'params'>;
 
@@ -110,13 +110,7 @@ function Remove({
       ) : (
         <Stack gap="xs">
           {text.inTheWay}
-          <List size="sm">
-            {usedBy.map((user) => (
-              <List.Item key={`${user.type} ${user.id}`}>
-                <ResourceLink {...user} />
-              </List.Item>
-            ))}
-          </List>
+          <ListOfUsers users={usedBy} />
         </Stack>
       )}
     </Confirm>

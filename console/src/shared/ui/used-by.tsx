@@ -1,4 +1,5 @@
-/** What uses a resource, in a cell of a list: the first by name, and how many more. */
+/** What uses a resource: in a cell of a list the first by name, and how many more; elsewhere all of them. */
+import { List } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client.js';
 import { formatCount } from './format.js';
@@ -26,5 +27,17 @@ export function UsedBy({ users, total }: UsedByProps): ReactNode {
       ))}
       {total > shown.length && ` ${text.andMore(formatCount(total - shown.length))}`}
     </>
+  );
+}
+
+export function ListOfUsers({ users }: Pick<UsedByProps, 'users'>): ReactNode {
+  return (
+    <List size="sm">
+      {users.map((user) => (
+        <List.Item key={`${user.type} ${user.id}`}>
+          <ResourceLink {...user} />
+        </List.Item>
+      ))}
+    </List>
   );
 }
