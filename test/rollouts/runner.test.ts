@@ -9,10 +9,9 @@ import { ServiceError } from '../../src/kernel/errors.js';
 import { timestamp } from '../../src/kernel/clock.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import type { LeaseClaim } from '../../src/storage/read-store.js';
 import { createFleetLog } from '../support/fleet-log.js';
 import { createManualClock } from '../support/manual-clock.js';
-import { createRolloutPolicy, rolloutId, rolloutOf } from '../support/rollouts.js';
+import { leasesBy, createRolloutPolicy, rolloutId, rolloutOf } from '../support/rollouts.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 
 /** What a node does when its wave is released. */
@@ -80,16 +79,7 @@ async function createPlay(
     }
   }
   let runners = 0;
-  /** By the clock of the test. */
-  let held = { holder: '', until: 0 };
-  const leases = {
-    ...stores.readStore.leases,
-    async acquire(_kind: string, { holder, ttlMs }: LeaseClaim): Promise<boolean> {
-      if (held.holder !== holder && held.until > clock.monotonic()) return false;
-      held = { holder, until: clock.monotonic() + ttlMs };
-      return true;
-    },
-  };
+  const leases = leasesBy(clock, stores.readStore.leases);
   const runner = (): Promise<RolloutRunner> =>
     createRolloutRunner({
       readStore: { ...stores.readStore, leases },

@@ -9,11 +9,10 @@ import { timestamp } from '../../src/kernel/clock.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { createRolloutRunner, type RolloutRunner } from '../../src/rollouts/runner.js';
-import type { LeaseClaim } from '../../src/storage/read-store.js';
 import { createFleetLog } from '../support/fleet-log.js';
 import { settings } from '../support/fleet.js';
 import { createManualClock } from '../support/manual-clock.js';
-import { nothingSeen, rolloutId } from '../support/rollouts.js';
+import { leasesBy, nothingSeen, rolloutId } from '../support/rollouts.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 
 const secs = 60;
@@ -31,15 +30,7 @@ async function createPlay(refusal?: string) {
   const at = (): string => timestamp(clock.now());
   let reverts = 0;
   let runners = 0;
-  let held = { holder: '', until: 0 };
-  const leases = {
-    ...stores.readStore.leases,
-    async acquire(_kind: string, { holder, ttlMs }: LeaseClaim): Promise<boolean> {
-      if (held.holder !== holder && held.until > clock.monotonic()) return false;
-      held = { holder, until: clock.monotonic() + ttlMs };
-      return true;
-    },
-  };
+  const leases = leasesBy(clock, stores.readStore.leases);
   const confirmation = (): ConfirmationState => {
     const [only] = log.fleet.tables.confirmation.values();
     if (only === undefined) throw new Error('nothing is to be confirmed');

@@ -11,7 +11,9 @@ import type { Decision } from '../../src/domain/resource/refusal.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { runSync } from '../../src/kernel/pieces.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
+import type { LeaseClaim, Leases } from '../../src/storage/read-store.js';
 import { recorded } from './fleet.js';
+import type { ManualClock } from './manual-clock.js';
 
 export const rolloutPolicyId = (name: string): string => uuidFromName(`rollout policy ${name}`);
 export const rolloutId = (name: string): string => uuidFromName(`rollout ${name}`);
@@ -96,4 +98,17 @@ export function rolloutOf(fleet: Fleet, id = 'one'): RolloutState {
   const rollout = fleet.tables.rollout.get(rolloutId(id));
   if (rollout === undefined) throw new Error(`there is no rollout ${id}`);
   return rollout;
+}
+
+/** One lease, which ends by the clock of the test. */
+export function leasesBy(clock: Pick<ManualClock, 'monotonic'>, leases: Leases): Leases {
+  let held = { holder: '', until: 0 };
+  return {
+    ...leases,
+    async acquire(_kind: string, { holder, ttlMs }: LeaseClaim): Promise<boolean> {
+      if (held.holder !== holder && held.until > clock.monotonic()) return false;
+      held = { holder, until: clock.monotonic() + ttlMs };
+      return true;
+    },
+  };
 }

@@ -112,9 +112,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
         current?.hush();
         renewal.abort();
       } else heartbeat.ask();
-      if (wentBack) {
-        wakeUp();
-      }
+      if (wentBack) wakeUp();
       events.onReport?.(report);
     },
   });

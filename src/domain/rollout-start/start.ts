@@ -82,7 +82,8 @@ export function* decideWithRollout<C extends { readonly type: string; readonly e
       `nobody can be asked to confirm what cannot be reverted: ${because ?? 'it has no entry'}`,
     );
   }
-  if (asked === undefined) return ok([...own, ...confirmations(request, own, null)]);
+  const unheld = ok([...own, ...confirmations(request, own, null)]);
+  if (asked === undefined) return unheld;
 
   yield;
   const { state: draft } = draftFleet(fleet);
@@ -92,12 +93,10 @@ export function* decideWithRollout<C extends { readonly type: string; readonly e
   let touched = new Set([...all].filter((nodeId) => draft.has(nodeKey.type, nodeId)));
   if (asked === 'none') {
     planned({ ...nothing, warnings: yield* partings(fleet, draft, touched) });
-    return ok([...own, ...confirmations(request, own, null)]);
+    return unheld;
   }
   // The revert of a rollout's own entry releases its nodes, and needs no rollout of its own.
-  if (request.policy === undefined && recorded.events.some(({ type }) => type === 'RolloutStepped')) {
-    return ok([...own, ...confirmations(request, own, null)]);
-  }
+  if (request.policy === undefined && recorded.events.some(({ type }) => type === 'RolloutStepped')) return unheld;
   const others = [...touched].filter((nodeId) => draft.rolloutOf(nodeId) !== undefined);
   if (isUpgrade) touched = new Set([...touched].filter((nodeId) => draft.rolloutOf(nodeId) === undefined));
   else if (others[0] !== undefined) return otherRollout(draft, others[0]);
