@@ -5,7 +5,7 @@
  */
 import { compileNode } from '../domain/compile/compile-node.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import type { NodeSnapshot, Outbound } from '../domain/snapshot/snapshot.js';
+import { ruleKinds, type NodeSnapshot, type Outbound, type Rule, type RuleKind } from '../domain/snapshot/snapshot.js';
 import { ServiceError } from '../kernel/errors.js';
 import type { CompilerCheck, NewestSnapshots } from './newest.js';
 import { encodeSnapshot } from './encode.js';
@@ -59,7 +59,8 @@ function earlierJson(snapshot: NodeSnapshot, openSecret: SecretOpener): Snapshot
  * @internal exported for tests
  */
 export function snapshotToJson(snapshot: NodeSnapshot, checksum: Uint8Array): object {
-  const { upstream_clusters, tcp_proxy_rules, http_proxy_rules, quic_rules, udp_rules, listener_policies } = snapshot;
+  const lists = ruleKinds.map((kind) => [kind, snapshot[kind].map((rule) => ruleJson(kind, rule))] as const);
+  const { l3_rules: l3, ...gatewayRules } = Object.fromEntries(lists);
   const certificates = snapshot.tls_certificates.map(fieldsOf);
   return {
     node_id: snapshot.node_id,
@@ -67,18 +68,22 @@ export function snapshotToJson(snapshot: NodeSnapshot, checksum: Uint8Array): ob
     generation: String(snapshot.generation),
     checksum: Buffer.from(checksum).toString('base64'),
     gateway: {
-      upstream_clusters: upstream_clusters.map(fieldsOf),
-      tcp_proxy_rules: tcp_proxy_rules.map((rule) => ({ ...fieldsOf(rule), mode: `TCP_PROXY_MODE_${rule.mode}` })),
-      http_proxy_rules: http_proxy_rules.map(fieldsOf),
+      upstream_clusters: snapshot.upstream_clusters.map(fieldsOf),
+      ...gatewayRules,
       ...(certificates.length === 0 ? {} : { tls: { certificates } }),
-      quic_rules: quic_rules.map(fieldsOf),
-      udp_rules: udp_rules.map((rule) => ({ ...fieldsOf(rule), mode: `UDP_MODE_${rule.mode}` })),
-      listener_policies,
+      listener_policies: snapshot.listener_policies,
     },
-    // A disabled network is in no snapshot.
-    l3: { rules: snapshot.l3_rules.map((rule) => ({ ...fieldsOf(rule), enabled: true })) },
+    l3: { rules: l3 },
     node: snapshot.node,
   };
+}
+
+function ruleJson(kind: RuleKind, rule: Rule): object {
+  const shown = fieldsOf(rule);
+  // A disabled network is in no snapshot.
+  if (kind === 'l3_rules') return { ...shown, enabled: true };
+  if (!('mode' in rule)) return shown;
+  return { ...shown, mode: `${kind === 'udp_rules' ? 'UDP_MODE' : 'TCP_PROXY_MODE'}_${rule.mode}` };
 }
 
 /** Names of enum values, by field. */

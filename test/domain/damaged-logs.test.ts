@@ -117,7 +117,7 @@ describe('an L3 network', () => {
   });
   const site = (): Fleet => f.given(...nodes, ...l3.identity()).fleet;
   const rules = (state: NetworkState) =>
-    ['a', 'b'].map((node) => networkRulesOn(site(), state, f.nodeId(node)).l3 ?? []);
+    ['a', 'b'].map((node) => networkRulesOn(site(), state, f.nodeId(node)).l3_rules ?? []);
   const count = (state: NetworkState) => rules(state).map(({ length }) => length);
 
   it('has a rule on both ends of a tunnel', () => {

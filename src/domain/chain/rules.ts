@@ -137,8 +137,8 @@ function ruleOf(fleet: FleetView, hop: Hop, base: RuleBase, pins: readonly strin
       const reality = realityInbound(fleet, hop.credential_id, effectiveNames(fleet, hop));
       if (reality === undefined) return undefined;
       const max_streams_per_connection = hop.max_streams ?? limits.fleet.maxStreams.default;
-      const quic = [{ ...base, reality, max_streams_per_connection, upstream_tls_spki_pins_sha256: pins }];
-      return { quic };
+      const quic_rules = [{ ...base, reality, max_streams_per_connection, upstream_tls_spki_pins_sha256: pins }];
+      return { quic_rules };
     }
     case 'udp':
     case 'fake_tcp':
@@ -155,15 +155,15 @@ function tcpRule(fleet: FleetView, hop: Hop, base: RuleBase, pins: readonly stri
       const certificate = tlsCertificate(fleet, hop.credential_id);
       if (certificate === undefined) return undefined;
       const rule = proxyRule(base, server_names, pins, 'TLS', null, certificate.credential_id);
-      return { tcp: [rule], certificates: [certificate] };
+      return { tcp_proxy_rules: [rule], certificates: [certificate] };
     }
     case 'reality': {
       const reality = realityInbound(fleet, hop.credential_id, server_names);
       if (reality === undefined) return undefined;
-      return { tcp: [proxyRule(base, server_names, pins, 'REALITY', reality, '')] };
+      return { tcp_proxy_rules: [proxyRule(base, server_names, pins, 'REALITY', reality, '')] };
     }
     default:
-      return { tcp: [proxyRule(base, server_names, pins, 'RAW', null, '')] };
+      return { tcp_proxy_rules: [proxyRule(base, server_names, pins, 'RAW', null, '')] };
   }
 }
 
@@ -193,12 +193,12 @@ function proxyRule(
 
 function udpRule(fleet: FleetView, hop: Hop, base: RuleBase): NodeRules | undefined {
   if (hop.security !== 'noise') {
-    return { udp: [{ ...base, mode: 'RAW', noise_private_key: null, noise_public_key: null }] };
+    return { udp_rules: [{ ...base, mode: 'RAW', noise_private_key: null, noise_public_key: null }] };
   }
   const keys = x25519Material(fleet, hop.credential_id);
   if (keys === undefined) return undefined;
   const { private_key: noise_private_key, public_key: noise_public_key } = keys;
-  return { udp: [{ ...base, mode: 'ENC', noise_private_key, noise_public_key }] };
+  return { udp_rules: [{ ...base, mode: 'ENC', noise_private_key, noise_public_key }] };
 }
 
 function clusterOf(upstream: UpstreamState): UpstreamCluster {

@@ -6,26 +6,41 @@ import type { Fleet } from '../fleet/fleet.js';
 import { resourceOfType, type AnyResource, type AnyState } from '../fleet/resources.js';
 import { splitOwner } from '../references/references.js';
 import { effectiveMultiplex, settingsOf } from '../settings/settings.js';
-import type {
-  HttpProxyRule,
-  L3TunnelRule,
-  ListenerPolicy,
-  ListenerRule,
-  NodeSnapshot,
-  QuicRule,
-  TcpProxyRule,
-  TlsCertificate,
-  UdpRule,
-  UpstreamCluster,
+import {
+  noRuleLists,
+  ruleKinds,
+  type ListenerPolicy,
+  type NodeSnapshot,
+  type RuleKind,
+  type RuleKinds,
+  type TlsCertificate,
+  type UpstreamCluster,
 } from '../snapshot/snapshot.js';
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** By listen port, address as text, then rule id. */
-function byListener(a: ListenerRule, b: ListenerRule): number {
+interface Listening {
+  readonly rule_id: string;
+  readonly listen_addr?: string;
+  readonly listen_port?: number;
+}
+
+/** By listen port, address as text, then rule id; a rule that says no listener, by its id alone. */
+function byListener(a: Listening, b: Listening): number {
   return (
-    a.listen_port - b.listen_port || compareText(a.listen_addr, b.listen_addr) || compareText(a.rule_id, b.rule_id)
+    (a.listen_port ?? 0) - (b.listen_port ?? 0) ||
+    compareText(a.listen_addr ?? '', b.listen_addr ?? '') ||
+    compareText(a.rule_id, b.rule_id)
   );
+}
+
+function addRules<K extends RuleKind>(
+  to: { readonly [P in K]: RuleKinds[P][] },
+  part: { readonly [P in K]?: readonly RuleKinds[P][] },
+  kind: K,
+): void {
+  const rules = part[kind];
+  if (rules !== undefined) for (const rule of rules) to[kind].push(rule);
 }
 
 /** The resources that may have rules on a node. */
@@ -57,7 +72,6 @@ function onceEach<T>(entries: readonly T[], nameOf: (entry: T) => string): reado
 
 const nameOfCluster = ({ name }: UpstreamCluster): string => name;
 const idOfCertificate = ({ credential_id }: TlsCertificate): string => credential_id;
-const byRuleId = (a: L3TunnelRule, b: L3TunnelRule): number => compareText(a.rule_id, b.rule_id);
 
 /**
  * The snapshot of a node; generation 0 and no rules for an unknown one. One edit may recompile every node of the fleet, so
@@ -65,36 +79,25 @@ const byRuleId = (a: L3TunnelRule, b: L3TunnelRule): number => compareText(a.rul
  */
 export function compileNode(fleet: Fleet, nodeId: string): NodeSnapshot {
   const clusters: UpstreamCluster[] = [];
-  const tcp: TcpProxyRule[] = [];
-  const http: HttpProxyRule[] = [];
   const certificates: TlsCertificate[] = [];
-  const quic: QuicRule[] = [];
-  const udp: UdpRule[] = [];
   const policies: ListenerPolicy[] = [];
-  const l3: L3TunnelRule[] = [];
+  const rules = noRuleLists();
   for (const { compiled, state } of contributorsOf(fleet, nodeId)) {
     const part = compiled.rulesOn(fleet, state, nodeId);
+    for (const kind of ruleKinds) addRules(rules, part, kind);
     if (part.clusters !== undefined) for (const entry of part.clusters) clusters.push(entry);
-    if (part.tcp !== undefined) for (const rule of part.tcp) tcp.push(rule);
-    if (part.http !== undefined) for (const rule of part.http) http.push(rule);
     if (part.certificates !== undefined) for (const entry of part.certificates) certificates.push(entry);
-    if (part.quic !== undefined) for (const rule of part.quic) quic.push(rule);
-    if (part.udp !== undefined) for (const rule of part.udp) udp.push(rule);
     if (part.policies !== undefined) for (const entry of part.policies) policies.push(entry);
-    if (part.l3 !== undefined) for (const rule of part.l3) l3.push(rule);
   }
+  for (const kind of ruleKinds) rules[kind].sort(byListener);
   const { multiplex, multiplex_port } = effectiveMultiplex(settingsOf(fleet), nodeId);
   return {
     node_id: nodeId,
     generation: fleet.generationOf(nodeId) ?? 0,
     upstream_clusters: onceEach(clusters, nameOfCluster),
-    tcp_proxy_rules: tcp.sort(byListener),
-    http_proxy_rules: http.sort(byListener),
     tls_certificates: onceEach(certificates, idOfCertificate),
-    quic_rules: quic.sort(byListener),
-    udp_rules: udp.sort(byListener),
+    ...rules,
     listener_policies: policies.sort(byKey),
-    l3_rules: l3.sort(byRuleId),
     node: { multiplex, multiplex_port: multiplex_port ?? 0 },
   };
 }

@@ -5,7 +5,13 @@ import { chainCollisions, deployEvent } from '../chain/decide.js';
 import type { Fleet } from '../fleet/fleet.js';
 import { draftAfter } from '../fleet/hypothetical.js';
 import { compileNode } from './compile-node.js';
-import type { NodeSnapshot, RuleOrigin } from '../snapshot/snapshot.js';
+import {
+  rulesIn,
+  type NodeSnapshot,
+  type Rule,
+  type TlsCertificate,
+  type UpstreamCluster,
+} from '../snapshot/snapshot.js';
 
 /** Ids of rules. */
 interface RuleDifference {
@@ -47,16 +53,15 @@ export function snapshotDifference(before: NodeSnapshot, after: NodeSnapshot): R
 
 /** A rule, with whatever else of a snapshot belongs to it. */
 interface WholeRule {
-  readonly rule: { readonly rule_id: string; readonly origin: RuleOrigin };
+  readonly rule: Rule;
+  readonly cluster: UpstreamCluster | undefined;
+  readonly certificate: TlsCertificate | undefined;
 }
 
 /** The rules that differ, as they were and as they are: a changed rule twice. */
-export function changedRules(
-  before: NodeSnapshot,
-  after: NodeSnapshot,
-): Record<'before' | 'after', WholeRule['rule'][]> {
+export function changedRules(before: NodeSnapshot, after: NodeSnapshot): Record<'before' | 'after', Rule[]> {
   const [old, next] = [rulesOf(before), rulesOf(after)];
-  const others = (all: typeof old, than: typeof old): WholeRule['rule'][] =>
+  const others = (all: typeof old, than: typeof old): Rule[] =>
     [...all].flatMap(([id, whole]) => (jsonEqual(whole, than.get(id)) ? [] : [whole.rule]));
   return { before: others(old, next), after: others(next, old) };
 }
@@ -64,18 +69,16 @@ export function changedRules(
 function rulesOf(snapshot: NodeSnapshot): ReadonlyMap<string, WholeRule> {
   const clusters = new Map(snapshot.upstream_clusters.map((cluster) => [cluster.name, cluster]));
   const certificates = new Map(snapshot.tls_certificates.map((one) => [one.credential_id, one]));
-  const proxies = [...snapshot.tcp_proxy_rules, ...snapshot.quic_rules, ...snapshot.udp_rules].map((rule) => {
-    const { next } = rule.outbound;
-    const cluster = next.kind === 'upstream_cluster' ? clusters.get(next.name) : undefined;
-    const certificate = 'tls_credential_id' in rule ? certificates.get(rule.tls_credential_id) : undefined;
-    return [rule.rule_id, { rule, cluster, certificate }] as const;
-  });
-  const routes = snapshot.http_proxy_rules.map(
-    (rule) => [rule.rule_id, { rule, cluster: clusters.get(rule.upstream_cluster) }] as const,
+  return new Map(
+    rulesIn(snapshot).map((rule) => {
+      const cluster = clusters.get(clusterOf(rule) ?? '');
+      const certificate = 'tls_credential_id' in rule ? certificates.get(rule.tls_credential_id) : undefined;
+      return [rule.rule_id, { rule, cluster, certificate }];
+    }),
   );
-  return new Map<string, WholeRule>([
-    ...proxies,
-    ...routes,
-    ...snapshot.l3_rules.map((rule) => [rule.rule_id, { rule }] as const),
-  ]);
+}
+
+function clusterOf(rule: Rule): string | undefined {
+  if ('upstream_cluster' in rule) return rule.upstream_cluster;
+  return 'outbound' in rule && rule.outbound.next.kind === 'upstream_cluster' ? rule.outbound.next.name : undefined;
 }

@@ -21,11 +21,11 @@ export function peerEndpoint(fleet: FleetView, { listener_node_id, listen_port }
 /** The rules of a network in a node's snapshot, tunnel by tunnel. */
 export function networkRulesOn(fleet: FleetView, network: NetworkState, nodeId: string): NodeRules {
   if (!network.enabled) return noRules;
-  const l3 = tunnelsOn(network, nodeId).flatMap((tunnel) => [
+  const l3_rules = tunnelsOn(network, nodeId).flatMap((tunnel) => [
     ...(tunnel.listener_node_id === nodeId ? listenerRule(fleet, network, tunnel) : []),
     ...(tunnel.connector_node_id === nodeId ? connectorRule(fleet, network, tunnel) : []),
   ]);
-  return { l3 };
+  return { l3_rules };
 }
 
 function listenerRule(fleet: FleetView, network: NetworkState, tunnel: Tunnel): readonly L3TunnelRule[] {
@@ -117,7 +117,7 @@ export function nodesWithOtherRules(
   after: NetworkState | undefined,
 ): readonly string[] {
   const rulesOf = (network: NetworkState | undefined, nodeId: string): readonly L3TunnelRule[] => {
-    const rules = network === undefined ? [] : (networkRulesOn(fleet, network, nodeId).l3 ?? []);
+    const rules = network === undefined ? [] : (networkRulesOn(fleet, network, nodeId).l3_rules ?? []);
     return [...rules].sort((a, b) => (a.rule_id < b.rule_id ? -1 : 1));
   };
   const live = [before, after].filter((network) => network?.enabled === true);

@@ -6,7 +6,7 @@ import { changedRules } from '../compile/plan.js';
 import { compileNode } from '../compile/compile-node.js';
 import type { Fleet } from '../fleet/fleet.js';
 import { resourceOfType, type AnyState } from '../fleet/resources.js';
-import type { NodeSnapshot, RuleOrigin } from '../snapshot/snapshot.js';
+import { ruleKinds, type NodeSnapshot, type RuleOrigin } from '../snapshot/snapshot.js';
 import { nodeKey } from '../node/node.js';
 import { sortKey } from '../resource/meta.js';
 import { compareText } from '../../kernel/compare-text.js';
@@ -47,12 +47,7 @@ export function* dialledPairs(
   return pairs;
 }
 
-const sizeOf = (one: NodeSnapshot): number =>
-  one.tcp_proxy_rules.length +
-  one.http_proxy_rules.length +
-  one.quic_rules.length +
-  one.udp_rules.length +
-  one.l3_rules.length;
+const sizeOf = (one: NodeSnapshot): number => ruleKinds.reduce((sum, kind) => sum + one[kind].length, 0);
 
 function dialledBy(
   fleet: Fleet,

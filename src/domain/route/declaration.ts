@@ -62,7 +62,7 @@ function routeRulesOn(fleet: FleetView, route: RouteState, nodeId: string): Node
   const { index, hop, next } = live;
   const rule_id = `${route.id}/${index}`;
   return {
-    http: [
+    http_proxy_rules: [
       {
         rule_id,
         origin: { resource_type: 'route', resource_id: route.id, resource_name: route.name, hop_index: index },

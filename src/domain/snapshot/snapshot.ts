@@ -61,7 +61,7 @@ export interface Outbound {
 }
 
 /** The fields of every rule that occupies a listener. */
-export interface ListenerRule {
+interface ListenerRule {
   readonly rule_id: string;
   readonly origin: RuleOrigin;
   readonly listen_addr: string;
@@ -156,27 +156,45 @@ export interface L3TunnelRule {
   readonly transport_profile: TransportProfile;
 }
 
-export interface NodeSnapshot {
+/** Every kind of rule, by the name of its list in a snapshot. */
+export interface RuleKinds {
+  readonly tcp_proxy_rules: TcpProxyRule;
+  readonly http_proxy_rules: HttpProxyRule;
+  readonly quic_rules: QuicRule;
+  readonly udp_rules: UdpRule;
+  readonly l3_rules: L3TunnelRule;
+}
+
+export type RuleKind = keyof RuleKinds;
+export type Rule = RuleKinds[RuleKind];
+type RuleLists = { readonly [K in RuleKind]: readonly RuleKinds[K][] };
+
+/** Lists to fill, one for each kind. */
+export const noRuleLists = (): { readonly [K in RuleKind]: RuleKinds[K][] } => ({
+  tcp_proxy_rules: [],
+  http_proxy_rules: [],
+  quic_rules: [],
+  udp_rules: [],
+  l3_rules: [],
+});
+
+export const ruleKinds = Object.keys(noRuleLists()) as readonly RuleKind[];
+
+/** All rules of a snapshot. */
+export const rulesIn = (snapshot: RuleLists): readonly Rule[] =>
+  ruleKinds.flatMap((kind): readonly Rule[] => snapshot[kind]);
+
+export interface NodeSnapshot extends RuleLists {
   readonly node_id: string;
   readonly generation: number;
   readonly upstream_clusters: readonly UpstreamCluster[];
-  readonly tcp_proxy_rules: readonly TcpProxyRule[];
-  readonly http_proxy_rules: readonly HttpProxyRule[];
   readonly tls_certificates: readonly TlsCertificate[];
-  readonly quic_rules: readonly QuicRule[];
-  readonly udp_rules: readonly UdpRule[];
   readonly listener_policies: readonly ListenerPolicy[];
-  readonly l3_rules: readonly L3TunnelRule[];
   readonly node: { readonly multiplex: boolean; readonly multiplex_port: number };
 }
 
 /** What one resource adds to the snapshot of a node. */
-export interface NodeRules {
-  readonly tcp?: readonly TcpProxyRule[];
-  readonly http?: readonly HttpProxyRule[];
-  readonly quic?: readonly QuicRule[];
-  readonly udp?: readonly UdpRule[];
-  readonly l3?: readonly L3TunnelRule[];
+export interface NodeRules extends Partial<RuleLists> {
   /** The snapshot has an equal cluster or certificate of several resources only once. */
   readonly clusters?: readonly UpstreamCluster[];
   readonly certificates?: readonly TlsCertificate[];
