@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readDraft } from '../../console/src/shared/forms/draft-shape.js';
-import { valueIn } from '../../console/src/shared/forms/missing.js';
+import { valueIn } from '../../console/src/shared/forms/fields.js';
 
 const pattern = {
   name: '',

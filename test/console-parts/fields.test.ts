@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { bodyOf, newHop, valuesOf } from '../../console/src/chains/chain-values.js';
 import { overrideChanges } from '../../console/src/settings/settings.js';
-import { changedOf, closestField, fieldOf } from '../../console/src/shared/forms/fields.js';
+import { changedLabels, changedOf, closestField, fieldOf } from '../../console/src/shared/forms/fields.js';
 
 describe('the closest field', () => {
   const fields = ['name', 'hops', 'hops.*.node_id', 'hops.*', 'tls', 'tls.server_name'];
@@ -31,6 +31,15 @@ test('a form sends the fields that differ, lists as a whole', () => {
   expect(changedOf({ ...before }, before)).toEqual({});
   expect(changedOf({ ...before, hops: [{ port: 2 }] }, before)).toEqual({ hops: [{ port: 2 }] });
   expect(changedOf({ ...before, note: '' }, before)).toEqual({ note: '' });
+});
+
+test('what would be lost is called by its labels, as exactly as they are', () => {
+  const labels = { name: 'Name', hops: 'Hops', 'hops.*.port': 'Port', tls: 'TLS', 'tls.server_name': 'Server name' };
+  const before = { name: 'a', hops: [{ port: 1 }], tls: null };
+  expect(changedLabels({ ...before }, before, labels)).toEqual([]);
+  expect(changedLabels({ ...before, hops: [{ port: 2 }], name: 'b' }, before, labels)).toEqual(['Name', 'Hops']);
+  expect(changedLabels({ ...before, tls: { server_name: 'x' } }, before, labels)).toEqual(['Server name']);
+  expect(changedLabels({ ...before, tls: {} }, before, labels)).toEqual(['TLS']);
 });
 
 test('what is empty in the form of a chain is left out, and a description that is emptied is cleared', () => {

@@ -51,6 +51,34 @@ describe.skipIf(browser === undefined)('every page', () => {
   );
 
   test(
+    'asks before typed text is lost, but in the form of a new chain, which keeps it',
+    async () => {
+      const forms = pages.filter(({ route }) =>
+        /\/(?:new|edit|rotate|password)$|^\/(?:account|fleet-file)$/.test(route),
+      );
+      const question = page.getByRole('dialog', { name: 'Leave this page?' });
+      await page.setViewportSize(wide);
+      for (const { route, address } of forms) {
+        await visit(page, address);
+        // Those that choose from a list are not typed into.
+        const field = page.locator(
+          'main :is(input, textarea):visible:enabled:not([aria-haspopup], [readonly], [type=radio])',
+        );
+        await field.first().press('End');
+        await field.first().pressSequentially('7');
+        await page.getByRole('navigation').getByRole('link', { name: 'Topology' }).click();
+        if (route !== '/chains/new') {
+          await question.getByText('Not saved: ', { exact: false }).waitFor();
+          await question.getByRole('button', { name: 'Leave' }).click();
+        }
+        await page.waitForURL('**/console/topology*');
+      }
+      expect(forms.length).toBeGreaterThan(20);
+    },
+    withinMs,
+  );
+
+  test(
     'shows a viewer no button with which the service would refuse something, whatever address is opened',
     async () => {
       const viewer = await site.openAs('viewer', '/', { reducedMotion: 'reduce', viewport: wide });

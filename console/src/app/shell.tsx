@@ -8,6 +8,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useLocation } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, type ReactNode } from 'react';
+import { LeaveGuard } from '../shared/forms/leave-guard.js';
 import { startLive, useLive } from '../shared/live/live.js';
 import { meQuery } from '../shared/session.js';
 import { PageSkeleton } from '../shared/ui/page-skeleton.js';
@@ -77,6 +78,7 @@ function SignedIn(): ReactNode {
       >
         <Outlet />
       </AppShell.Main>
+      <LeaveGuard />
       <SignInAgain opened={live.kind === 'signed_out'} />
     </AppShell>
   );

@@ -6,6 +6,7 @@ import { newIdempotencyKey, type Schemas } from '../shared/api/client.js';
 import { crud } from '../shared/api/crud.js';
 import { useAttempt } from '../shared/forms/attempt.js';
 import { text as formText } from '../shared/forms/forms.text.js';
+import { useLoss } from '../shared/forms/losses.js';
 import { goToFirstMistake } from '../shared/forms/missing.js';
 import { Problem } from '../shared/ui/problem.js';
 import { text } from './chains.text.js';
@@ -33,6 +34,7 @@ function Make({ label, fields, meaning, make, onMade }: MakeProps): ReactNode {
   const [typed, type] = useState<Readonly<Record<string, string>>>({});
   const [missing, setMissing] = useState<ReadonlySet<string>>(new Set());
   const { working, refused, attempt } = useAttempt();
+  useLoss('typed', () => (opened ? fields.filter(({ name }) => typed[name]).map(({ label: of }) => of) : []));
   const submit = (form: HTMLFormElement): void => {
     const empty = fields.filter(({ name }) => (typed[name] ?? '').trim() === '').map(({ name }) => name);
     setMissing(new Set(empty));

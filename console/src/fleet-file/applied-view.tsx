@@ -2,6 +2,7 @@
 import { Alert, Button, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
+import { mayLeave } from '../shared/forms/losses.js';
 import { pageSize } from '../shared/search.js';
 import { formatCount } from '../shared/ui/format.js';
 import { TextLink } from '../shared/ui/links.js';
@@ -22,6 +23,9 @@ interface AppliedViewProps {
 
 export function AppliedView({ applied, onNext }: AppliedViewProps): ReactNode {
   const { commands, control_psks: psks, incomplete } = applied;
+  const goOn = async (): Promise<void> => {
+    if (await mayLeave()) onNext?.();
+  };
   return (
     <Section title={text.appliedTitle}>
       {incomplete !== null && (
@@ -52,7 +56,7 @@ export function AppliedView({ applied, onNext }: AppliedViewProps): ReactNode {
       <AppliedSteps applied={applied} />
       {onNext !== undefined && (
         <Group>
-          <Button variant="default" onClick={onNext}>
+          <Button variant="default" onClick={() => void goOn()}>
             {text.next}
           </Button>
         </Group>

@@ -6,6 +6,7 @@ import { Button, Checkbox, Fieldset, Group, NumberInput, Stack, TagsInput, Text 
 import { useState, type ReactNode } from 'react';
 import { newIdempotencyKey } from '../shared/api/client.js';
 import { useAttempt } from '../shared/forms/attempt.js';
+import { useLoss } from '../shared/forms/losses.js';
 import { fileDrop, TextFile } from '../shared/forms/text-file.js';
 import { RolloutChoice, useRollout } from '../shared/forms/rollout-choice.js';
 import { useMay } from '../shared/session.js';
@@ -43,6 +44,7 @@ function File({ onApplied }: { readonly onApplied: (applied: Applied) => void })
   const planning = useAttempt();
   const applying = useAttempt();
   const rollout = useRollout();
+  useLoss('typed', () => (request.document.trim() === '' ? [] : [text.file]));
   /** A plan is of one document and its options. */
   const change = (changed: Partial<Request>): void => {
     setRequest({ ...request, ...changed });

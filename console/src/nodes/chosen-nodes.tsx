@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { Refusal } from '../shared/api/client.js';
 import { Confirm } from '../shared/forms/confirm.js';
+import { useLoss } from '../shared/forms/losses.js';
 import { LabelsInput } from '../shared/forms/labels-input.js';
 import { sayDone } from '../shared/ui/done.js';
 import { formatCount } from '../shared/ui/format.js';
@@ -69,6 +70,7 @@ function LabelThem({ chosen, onClose }: DialogProps): ReactNode {
   const [removed, setRemoved] = useState<string[]>([]);
   const keys = [...new Set(chosen.flatMap(({ labels }) => Object.keys(labels)))].sort();
   const something = removed.length > 0 || Object.keys(set).length > 0;
+  useLoss('typed', () => (something ? [text.labelsColumn] : []));
   const save = async (): Promise<void> => {
     const { entry } = await labelNodes({ node_ids: idsOf(chosen), set, remove: removed });
     sayDone(text.labelled(formatCount(chosen.length)), entry === null ? undefined : { entry: entry.id });

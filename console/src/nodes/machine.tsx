@@ -5,6 +5,7 @@
 import { Alert, Button, Group, Stack, Tabs, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
+import { useLoss } from '../shared/forms/losses.js';
 import { CopyField } from '../shared/ui/copy-field.js';
 import { Section } from '../shared/ui/section.js';
 import { Sign, State } from '../shared/ui/state.js';
@@ -23,6 +24,8 @@ interface MachineProps {
 export function Machine({ nodeId, psk, onKept }: MachineProps): ReactNode {
   const { data } = useQuery(controlEndpointQuery);
   const [typed, setTyped] = useState<string>();
+  const [copied, setCopied] = useState<string>();
+  const settle = useLoss('secret', () => (psk === null || copied === psk ? [] : [text.pskAlone]));
   const endpoint = typed ?? data?.endpoint ?? '';
   return (
     <Section title={text.machine} actions={<Arrival nodeId={nodeId} />}>
@@ -41,6 +44,7 @@ export function Machine({ nodeId, psk, onKept }: MachineProps): ReactNode {
           label={text.environmentFile}
           description="/etc/gateway-agent/env"
           value={environmentOf(nodeId, endpoint, psk)}
+          onCopied={() => setCopied(psk ?? undefined)}
         />
         <Tabs defaultValue="systemd" keepMounted={false}>
           <Tabs.List>
@@ -65,7 +69,14 @@ export function Machine({ nodeId, psk, onKept }: MachineProps): ReactNode {
           </Tabs.Panel>
         </Tabs>
         <Group>
-          <Button onClick={onKept}>{text.kept}</Button>
+          <Button
+            onClick={() => {
+              settle();
+              onKept();
+            }}
+          >
+            {text.kept}
+          </Button>
         </Group>
       </Stack>
     </Section>

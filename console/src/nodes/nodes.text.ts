@@ -115,6 +115,7 @@ export const text = {
   no: 'no',
   reportedOtherwise: (what: string) => `the agent reports: ${what}`,
   psk: 'Current PSK',
+  pskAlone: 'PSK',
   issued: 'issued',
   noPsk: 'none issued',
 

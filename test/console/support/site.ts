@@ -22,6 +22,8 @@ export interface Site {
   open(path: string, options?: BrowserContextOptions): Promise<Page>;
   /** As `open`, signed in by cookie as the user of the role, who is named like it. */
   openAs(role: Role, path: string, options?: BrowserContextOptions): Promise<Page>;
+  /** Ends the token of a page, as another tab's sign-out does. */
+  endSession(page: Page): Promise<void>;
   /** Stops all. @throws Error when a page had an error, or broke its content security policy */
   close(): Promise<void>;
 }
@@ -60,6 +62,10 @@ export async function openSite(browser: Browser): Promise<Site> {
     admin,
     open,
     openAs: (role, path, options) => open(path, options, role),
+    async endSession(page) {
+      const ended = await page.context().request.post('/api/auth/logout', { headers: { origin: service.url } });
+      expect(ended.status()).toBe(200);
+    },
     async close() {
       for (const context of browser.contexts()) await context.close();
       await service.stop();

@@ -12,6 +12,8 @@ interface ConfirmProps {
   readonly children: ReactNode;
   /** The words on the button. */
   readonly action: string;
+  /** The words on the other button. */
+  readonly cancel?: string;
   /** Does it; the dialog closes when it is done. Undefined when something stands in the way. */
   readonly onConfirm: (() => Promise<void>) | undefined;
   readonly onClose: () => void;
@@ -28,6 +30,7 @@ export function Confirm({
   title,
   children,
   action,
+  cancel = text.cancel,
   onConfirm,
   onClose,
   mild = false,
@@ -50,7 +53,7 @@ export function Confirm({
       onClose={close}
       title={title}
       size={wide ? 'xl' : 'md'}
-      closeButtonProps={{ 'aria-label': text.cancel }}
+      closeButtonProps={{ 'aria-label': cancel }}
       centered
     >
       <Stack>
@@ -60,7 +63,7 @@ export function Confirm({
         {refused !== undefined && <Problem error={refused} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={close}>
-            {text.cancel}
+            {cancel}
           </Button>
           {onConfirm !== undefined && (
             <Button color={mild ? undefined : 'red.9'} loading={working} onClick={() => void confirm(onConfirm)}>

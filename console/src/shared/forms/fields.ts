@@ -8,6 +8,30 @@ export function changedOf<V extends Values>(now: V, before: V): Partial<V> {
   return Object.fromEntries(changed) as Partial<V>;
 }
 
+/** What the changed fields are called, in the order of the labels. @param labels by path; those of list entries (`hops.*`) count with their list */
+export function changedLabels(
+  now: Values,
+  before: Values,
+  labels: Readonly<Record<string, string>>,
+): readonly string[] {
+  const differs = (path: string): boolean =>
+    JSON.stringify(valueIn(now, path)) !== JSON.stringify(valueIn(before, path));
+  const paths = Object.keys(labels).filter((path) => !path.includes('*') && differs(path));
+  // Of `tls` and `tls.server_name`, the second says more.
+  const exact = paths.filter((path) => !paths.some((other) => other.startsWith(`${path}.`)));
+  return [...new Set(exact.map((path) => labels[path] ?? path))];
+}
+
+/** What stands at a path such as `hops.0.node_id`. */
+export function valueIn(values: object, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>(
+      (at, name) => (typeof at === 'object' && at !== null ? (at as Record<string, unknown>)[name] : undefined),
+      values,
+    );
+}
+
 /** The field of the form that the sentence of a refusal names by its JSON path; undefined when it names none. */
 export const fieldOf = (sentence: string, fields: readonly string[]): string | undefined =>
   closestField(/^(\S+): /.exec(sentence)?.[1] ?? '', fields);

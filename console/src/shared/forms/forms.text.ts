@@ -2,6 +2,14 @@
 export const text = {
   cancel: 'Cancel',
   save: 'Save',
+  leave: 'Leave this page?',
+  leaveNow: 'Leave',
+  stay: 'Stay',
+  lost: {
+    typed: (names: string) => `Not saved: ${names}.`,
+    secret: (names: string) => `Shown only once, and not copied yet: ${names}.`,
+  },
+  thisForm: 'what you typed',
   missing: (label: string) => `${label} is required`,
   draft: 'This is what you typed before.',
   startAnew: 'Start anew',

@@ -17,16 +17,6 @@ const isEmpty = (value: unknown): boolean =>
 /** Without the star that says that it is required. */
 const labelOf = ({ labels }: HTMLInputElement): string => labels?.[0]?.textContent?.replace(/\s*\*$/, '') ?? '';
 
-/** What stands at a path such as `hops.0.node_id`. Pure. */
-export function valueIn(values: object, path: string): unknown {
-  return path
-    .split('.')
-    .reduce<unknown>(
-      (at, name) => (typeof at === 'object' && at !== null ? (at as Record<string, unknown>)[name] : undefined),
-      values,
-    );
-}
-
 /** Brings the reader to the first mistake. Call it once the mistakes are on the page. */
 export function goToFirstMistake(form: HTMLElement): void {
   const field = form.querySelector<HTMLElement>('[aria-invalid=true]');

@@ -16,9 +16,10 @@ import { meQuery, useMay, type Role } from '../session.js';
 import { Problem } from '../ui/problem.js';
 import { sentenceOf } from '../ui/sentence.js';
 import { draftOf, type Draft } from './draft.js';
-import { changedOf, closestField, fieldOf, type Values } from './fields.js';
+import { changedLabels, changedOf, closestField, fieldOf, valueIn, type Values } from './fields.js';
 import { text } from './forms.text.js';
-import { goToFirstMistake, missingIn, valueIn } from './missing.js';
+import { useLoss } from './losses.js';
+import { goToFirstMistake, missingIn } from './missing.js';
 import { Overtaken } from './overtaken.js';
 
 export interface Stored {
@@ -75,11 +76,19 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
   const [refused, setRefused] = useState<Refusal>();
   const form = useForm<V>({ initialValues: begun ?? valuesOf(resource), validateInputOnChange: false });
   const newer = resource !== undefined && resource.version !== base?.version ? resource : undefined;
-  const typed = changedOf(form.getValues(), valuesOf(base));
+  // What a form begins with may name the time of day.
+  // eslint-disable-next-line react-hooks/exhaustive-deps
+  const before = useMemo(() => valuesOf(base), [base]);
+  const typed = changedOf(form.getValues(), before);
   const untouched = Object.keys(typed).length === 0;
 
   const values = JSON.stringify(form.getValues());
   const saved = useRef(false);
+  useLoss('typed', () => {
+    if (draft !== undefined || saved.current || untouched) return [];
+    const names = changedLabels(form.getValues(), before, labels);
+    return names.length > 0 ? names : [text.thisForm];
+  });
   useEffect(() => {
     if (draft === undefined || saved.current) return;
     if (untouched) draft.drop();

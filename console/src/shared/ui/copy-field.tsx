@@ -11,11 +11,13 @@ interface CopyFieldProps {
   readonly label: string;
   readonly value: string;
   readonly description?: ReactNode;
+  /** By the button or by hand. */
+  readonly onCopied?: () => void;
 }
 
-export function CopyField({ label, value, description }: CopyFieldProps): ReactNode {
+export function CopyField({ label, value, description, onCopied }: CopyFieldProps): ReactNode {
   const field = useRef<HTMLInputElement & HTMLTextAreaElement>(null);
-  const [copied, copy] = useCopy(value, () => field.current?.select());
+  const [copied, copy] = useCopy(value, { failed: () => field.current?.select(), done: onCopied });
   const lines = value.trimEnd().split('\n').length;
   const shared = {
     ref: field,
@@ -23,6 +25,7 @@ export function CopyField({ label, value, description }: CopyFieldProps): ReactN
     description,
     value,
     readOnly: true,
+    onCopy: onCopied,
     flex: 1,
     miw: 0,
     styles: { input: { fontFamily: 'var(--mantine-font-family-monospace)', fontSize: 12 } },

@@ -3,8 +3,13 @@ import { useEffect, useState } from 'react';
 
 const copiedMs = 2_000;
 
-/** @param failed called where the browser refuses, so that a person can copy by hand */
-export function useCopy(value: string, failed?: () => void): readonly [copied: boolean, copy: () => void] {
+interface Told {
+  /** The browser refuses, so that a person can copy by hand. */
+  readonly failed?: () => void;
+  readonly done?: (() => void) | undefined;
+}
+
+export function useCopy(value: string, told: Told = {}): readonly [copied: boolean, copy: () => void] {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return undefined;
@@ -19,7 +24,8 @@ export function useCopy(value: string, failed?: () => void): readonly [copied: b
         )
       : copyByCommand(value);
     setCopied(done);
-    if (!done) failed?.();
+    if (done) told.done?.();
+    else told.failed?.();
   };
   return [copied, () => void copy()];
 }

@@ -1,6 +1,10 @@
-/** Something that is shown once and can be copied. It is held by the page alone: neither the cache nor the address has it. */
+/**
+ * Something that is shown once and can be copied. It is held by the page alone: neither the cache nor the address has it. Leaving the page
+ * asks until it is copied, or the person says that it is kept.
+ */
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
+import { useLoss } from '../forms/losses.js';
 import { CopyField } from './copy-field.js';
 import { Sign } from './state.js';
 import { text } from './ui.text.js';
@@ -21,15 +25,30 @@ interface SecretsOnceProps {
 }
 
 export function SecretsOnce({ title, children, secrets, onKept }: SecretsOnceProps): ReactNode {
+  const [copied, setCopied] = useState<readonly string[]>([]);
+  const settle = useLoss('secret', () =>
+    secrets.filter(({ value }) => value !== null && !copied.includes(value)).map(({ label }) => label),
+  );
   const shownBefore = secrets.every(({ value }) => value === null);
   return (
     <Alert color="orange" variant="light" icon={<Sign mood="warning" />} title={title} maw={640}>
       <Stack gap="sm">
         <Text size="sm">{shownBefore ? text.shownBefore : children}</Text>
-        {secrets.map(({ label, value }) => value !== null && <CopyField key={label} label={label} value={value} />)}
+        {secrets.map(
+          ({ label, value }) =>
+            value !== null && (
+              <CopyField key={label} label={label} value={value} onCopied={() => setCopied([...copied, value])} />
+            ),
+        )}
         {onKept !== undefined && (
           <Group>
-            <Button size="xs" onClick={onKept}>
+            <Button
+              size="xs"
+              onClick={() => {
+                settle();
+                onKept();
+              }}
+            >
               {text.kept}
             </Button>
           </Group>

@@ -1,0 +1,140 @@
+/** Leaving what was typed, and what is shown once (`docs/contract/console.md#rules`). Every form is tried in `every-page.test.ts`. */
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openBrowser } from './support/browser.js';
+import { expectAccessible } from './support/faults.js';
+import { openSite, type Site } from './support/site.js';
+import { expectAbsent, expectText, expectValue } from './support/waiting.js';
+
+const browser = await openBrowser();
+
+describe.skipIf(browser === undefined)('leaving a page', () => {
+  let site: Site;
+  let edit: string;
+  beforeAll(async () => {
+    site = await openSite(browser!);
+    const { id } = await site.admin.call<{ id: string }>('POST', '/api/l4-upstreams', {
+      name: 'web',
+      endpoint: '203.0.113.5:443',
+    });
+    edit = `/upstreams/${id}/edit`;
+  });
+  afterAll(async () => {
+    await site.close();
+  });
+
+  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+  const toNodes = (page: Page) => page.getByRole('navigation').getByRole('link', { name: 'Nodes' });
+  const question = (page: Page) => page.getByRole('dialog', { name: 'Leave this page?' });
+  const endpoint = (page: Page) => page.getByLabel('Endpoint');
+  const isAtNodes = (page: Page) => page.getByRole('heading', { name: 'Nodes' }).waitFor();
+  const stay = async (page: Page): Promise<void> => {
+    await button(page, 'Stay').last().click();
+    await question(page).waitFor({ state: 'hidden' });
+  };
+
+  test('what was typed is not lost by a link, by Back or by the sign-out, unless one says so', async () => {
+    const page = await site.openAs('operator', '/upstreams');
+    await page.getByRole('link', { name: 'web', exact: true }).click();
+    await page.getByRole('link', { name: 'Edit' }).click();
+    await endpoint(page).fill('203.0.113.7:443');
+    const leaveBy = {
+      link: () => toNodes(page).click(),
+      back: () => page.goBack(),
+      cancel: () => button(page, 'Cancel').click(),
+      async signOut() {
+        await page.getByRole('button', { name: /^Signed in as operator/ }).click();
+        await page.getByRole('menuitem', { name: 'Sign out' }).click();
+      },
+    };
+    for (const leave of Object.values(leaveBy)) {
+      await leave();
+      await expectText(question(page)).toContain('Not saved: Endpoint.');
+      await stay(page);
+      await page.waitForURL(`**${edit}`);
+      await expectValue(endpoint(page)).toBe('203.0.113.7:443');
+    }
+    await leaveBy.back();
+    await expectAccessible(page);
+    await button(page, 'Leave').click();
+    await page.getByRole('link', { name: 'Edit' }).waitFor();
+    await expectAbsent(page, question(page));
+  });
+
+  test('the browser asks before a reload', async () => {
+    const page = await site.openAs('operator', edit);
+    await endpoint(page).fill('203.0.113.7:443');
+    const asked = page.waitForEvent('dialog');
+    page.on('dialog', (dialog) => void dialog.dismiss());
+    // It is told of a reload that did not happen, or of none at all.
+    void page.reload({ timeout: 5_000 }).catch(() => undefined);
+    expect((await asked).type()).toBe('beforeunload');
+    await expectValue(endpoint(page)).toBe('203.0.113.7:443');
+  });
+
+  test('an untouched form, one put back as it was, and a saved one ask nothing', async () => {
+    const page = await site.openAs('operator', edit);
+    await endpoint(page).waitFor();
+    await toNodes(page).click();
+    await isAtNodes(page);
+    await page.goBack();
+    await endpoint(page).fill('203.0.113.7:443');
+    await endpoint(page).fill('203.0.113.5:443');
+    await toNodes(page).click();
+    await isAtNodes(page);
+    await page.goBack();
+    await endpoint(page).fill('203.0.113.8:443');
+    await button(page, 'Save').click();
+    await page.getByText('Upstream web saved.').waitFor();
+    await page.getByRole('link', { name: 'Edit' }).waitFor();
+    await toNodes(page).click();
+    await isAtNodes(page);
+  });
+
+  test('a PSK that is shown once is not lost before it is copied', async () => {
+    const page = await site.openAs('operator', '/nodes/new');
+    await page.getByRole('textbox', { name: 'Name' }).fill('edge-1');
+    await button(page, 'Add node').click();
+    await page.getByRole('heading', { name: /edge-1/ }).waitFor();
+    await toNodes(page).click();
+    await expectText(question(page)).toContain('Shown only once, and not copied yet: PSK.');
+    await stay(page);
+    await page.context().grantPermissions(['clipboard-write']);
+    await page.getByRole('button', { name: 'Copy: Environment file' }).click();
+    await page.getByRole('button', { name: 'Copied: Environment file' }).waitFor();
+    await toNodes(page).click();
+    await isAtNodes(page);
+  });
+
+  test('nor is a token, unless one says that it is saved', async () => {
+    const page = await site.openAs('operator', '/tokens/new');
+    await page.getByRole('textbox', { name: 'Name' }).fill('ci');
+    await button(page, 'Create token').click();
+    await page.getByRole('textbox', { name: 'Token' }).waitFor();
+    await toNodes(page).click();
+    await expectText(question(page)).toContain('not copied yet: API token.');
+    await stay(page);
+    await button(page, 'I have saved it').click();
+    await page.getByText('Token ci added.').waitFor();
+    await toNodes(page).click();
+    await isAtNodes(page);
+  });
+
+  test('what was typed is still there for the same person when their session has ended, and for no other', async () => {
+    const page = await site.openAs('operator', edit);
+    const signInAgain = async (username: string): Promise<void> => {
+      const dialog = page.getByRole('dialog', { name: 'Sign in' });
+      await site.endSession(page);
+      await dialog.getByLabel('User name').fill(username);
+      await dialog.locator('input[name=password]').fill(site.service.adminPassword);
+      await dialog.getByRole('button', { name: 'Sign in' }).click();
+      await dialog.waitFor({ state: 'hidden' });
+      await page.getByText('Live', { exact: true }).waitFor();
+    };
+    await endpoint(page).fill('203.0.113.77:443');
+    await signInAgain('operator');
+    await expectValue(endpoint(page)).toBe('203.0.113.77:443');
+    await signInAgain('admin');
+    await expectValue(endpoint(page)).toBe('203.0.113.8:443');
+  });
+});
