@@ -86,7 +86,8 @@ describe('a plan', () => {
       '3:7 nodes.a.adress: not a field of this document',
       '3:18 nodes.a.name: not a field of this document',
       '5:17 upstreams.u.endpoint: expected host:port, with an IPv6 address in brackets',
-      '6:1 other: not a field of this document',
+      '6:1 other: not a field of this document, expected one of svc, set, policies, settings, nodes, upstreams, ' +
+        'credentials, chains, routes, l3_networks',
     ]);
     expect(
       await refused(

@@ -50,7 +50,9 @@ export async function readDocument(
   const turn = createTurns(tuning.turnMs);
   if (!isObject(top)) throw await refusal([{ at: [], message: 'expected a mapping with svc: 1' }]);
   for (const key of Object.keys(top)) {
-    if (!known.includes(key)) reader.note({ at: [key], message: `not a field of this ${what}`, ofKey: true });
+    if (known.includes(key)) continue;
+    const message = `not a field of this ${what}, expected one of ${known.join(', ')}`;
+    reader.note({ at: [key], message, ofKey: true });
   }
   if (top['svc'] !== 1) reader.note({ at: ['svc'], message: expected('the number 1')({ input: top['svc'] }) });
   const set = setOf(top, reader);
