@@ -5,7 +5,7 @@ import { formatCount } from '../shared/ui/format.js';
 import { Section } from '../shared/ui/section.js';
 import classes from './config-difference.module.css';
 import { hunksOf, type Snapshot } from './config-hunks.js';
-import { text } from './nodes.text.js';
+import { configText as text } from './config.text.js';
 
 interface ConfigDifferenceProps {
   readonly before: Snapshot;

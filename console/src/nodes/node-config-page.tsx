@@ -1,18 +1,20 @@
 /** The configuration of a node: now or at any generation, alone or as the difference from another. The address says which. */
-import { Code, Group, NumberInput, Stack, Text } from '@mantine/core';
+import { Code, Group, NumberInput, Stack, Tabs, Text } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { formatCount } from '../shared/ui/format.js';
 import { LinkButton } from '../shared/ui/links.js';
+import { PageSkeleton } from '../shared/ui/page-skeleton.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
 import { resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
 import { ConfigDifference } from './config-difference.js';
-import { configQuery, nodes } from './nodes.js';
-import { text } from './nodes.text.js';
+import { SaidConfig, SaidDifference } from './config-said.js';
+import { configText as text } from './config.text.js';
+import { configQuery, nodes, type NodeConfig } from './nodes.js';
 import type { NodeConfigSearch } from './nodes-search.js';
 
 const typingMs = 400;
@@ -21,7 +23,7 @@ export const NodeConfigPage = resourcePage(nodes, ({ resource: { id, name, gener
   const search = useSearch({ from: '/nodes/$id/config' });
   return (
     <Page
-      title={text.configTitle(name)}
+      title={text.title(name)}
       actions={
         <LinkButton variant="default" to="/nodes/$id" params={{ id }}>
           {name}
@@ -32,11 +34,7 @@ export const NodeConfigPage = resourcePage(nodes, ({ resource: { id, name, gener
       <Text size="sm" c="dimmed">
         {text.compiledToday}
       </Text>
-      {search.from === undefined ? (
-        <Snapshot id={id} generation={search.generation} />
-      ) : (
-        <Comparison id={id} from={search.from} to={search.generation} />
-      )}
+      <Config id={id} search={search} />
     </Page>
   );
 });
@@ -49,9 +47,9 @@ interface ChoiceProps {
 function Choice({ search, newest }: ChoiceProps): ReactNode {
   const navigate = useNavigate({ from: '/nodes/$id/config' });
   const show = useDebouncedCallback((changed: Partial<NodeConfigSearch>) => {
-    void navigate({ search: { ...search, ...changed }, replace: true });
+    void navigate({ search: { ...search, page: undefined, ...changed }, replace: true });
   }, typingMs);
-  const field = (name: keyof NodeConfigSearch) => ({
+  const field = (name: 'generation' | 'from') => ({
     defaultValue: search[name] ?? '',
     min: 0,
     allowDecimal: false,
@@ -71,40 +69,55 @@ function Choice({ search, newest }: ChoiceProps): ReactNode {
   );
 }
 
-interface SnapshotProps {
-  readonly id: string;
-  readonly generation: number | undefined;
+/** Of one generation, or from one to the other: in sentences, or raw. */
+function Config({ id, search }: { readonly id: string; readonly search: NodeConfigSearch }): ReactNode {
+  const { from, generation, as = 'said', page = 1 } = search;
+  const navigate = useNavigate({ from: '/nodes/$id/config' });
+  const show = (changed: Partial<NodeConfigSearch>): void =>
+    void navigate({ search: { ...search, page: undefined, ...changed }, replace: true });
+  const before = useQuery({ ...configQuery(id, from), enabled: from !== undefined });
+  const after = useQuery(configQuery(id, generation));
+  const failed = [before, after].find(({ error }) => error !== null);
+  if (failed?.error) return <Problem error={failed.error} retry={() => void failed.refetch()} />;
+  if (after.data === undefined || (from !== undefined && before.data === undefined)) return <PageSkeleton />;
+  const paged = { page, onPage: (to: number) => show({ page: to }) };
+  return (
+    <Tabs value={as} onChange={(to) => show({ as: to === 'raw' ? 'raw' : undefined })} keepMounted={false}>
+      <Tabs.List>
+        <Tabs.Tab value="said">{text.readable}</Tabs.Tab>
+        <Tabs.Tab value="raw">{text.raw}</Tabs.Tab>
+      </Tabs.List>
+      <Tabs.Panel value="said" pt="md">
+        <Stack gap="md">
+          {before.data === undefined || from === undefined ? (
+            <SaidConfig config={after.data} {...paged} />
+          ) : (
+            <SaidDifference before={before.data} after={after.data} {...paged} />
+          )}
+        </Stack>
+      </Tabs.Panel>
+      <Tabs.Panel value="raw" pt="md">
+        {before.data === undefined || from === undefined ? (
+          <Snapshot config={after.data} />
+        ) : (
+          <ConfigDifference before={before.data} after={after.data} />
+        )}
+      </Tabs.Panel>
+    </Tabs>
+  );
 }
 
-function Snapshot({ id, generation }: SnapshotProps): ReactNode {
-  const { data, error, refetch } = useQuery(configQuery(id, generation));
-  if (error !== null) return <Problem error={error} retry={() => void refetch()} />;
-  if (data === undefined) return null;
+function Snapshot({ config }: { readonly config: NodeConfig }): ReactNode {
   return (
-    <Section title={`${text.generation} ${formatCount(data.generation)}`}>
+    <Section title={`${text.generation} ${formatCount(config.generation)}`}>
       <Stack gap="xs">
         <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-          {text.checksum} {data.checksum}
+          {text.checksum} {config.checksum}
         </Text>
         <Code block tabIndex={0}>
-          {JSON.stringify(data.snapshot, null, 2)}
+          {JSON.stringify(config.snapshot, null, 2)}
         </Code>
       </Stack>
     </Section>
   );
-}
-
-interface ComparisonProps {
-  readonly id: string;
-  readonly from: number;
-  readonly to: number | undefined;
-}
-
-function Comparison({ id, from, to }: ComparisonProps): ReactNode {
-  const before = useQuery(configQuery(id, from));
-  const after = useQuery(configQuery(id, to));
-  const failed = [before, after].find(({ error }) => error !== null);
-  if (failed?.error) return <Problem error={failed.error} retry={() => void failed.refetch()} />;
-  if (before.data === undefined || after.data === undefined) return null;
-  return <ConfigDifference before={before.data} after={after.data} />;
 }

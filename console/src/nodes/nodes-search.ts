@@ -39,6 +39,9 @@ export const nodeConfigSearch = (search: Search) => ({
   generation: generationOf(search, 'generation'),
   /** To compare it with. */
   from: generationOf(search, 'from'),
+  /** In sentences when absent. */
+  as: wordOf(search, 'as', ['raw']),
+  page: pageOf(search),
 });
 
 export type NodeConfigSearch = ReturnType<typeof nodeConfigSearch>;

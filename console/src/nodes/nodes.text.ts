@@ -150,16 +150,4 @@ export const text = {
   bytesIn: 'Received',
   bytesOut: 'Sent',
   measured: 'Measured',
-
-  configTitle: (name: string) => `Configuration of ${name}`,
-  generation: 'Generation',
-  generationHint: 'Empty: the newest',
-  compareWith: 'Compare with',
-  compareHint: 'An earlier generation',
-  checksum: 'Checksum',
-  compiledToday: 'Earlier generations are compiled from the log by this release; secrets are masked.',
-  noDifference: (one: string, other: string) => `Generations ${one} and ${other} are identical.`,
-  difference: (one: string, other: string) => `From generation ${one} to ${other}`,
-  tooDifferent: 'They differ too much to compare line by line.',
-  unchangedLines: (count: string) => `${count} unchanged lines`,
 } as const;

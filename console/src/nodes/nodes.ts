@@ -1,9 +1,10 @@
 /** What the console asks about nodes and does with them. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, dataOf, type Schemas } from '../shared/api/client.js';
-import { crud } from '../shared/api/crud.js';
+import { crud, findIn } from '../shared/api/crud.js';
 
 export type Node = Schemas['Node'];
+export type NodeConfig = Schemas['NodeSnapshot'];
 export type CreatedNode = Schemas['CreatedNode'];
 export type AgentCommand = Schemas['NewAgentCommand']['command'];
 
@@ -66,6 +67,22 @@ export const configQuery = (id: string, generation: number | undefined) =>
       ),
     placeholderData: keepPreviousData,
     meta: { follows: ['credential', 'l4_upstream', 'listener_policy', 'connectivity', ...intents] },
+  });
+
+type HopStatus = Schemas['L4Chain']['hop_status'][number];
+
+/** The most that a list answers at once. */
+const chainsMost = 500;
+
+/** The hops of the chains over a node, by their chain. */
+export const hopNodesQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['node', 'hops', id],
+    queryFn: async ({ signal }): Promise<ReadonlyMap<string, readonly HopStatus[]>> => {
+      const { items } = await findIn('l4_chain', { node_id: id, page_size: chainsMost }, signal);
+      return new Map(items.map((chain) => [chain.id, chain.hop_status]));
+    },
+    meta: { follows: ['l4_chain'] },
   });
 
 export const controlEndpointQuery = queryOptions({
