@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import { Facts } from '../shared/ui/facts.js';
 import { formatDuration, formatShare } from '../shared/ui/format.js';
 import { text as shared } from '../shared/ui/ui.text.js';
+import { TextLink } from '../shared/ui/links.js';
 import { When } from '../shared/ui/when.js';
 import type { Node } from './nodes.js';
 import { text } from './nodes.text.js';
@@ -31,6 +32,16 @@ export function AgentFacts({ node }: { readonly node: Node }): ReactNode {
               <Code>{node.psk_fingerprint}</Code> {text.issued} <When at={node.psk_issued_at} />
             </>
           ),
+        ...(node.psk_candidate !== null && {
+          [text.candidate]: (
+            <>
+              {text.candidateUntil} <When at={node.psk_candidate.expires_at} />{' '}
+              <TextLink to="/nodes/$id/psk" params={{ id: node.id }}>
+                {text.showRotation}
+              </TextLink>
+            </>
+          ),
+        }),
         ...(node.managed_by === null ? {} : { [shared.managedBy]: node.managed_by }),
         [shared.updated]: <When at={node.updated_at} />,
       }}

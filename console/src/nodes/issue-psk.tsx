@@ -1,5 +1,6 @@
-/** A new PSK for a node, which ends the session of the old one: it asks first. */
+/** A new PSK for a node: guided on a page of its own, or at once, which ends the session of the old one and asks first. */
 import { Menu } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { Confirm } from '../shared/forms/confirm.js';
 import { useDialog } from '../shared/ui/dialog.js';
@@ -8,9 +9,17 @@ import { text } from './nodes.text.js';
 
 const dialog = 'psk';
 
-export function IssuePskItem(): ReactNode {
+/** The way to the guided rotation, and the new PSK at once. */
+export function PskItems({ id }: Pick<Node, 'id'>): ReactNode {
   const { open } = useDialog(dialog);
-  return <Menu.Item onClick={open}>{text.issue}</Menu.Item>;
+  return (
+    <>
+      <Menu.Item renderRoot={(props) => <Link {...props} to="/nodes/$id/psk" params={{ id }} />}>
+        {text.rotate}
+      </Menu.Item>
+      <Menu.Item onClick={open}>{text.issue}</Menu.Item>
+    </>
+  );
 }
 
 interface IssuePskProps {

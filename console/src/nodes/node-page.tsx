@@ -16,7 +16,7 @@ import { When } from '../shared/ui/when.js';
 import { AgentFacts } from './agent-facts.js';
 import { CommandItems, CommandQuestions, Commands } from './commands.js';
 import { Diagnostics } from './diagnostics-panel.js';
-import { IssuePsk, IssuePskItem } from './issue-psk.js';
+import { IssuePsk, PskItems } from './issue-psk.js';
 import { Links } from './links.js';
 import { Listeners } from './listeners.js';
 import { Machine } from './machine.js';
@@ -46,7 +46,7 @@ export const NodePage = resourcePage(nodes, ({ resource: node }) => {
       more={
         <>
           <CommandItems />
-          <IssuePskItem />
+          <PskItems id={id} />
         </>
       }
       removeMeaning={text.removeMeaning}

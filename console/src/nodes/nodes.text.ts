@@ -85,6 +85,7 @@ export const text = {
   deliveredAt: 'Delivered',
   by: 'By',
 
+  rotate: 'Rotate PSK',
   issue: 'Issue PSK',
   issueTitle: (name: string) => `Issue a new PSK for ${name}?`,
   issueMeaning:
@@ -118,6 +119,9 @@ export const text = {
   pskAlone: 'PSK',
   issued: 'issued',
   noPsk: 'none issued',
+  candidate: 'Second PSK',
+  candidateUntil: 'not used yet; valid until',
+  showRotation: 'Show',
 
   listenersCaption: 'Intended listeners of this node, and what runs',
   noListeners: 'No listeners',

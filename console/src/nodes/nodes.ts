@@ -1,6 +1,6 @@
 /** What the console asks about nodes and does with them. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { api, dataOf, type Schemas } from '../shared/api/client.js';
+import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import { crud, findIn } from '../shared/api/crud.js';
 
 export type Node = Schemas['Node'];
@@ -92,6 +92,16 @@ export const controlEndpointQuery = queryOptions({
 
 export const issuePsk = (id: string): Promise<Pick<Schemas['NodePsk'], 'control_psk'>> =>
   dataOf(api.POST('/api/nodes/{id}/psk', { params: pathOf(id) }));
+
+/** A second PSK beside the first. @throws Refusal */
+export const makeCandidate = (id: string, days: number): Promise<Pick<Schemas['NodePskCandidate'], 'control_psk'>> =>
+  dataOf(
+    api.POST('/api/nodes/{id}/psk', { params: { ...pathOf(id), query: { mode: 'candidate', valid_days: days } } }),
+  );
+
+/** Takes the second PSK back. @throws Refusal */
+export const dropCandidate = (id: string): Promise<Done<unknown>> =>
+  doneOf(api.DELETE('/api/nodes/{id}/psk/candidate', { params: pathOf(id) }));
 
 export const sendCommand = (id: string, command: AgentCommand): Promise<unknown> =>
   dataOf(api.POST('/api/nodes/{id}/commands', { params: pathOf(id), body: { command } }));

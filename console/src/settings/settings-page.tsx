@@ -5,6 +5,7 @@ import { settingsId, settingsQuery } from '../shared/settings.js';
 import { columnsOf, DataTable } from '../shared/ui/data-table.js';
 import { Facts } from '../shared/ui/facts.js';
 import { formatCount } from '../shared/ui/format.js';
+import { LinkButton } from '../shared/ui/links.js';
 import { NamedLink } from '../shared/ui/named-link.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
@@ -60,6 +61,16 @@ export function SettingsPage(): ReactNode {
             [text.upgradePolicy]: settings.upgrade_rollout_policy ?? text.atOnce,
           }}
         />
+      </Section>
+      <Section
+        title={text.identity}
+        actions={
+          <LinkButton variant="default" to="/settings/identity">
+            {text.showIdentity}
+          </LinkButton>
+        }
+      >
+        {text.identityMeaning}
       </Section>
       <Section title={text.overrides}>
         <DataTable

@@ -49,6 +49,7 @@ const otherPages = {
   fleet: (id: string): ResourceLinkTarget => ({ to: '/fleet-file/applies/$id', params: { id } }),
   rollout: (id: string): ResourceLinkTarget => ({ to: '/rollouts/$id', params: { id } }),
   connectivity: (): ResourceLinkTarget => ({ to: '/settings' }),
+  service: (): ResourceLinkTarget => ({ to: '/settings/identity' }),
 } as const;
 
 const isListed = (type: string): type is ListedType => Object.hasOwn(bases, type);

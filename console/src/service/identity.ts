@@ -1,0 +1,42 @@
+/** What the console asks about the identity of the service and does with it. */
+import { queryOptions } from '@tanstack/react-query';
+import { api, dataOf, type Schemas } from '../shared/api/client.js';
+import { findIn } from '../shared/api/crud.js';
+import { isBehind } from './identity-standing.js';
+
+export type Identity = Schemas['ServiceIdentity'];
+
+export const identityQuery = queryOptions({
+  queryKey: ['service', 'identity'],
+  queryFn: ({ signal }) => dataOf(api.GET('/api/service/identity', { signal })),
+  meta: { follows: ['node', 'agent'] },
+});
+
+/** @throws Refusal */
+export const rotateIdentity = (): Promise<Identity> => dataOf(api.POST('/api/service/identity/rotate'));
+
+/** @param force also while nodes need the old key. @throws Refusal, which names them */
+export const retireIdentity = (force: boolean): Promise<Identity> =>
+  dataOf(api.POST('/api/service/identity/retire', { body: { force } }));
+
+type Node = Schemas['Node'];
+
+/** So many nodes that are behind are shown. */
+const shown = 20;
+const walkedAtOnce = 500;
+
+/** Walks over the nodes until it has enough that are behind. @throws Refusal */
+export async function findBehind(since: string, signal: AbortSignal): Promise<readonly Node[]> {
+  const found: Node[] = [];
+  let after: string | null = 'start';
+  while (after !== null && found.length < shown) {
+    const read: Awaited<ReturnType<typeof findIn<'node'>>> = await findIn(
+      'node',
+      { after, page_size: walkedAtOnce },
+      signal,
+    );
+    found.push(...read.items.filter((node) => isBehind(node, since)));
+    after = 'next' in read ? (read.next ?? null) : null;
+  }
+  return found.slice(0, shown);
+}

@@ -1,0 +1,41 @@
+/** A guided list of steps: each ticked by what is there, the first that is not done marked. What a step shows is its caller's. */
+import { Stack, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import classes from './guide.module.css';
+import { State } from './state.js';
+
+export interface GuideStep {
+  readonly title: string;
+  readonly done: boolean;
+  /** What it is for, and what there is to do. */
+  readonly meaning: ReactNode;
+  readonly children?: ReactNode;
+}
+
+export function Guide({ steps }: { readonly steps: readonly GuideStep[] }): ReactNode {
+  const next = steps.findIndex(({ done }) => !done);
+  return (
+    <ol className={classes.steps}>
+      {steps.map(({ title, done, meaning, children }, index) => (
+        <li
+          key={title}
+          className={classes.step}
+          data-next={index === next || undefined}
+          aria-current={index === next ? 'step' : undefined}
+        >
+          <Stack gap="xs">
+            <State mood={done ? 'good' : index === next ? 'busy' : 'idle'}>
+              <strong>
+                {index + 1}. {title}
+              </strong>
+            </State>
+            <Text size="sm" c="dimmed" component="div">
+              {meaning}
+            </Text>
+            {children}
+          </Stack>
+        </li>
+      ))}
+    </ol>
+  );
+}
