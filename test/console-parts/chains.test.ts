@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { clientAddressOf } from '../../console/src/chains/client-address.js';
 import { arrowOf, shownOf } from '../../console/src/chains/hop-state.js';
-import type { Hop } from '../../console/src/chains/chains.js';
+import { pathChanges } from '../../console/src/chains/path-changes.js';
+import type { Definition, Hop } from '../../console/src/chains/chains.js';
 
 type Status = Parameters<typeof shownOf>[0];
 const well: Status = {
@@ -65,5 +66,60 @@ describe('the address for clients', () => {
     ],
   ])('given that %s', (_name, given, of, expected) => {
     expect(clientAddressOf(given, of)).toBe(expected);
+  });
+});
+
+describe('what the next deploy changes', () => {
+  const hop = (node_id: string, changed: Partial<Hop> = {}): Hop => ({
+    node_id,
+    listen_addr: '0.0.0.0',
+    listen_port: 443,
+    outer: 'tcp',
+    security: 'raw',
+    ...changed,
+  });
+  const chain = (hops: readonly Hop[], target: Definition['target'] = { upstream_id: 'u' }): Definition => ({
+    payload: 'tcp',
+    hops: [...hops],
+    target,
+  });
+  const told = (before: Definition, after: Definition) =>
+    pathChanges(before, after).hops.map(({ hop: { node_id: id }, kind, changes }) =>
+      [id, kind, ...changes.map((one) => `${one.path} ${String(one.before)} ${String(one.after)}`)].join(' '),
+    );
+  const [a, b, c] = [hop('a'), hop('b'), hop('c')];
+
+  test('is nothing where the draft is as deployed', () => {
+    expect(pathChanges(chain([a, b]), chain([a, b]))).toEqual({
+      hops: [a, b].map((one) => ({ hop: one, kind: 'kept', changes: [] })),
+      payload: [],
+      target: [],
+    });
+  });
+
+  test('stands beside its hop: changed, gone, and added behind the hop that it follows', () => {
+    const after = chain([hop('d'), a, hop('e'), hop('c', { listen_port: 8443 })]);
+    expect(told(chain([a, b, c]), after)).toEqual([
+      'd added',
+      'a kept',
+      'e added',
+      'b gone',
+      'c changed listen_port 443 8443',
+    ]);
+  });
+
+  test('tells a hop that moves among those that stay, and not what only comes after an added or a lost one', () => {
+    expect(told(chain([a, b, c]), chain([b, a, c]))).toEqual(['a changed place 1 2', 'b changed place 2 1', 'c kept']);
+    expect(told(chain([a, b, c]), chain([b, c]))).toEqual(['a gone', 'b kept', 'c kept']);
+  });
+
+  test('has the target and the payload apart', () => {
+    const { target } = pathChanges(chain([a]), chain([a], { endpoint: 'x:1' }));
+    expect(target).toEqual([
+      { path: 'upstream_id', before: 'u', after: undefined },
+      { path: 'endpoint', before: undefined, after: 'x:1' },
+    ]);
+    const udp = { ...chain([a]), payload: 'udp' } as const;
+    expect(pathChanges(chain([a]), udp).payload).toEqual([{ path: 'payload', before: 'tcp', after: 'udp' }]);
   });
 });

@@ -41,7 +41,7 @@ describe.skipIf(browser === undefined)('chains', () => {
       agents.push(startAgentProcess({ nodeId, controlPsk, controlEndpoint: service.controlEndpoint }));
     }
     await admin.call('POST', '/api/l4-upstreams', { name: 'shop', endpoint: '127.0.0.1:9' });
-    ports = await freePorts(8);
+    ports = await freePorts(9);
     occupier = createServer().listen(0, '0.0.0.0');
     await once(occupier, 'listening');
   });
@@ -186,6 +186,26 @@ describe.skipIf(browser === undefined)('chains', () => {
       hops: [{ listen_port: ports[3] }],
       target: { endpoint: '192.0.2.7:80' },
     });
+  });
+
+  test('what is edited and not deployed stands beside its hop of the deployed path, until it is deployed', async () => {
+    const id = await chain('edited', [hop(0, ports[6])], '192.0.2.1:83');
+    await deploy(id);
+    const page = await site.openAs('operator', `/chains/${id}`);
+    const stops = page.getByRole('region', { name: 'Path' }).locator('[data-change]');
+    await expectTexts(stops.filter({ hasText: 'entry' })).toEqual([expect.stringContaining(String(ports[6]))]);
+    const hops = [hop(0, ports[7]), hop(1, ports[8])];
+    await site.admin.call('PUT', `/api/l4-chains/${id}`, { hops, target: { endpoint: '192.0.2.1:84' } });
+    await page.getByText('What runs now. What the next deploy changes stands beside it.').waitFor();
+    await expectTexts(stops).toEqual([
+      expect.stringContaining(`port: ${ports[6]} → ${ports[7]}`),
+      expect.stringMatching(/exit.*added by the next deploy/s),
+      expect.stringContaining('endpoint: 192.0.2.1:83 → 192.0.2.1:84'),
+    ]);
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Deploy' }).click();
+    await expectTexts(stops).toEqual([expect.stringContaining('entry'), expect.stringContaining('exit')]);
+    await expectAbsent(page, page.getByText('What the next deploy changes'));
   });
 
   test('one goes back to an earlier deployment, after reading what it changes, and a viewer cannot', async () => {

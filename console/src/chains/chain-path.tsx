@@ -1,9 +1,11 @@
 /**
  * A chain as the path that traffic takes, which is the deployed one: clients, each hop with its node and listener, the target;
- * between them what the link uses and what agents have measured of it.
+ * between them what the link uses and what agents have measured of it; beside each what the next deploy changes.
  */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { fieldWords } from '../shared/audit/field-words.js';
+import { shownValue } from '../shared/ui/changes.js';
 import { formatAddress, formatBytes, formatMilliseconds, formatShare } from '../shared/ui/format.js';
 import { ListenerState } from '../shared/ui/listener-state.js';
 import { NamedLink } from '../shared/ui/named-link.js';
@@ -25,6 +27,7 @@ import {
 } from './chains.js';
 import { text } from './chains.text.js';
 import { arrowOf, shownOf } from './hop-state.js';
+import { pathChanges, type ChangedHop } from './path-changes.js';
 
 /** So many hops have room beside one another. */
 const shortChain = 3;
@@ -48,24 +51,27 @@ function Path({ chain, path }: { readonly chain: Chain; readonly path: Definitio
       ({ from_node_id: from, to_node_id: to }) =>
         from === path.hops[index - 1]?.node_id && to === path.hops[index]?.node_id,
     );
+  // All but what is edited and not deployed is as it is deployed.
+  const changes = pathChanges(path, chain.status === 'modified' ? chain : path);
   return (
     <div className={classes.path}>
       {chain.status === 'modified' && <div className={classes.quiet}>{text.deployedPath}</div>}
-      <ol data-short={path.hops.length <= shortChain || undefined}>
+      <ol data-short={changes.hops.length <= shortChain || undefined}>
         <li className={classes.stop} data-end>
           <span className={classes.name}>{text.clients}</span>
         </li>
-        {path.hops.map((hop, index) => (
+        {changes.hops.map(({ hop, ...change }, index) => (
           <HopStops
             key={hop.node_id}
             chain={chain}
             payload={path.payload}
             index={index}
             hop={hop}
-            link={measuredInto(index)}
+            change={change}
+            link={measuredInto(path.hops.indexOf(hop))}
           />
         ))}
-        <TargetStops path={path} />
+        <TargetStops path={path} changes={[...changes.payload, ...changes.target]} />
       </ol>
     </div>
   );
@@ -76,10 +82,11 @@ interface HopStopsProps {
   readonly payload: Definition['payload'];
   readonly index: number;
   readonly hop: Hop;
+  readonly change: Omit<ChangedHop, 'hop'>;
   readonly link: Link | undefined;
 }
 
-function HopStops({ chain, payload, index, hop, link }: HopStopsProps): ReactNode {
+function HopStops({ chain, payload, index, hop, change, link }: HopStopsProps): ReactNode {
   const { data: deployments } = useQuery(deploymentsQuery(chain.id));
   const listener = useListener(hop, payload);
   const status = chain.hop_status.find(
@@ -107,11 +114,11 @@ function HopStops({ chain, payload, index, hop, link }: HopStopsProps): ReactNod
           <Traffic forth={listener.bytesIn} back={listener.bytesOut} />
         )}
       </li>
-      <li className={classes.stop}>
+      <li className={classes.stop} data-change={change.kind}>
         <div className={classes.name}>
           <ResourceLink type="node" id={hop.node_id} name={status?.node_name ?? null} />
         </div>
-        {status !== undefined && (
+        {status !== undefined && change.kind !== 'added' && (
           <>
             {shown.includes('node') && <NodeStatus status={status.status} />}
             {shown.includes('progress') && progress !== undefined && <NodeProgress state={progress} />}
@@ -119,9 +126,33 @@ function HopStops({ chain, payload, index, hop, link }: HopStopsProps): ReactNod
           </>
         )}
         <div className={classes.address}>{formatAddress(hop.listen_addr, hop.listen_port)}</div>
+        <NextDeploy {...change} />
       </li>
     </>
   );
+}
+
+/** What the next deploy does to a hop or to the target. */
+function NextDeploy({ kind, changes }: Omit<ChangedHop, 'hop'>): ReactNode {
+  switch (kind) {
+    case 'kept':
+      return null;
+    case 'added':
+    case 'gone':
+      return <State mood="busy">{text.nextDeploy[kind]}</State>;
+    case 'changed':
+      return (
+        <ul className={classes.changes} aria-label={text.nextDeploy.changed}>
+          {changes.map(({ path, before, after }) => (
+            <li key={path}>
+              {fieldWords(path)}: {shownValue(before, path)} → {shownValue(after, path)}
+            </li>
+          ))}
+        </ul>
+      );
+    default:
+      return kind satisfies never;
+  }
 }
 
 function Measured({ link }: { readonly link: Link | undefined }): ReactNode {
@@ -160,7 +191,12 @@ function useListener(hop: Hop, payload: Definition['payload']) {
   return useQuery(listenerQuery(hop, listens)).data;
 }
 
-function TargetStops({ path: { target, hops, payload } }: { readonly path: Definition }): ReactNode {
+interface TargetStopsProps {
+  readonly path: Definition;
+  readonly changes: ChangedHop['changes'];
+}
+
+function TargetStops({ path: { target, hops, payload }, changes }: TargetStopsProps): ReactNode {
   const upstreamId = 'upstream_id' in target ? target.upstream_id : undefined;
   const { data: health } = useQuery(targetHealthQuery(upstreamId));
   const last = hops.at(-1)?.node_id;
@@ -174,7 +210,7 @@ function TargetStops({ path: { target, hops, payload } }: { readonly path: Defin
           <div className={classes.quiet}>{text.requests(seen.requests)}</div>
         )}
       </li>
-      <li className={classes.stop} data-end>
+      <li className={classes.stop} data-end data-change={changes.length > 0 ? 'changed' : undefined}>
         <div className={classes.name}>
           {'upstream_id' in target ? <NamedLink type="l4_upstream" id={target.upstream_id} /> : target.endpoint}
         </div>
@@ -182,6 +218,7 @@ function TargetStops({ path: { target, hops, payload } }: { readonly path: Defin
         {seen !== undefined && seen.healthy !== null && (
           <State mood={seen.healthy ? 'good' : 'bad'}>{seen.healthy ? text.healthy : text.unhealthy}</State>
         )}
+        {changes.length > 0 && <NextDeploy kind="changed" changes={changes} />}
       </li>
     </>
   );

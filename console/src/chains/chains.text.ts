@@ -48,7 +48,12 @@ export const text = {
   clientAddress: 'Address for clients',
   target: 'Target',
   names: 'for',
-  deployedPath: 'As deployed; later edits are below.',
+  deployedPath: 'What runs now. What the next deploy changes stands beside it.',
+  nextDeploy: {
+    added: 'added by the next deploy',
+    gone: 'removed by the next deploy',
+    changed: 'Changed by the next deploy',
+  },
   sessions: (now: number) => `${formatCount(now)} ${now === 1 ? 'session' : 'sessions'} now`,
   shared: 'of everything that listens there',
   roundTrip: 'round trip',

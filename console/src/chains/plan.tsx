@@ -1,4 +1,4 @@
-/** What a deploy would do, as a difference, and the deploy: it does what was seen, or is refused. */
+/** What a deploy would do on each node, and the deploy: it does what was seen, or is refused. */
 import { Alert, Button, List, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -15,9 +15,8 @@ import { Problem } from '../shared/ui/problem.js';
 import { Section } from '../shared/ui/section.js';
 import { Sign } from '../shared/ui/state.js';
 import { Warnings } from '../shared/ui/warnings.js';
-import { deployChain, deploymentsQuery, planQuery, tryDeploy, type Chain } from './chains.js';
+import { deployChain, planQuery, tryDeploy, type Chain } from './chains.js';
 import { text } from './chains.text.js';
-import { DefinitionChanges } from './definition-changes.js';
 
 export function Plan({ chain }: { readonly chain: Chain }): ReactNode {
   const mayDeploy = useMay('operator');
@@ -25,7 +24,6 @@ export function Plan({ chain }: { readonly chain: Chain }): ReactNode {
   const navigate = useNavigate();
   const { working, refused, attempt } = useAttempt();
   const { data: plan, error, refetch } = useQuery(planQuery(chain.id));
-  const { data: deployments } = useQuery(deploymentsQuery(chain.id));
   if (chain.status === 'deployed') return null;
   if (chain.status === 'disabled') return <Section title={text.plan}>{text.planDisabled}</Section>;
   const deploy = (): Promise<void> =>
@@ -72,9 +70,6 @@ export function Plan({ chain }: { readonly chain: Chain }): ReactNode {
             queryKey={['l4_chain', 'try', chain.id]}
             tryIt={(query, signal) => tryDeploy(chain.id, query, signal)}
           />
-        )}
-        {chain.deployed_at !== null && deployments?.items[0] !== undefined && (
-          <DefinitionChanges before={deployments.items[0].definition} after={chain} />
         )}
       </Stack>
     </Section>

@@ -33,6 +33,8 @@ export const CredentialsPage = listPage({
   columns,
   choices: [{ name: 'key_type', label: text.type, any: text.anyType, words: text.types, width: 190 }],
   Filters: EndingSoon,
+  // The next to end first; what is no certificate follows.
+  sortedBy: 'not_after',
 });
 
 const soonDays = 30;

@@ -1,4 +1,4 @@
-/** One upstream: what it is, how the nodes that use it see it, and the chains that end there. */
+/** One upstream: what it is, how the nodes that use it see it, what it carried, and the chains that end there. */
 import { List } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -8,6 +8,7 @@ import { columnsOf } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
 import { EnabledState } from '../shared/ui/enabled-state.js';
 import { formatCount, formatMilliseconds, none } from '../shared/ui/format.js';
+import { HistorySection } from '../shared/ui/history.js';
 import { TextLink } from '../shared/ui/links.js';
 import { ListTable } from '../shared/ui/list-table.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
@@ -40,6 +41,7 @@ export const UpstreamPage = resourcePage(upstreams, ({ resource: upstream }) => 
     }}
   >
     <Health id={upstream.id} />
+    <HistorySection type="l4_upstream" id={upstream.id} usual="1h" />
     <UsedBy upstream={upstream} />
   </ResourcePage>
 ));

@@ -26,7 +26,6 @@ export const references: Readonly<Record<string, NamedType>> = {
 };
 
 export function Changes({ changes, headings = text, named, words }: ChangesProps): ReactNode {
-  const typeOf = (path: string): NamedType | undefined => named && references[path.slice(path.lastIndexOf('.') + 1)];
   if (changes.length === 0) return <Text size="sm">{text.noChanges}</Text>;
   return (
     <Table.ScrollContainer minWidth={0} type="native">
@@ -42,8 +41,8 @@ export function Changes({ changes, headings = text, named, words }: ChangesProps
           {changes.map(({ path, before, after }) => (
             <Table.Tr key={path}>
               <Table.Td>{words === undefined ? <Code>{path}</Code> : <span title={path}>{words(path)}</span>}</Table.Td>
-              <Table.Td data-side="before">{shown(before, typeOf(path))}</Table.Td>
-              <Table.Td data-side="after">{shown(after, typeOf(path))}</Table.Td>
+              <Table.Td data-side="before">{shownValue(before, named && path)}</Table.Td>
+              <Table.Td data-side="after">{shownValue(after, named && path)}</Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>
@@ -52,8 +51,9 @@ export function Changes({ changes, headings = text, named, words }: ChangesProps
   );
 }
 
-/** A value of JSON as people read it. @param type of what it is the id of */
-function shown(value: unknown, type: NamedType | undefined): ReactNode {
+/** A value of JSON as people read it. @param path of its field: what it refers to by an id is shown by its name */
+export function shownValue(value: unknown, path: string | undefined): ReactNode {
+  const type = path === undefined ? undefined : references[path.slice(path.lastIndexOf('.') + 1)];
   if (value === null || value === undefined || (Array.isArray(value) && value.length === 0))
     return (
       <Text span size="sm" c="dimmed" inherit>

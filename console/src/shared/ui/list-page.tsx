@@ -87,6 +87,8 @@ interface ListPage<L extends List, S extends object> {
   readonly Chosen?: (props: ChosenProps<L['items'][number]>) => ReactNode;
   /** What the search looks into; names when absent. */
   readonly find?: string;
+  /** What it is sorted by where the address says nothing; names when absent. */
+  readonly sortedBy?: string;
 }
 
 /** What was chosen, on whatever page of the list; all of it is let go with no rows. */
@@ -105,7 +107,7 @@ function useChosen<Row extends { readonly id: string }>() {
 /** The page of the list of a type, whose filters, order and page are in its address. */
 export function listPage<L extends List, S extends object>(page: ListPage<L, S>): () => ReactNode {
   const { of, text, columns, forAdmins = [], role = 'operator', choices = [], Filters, Counts, Chosen } = page;
-  const find = page.find ?? shared.find;
+  const { find = shared.find, sortedBy } = page;
   return function ListPage() {
     // The router reads the address of each list as the list's own words.
     const search = ownOf(useSearch({ strict: false })) as AnyListSearch & S;
@@ -145,7 +147,7 @@ export function listPage<L extends List, S extends object>(page: ListPage<L, S>)
         <ListTable<L['items'][number]>
           caption={text.caption}
           columns={isAdmin ? [...columns, ...forAdmins] : columns}
-          query={useQuery(of.list(search))}
+          query={useQuery(of.list({ ...search, sort: sort ?? sortedBy }))}
           rowKey={({ id }) => id}
           empty={
             filtered ? (
@@ -171,7 +173,7 @@ export function listPage<L extends List, S extends object>(page: ListPage<L, S>)
               },
             })}
           sorting={{
-            sort: sort ?? 'name',
+            sort: sort ?? sortedBy ?? 'name',
             onSort: (by) => show({ sort: by, page: undefined }, false),
           }}
         />
