@@ -64,27 +64,34 @@ export function createJoinTokenHandlers(options: JoinTokenHandlerOptions): Comma
     },
     remove: async (context, id, ifMatch) =>
       refused(id, await gateway.execute({ type: 'DeleteJoinToken', id, ifMatch }, context, () => undefined)),
-    async removeThoseOf(context, userId) {
-      const own = await gateway.read((fleet) =>
-        [...fleet.tables.join_token.values()].flatMap(({ id, created_by }) => (created_by.id === userId ? [id] : [])),
-      );
-      let deleted = 0;
-      const removeOne = async (id: string): Promise<void> => {
-        try {
-          await handlers.remove(context, id, undefined);
-          deleted += 1;
-        } catch (error) {
-          // Somebody else deleted it meanwhile.
-          if (!(error instanceof ServiceError) || error.code !== 'not_found') throw error;
-        }
-      };
-      for (let from = 0; from < own.length; from += deletedAtOnce) {
-        await Promise.all(own.slice(from, from + deletedAtOnce).map(removeOne));
-      }
-      return deleted;
-    },
+    removeThoseOf: (context, userId) => deleteThoseOf(gateway, userId, (id) => handlers.remove(context, id, undefined)),
   };
   return handlers;
+}
+
+/** Deletes the join tokens that a user has made. @returns how many */
+export async function deleteThoseOf(
+  gateway: Pick<Options['gateway'], 'read'>,
+  userId: string,
+  remove: (id: string) => Promise<unknown>,
+): Promise<number> {
+  const own = await gateway.read((fleet) =>
+    [...fleet.tables.join_token.values()].flatMap(({ id, created_by }) => (created_by.id === userId ? [id] : [])),
+  );
+  let deleted = 0;
+  const removeOne = async (id: string): Promise<void> => {
+    try {
+      await remove(id);
+      deleted += 1;
+    } catch (error) {
+      // Somebody else deleted it meanwhile.
+      if (!(error instanceof ServiceError) || error.code !== 'not_found') throw error;
+    }
+  };
+  for (let from = 0; from < own.length; from += deletedAtOnce) {
+    await Promise.all(own.slice(from, from + deletedAtOnce).map(removeOne));
+  }
+  return deleted;
 }
 
 export interface JoinRequested {

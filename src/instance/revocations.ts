@@ -87,6 +87,11 @@ export function tokensEnded(deps: OtherInstances, revision: number, timeoutMs: n
   return othersHave(deps, deps.clock.monotonic() + timeoutMs, (other) => other.accounts >= revision);
 }
 
+/** True once every other live instance has closed the sessions that ended up to a revision of `svc-fleet`. */
+export function sessionsEndedOnOthers(deps: OtherInstances, revision: number, timeoutMs: number): Promise<boolean> {
+  return othersHave(deps, deps.clock.monotonic() + timeoutMs, (other) => other.revoked_up_to >= revision);
+}
+
 /** @param until by the monotonic clock, in milliseconds @returns false if the condition does not hold for all */
 async function othersHave(
   { instanceId, clock, logger, liveInstances }: OtherInstances,

@@ -344,8 +344,14 @@ describe('an installation', () => {
   it('gets a new password for an account whose password is lost', async () => {
     const copy = join(root, 'forgotten');
     await cp(first, copy, { recursive: true });
+    await serving(copy, async (before) => {
+      await (await before.admin()).call('POST', '/api/join-tokens', { name: 'made by the admin' });
+    });
     const reset = await run('admin:reset-password', ['Admin'], inFolder(copy));
-    expect(reset.code).toBe(0);
+    expect(reset).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('\nJoin tokens of this account that were deleted: 1.\n'),
+    });
     const password = reset.out.trim().split('\n').at(-1) ?? '';
     expect(password).toHaveLength(24);
     const typed = 'a password that was typed';
@@ -354,6 +360,8 @@ describe('an installation', () => {
       const admin = createRestClient(again.url);
       ({ token } = await admin.call<{ token: string }>('POST', '/api/auth/login', { username: 'admin', password }));
       await expect(again.admin()).rejects.toThrow();
+      const joins = await createRestClient(again.url, token).call<{ total: number }>('GET', '/api/join-tokens');
+      expect(joins.total).toBe(0);
     });
     expect(await run('keys:rotate-signing', [], inFolder(copy))).toMatchObject({
       code: 0,

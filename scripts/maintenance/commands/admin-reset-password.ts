@@ -4,12 +4,14 @@
  */
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
-import { tokensEnded } from '../../../src/instance/revocations.js';
+import { sessionsEndedOnOthers, tokensEnded } from '../../../src/instance/revocations.js';
 import { liveInstances } from '../../../src/instance/instance-lease.js';
 import { createGateway } from '../../../src/commands/gateway.js';
+import type { CommandOutcome } from '../../../src/commands/port.js';
 import { accountsAggregate } from '../../../src/commands/aggregate.js';
 import { userField } from '../../../src/accounts/fields.js';
 import { openAccounts } from '../../../src/projections/accounts.js';
+import { deleteThoseOf } from '../../../src/commands/join-tokens.js';
 import { systemContext } from '../../../src/commands/system.js';
 import { userByName } from '../../../src/domain/accounts/accounts.js';
 import { isPassword } from '../../../src/domain/accounts/user.js';
@@ -27,12 +29,13 @@ import {
   UsageError,
   type ExitCode,
 } from '../command-line.js';
+import { fleetGateway } from '../fleet-gateway.js';
 import { openInstallation, type Installation } from '../installation.js';
 import { keyringOf } from '../keyring.js';
 
 export const usage = `Usage: gateway-control maintenance admin:reset-password NAME [--stdin]
 
-Sets a new password for the account NAME, prints it and ends the account's tokens.
+Sets a new password for the account NAME, prints it, ends the account's tokens and deletes the join tokens that it made.
 --stdin: reads the password (12 to 256 characters) from the first line of standard input and does not print it.
 Works on the stores and the master key that the environment names, with EventStoreDB and MongoDB while the service runs.
 Only one process can open embedded stores: stop the service first.`;
@@ -44,23 +47,28 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const password = flags.has('--stdin') ? await firstLine() : randomBytes(18).toString('base64url');
   if (!isPassword(password)) throw new UsageError('A password has 12 to 256 characters');
   const installation = await openInstallation({ signal });
-  let everywhere: boolean;
+  let reset: Reset;
   try {
-    everywhere = await resetPassword(installation, name, password);
+    reset = await resetPassword(installation, name, password);
   } finally {
     await installation.close();
   }
   say(`The password of ${name} is changed; all of its tokens have ended.`);
-  if (!everywhere) say('A running instance has not confirmed yet that it refuses them; it will once it reads the log.');
+  if (reset.joinTokensDeleted > 0) say(`Join tokens of this account that were deleted: ${reset.joinTokensDeleted}.`);
+  if (!reset.everywhere)
+    say('A running instance has not confirmed yet that it refuses them; it will once it reads the log.');
   if (!flags.has('--stdin')) say(password);
   return exitCodes.done;
 }
 
-/**
- * @returns whether every running instance refuses the account's tokens
- * @throws CommandError, WrongMasterKeyError, ServiceError
- */
-async function resetPassword(installation: Installation, name: string, password: string): Promise<boolean> {
+interface Reset {
+  readonly joinTokensDeleted: number;
+  /** Whether every running instance refuses the account's tokens, and the join tokens. */
+  readonly everywhere: boolean;
+}
+
+/** @throws CommandError, WrongMasterKeyError, ServiceError */
+async function resetPassword(installation: Installation, name: string, password: string): Promise<Reset> {
   const { eventStore } = installation;
   const [clock, ids, logger] = [systemClock, randomIds, plainLogger];
   const { content, logChain } = await keyringOf(installation);
@@ -69,43 +77,38 @@ async function resetPassword(installation: Installation, name: string, password:
   const hasher = createPasswordHasher();
   try {
     await view.catchUp();
+    const user = userByName(view.accounts, name);
+    if (user === undefined) throw new CommandError(`There is no account "${name}".`);
+    const hashed = await hasher.hash(password);
+    if (hashed.kind !== 'hashed') throw new CommandError('The password could not be hashed: try again.');
+    const sealed = keyring.seal(Buffer.from(hashed.phc), userField(user.id, 'password'));
+    const fleet = await fleetGateway(installation, logChain);
     const gateway = createGateway(
       accountsAggregate,
       { ...view, state: () => view.accounts },
-      {
-        eventStore,
-        clock,
-        ids,
-        logger,
-        logChain,
-        readOnly: () => view.failure(),
-        sharedTime: systemClock.now,
-      },
+      { eventStore, clock, ids, logger, logChain, readOnly: () => view.failure(), sharedTime: systemClock.now },
     );
+    const context = systemContext('password reset');
+    let revoked: number | undefined;
+    const deleteJoinTokens = (): Promise<number> =>
+      deleteThoseOf(fleet, user.id, async (id) => {
+        const command = { type: 'DeleteJoinToken', id, ifMatch: undefined } as const;
+        revoked = revisionOf(await fleet.execute(command, context, () => undefined)) ?? revoked;
+      });
     try {
-      const user = userByName(view.accounts, name);
-      if (user === undefined) throw new CommandError(`There is no account "${name}".`);
-      const hashed = await hasher.hash(password);
-      if (hashed.kind !== 'hashed') throw new CommandError('The password could not be hashed: try again.');
-      const sealed = keyring.seal(Buffer.from(hashed.phc), userField(user.id, 'password'));
-      const outcome = await gateway.execute(
-        {
-          type: 'ChangeUserPassword',
-          id: user.id,
-          ifMatch: undefined,
-          password: sealed,
-          replaces: null,
-          endsApiTokens: true,
-        },
-        systemContext('password reset'),
+      // As over REST: first those that there are, then those that were made while the password was still the old one.
+      const first = await deleteJoinTokens();
+      const change = { ifMatch: undefined, password: sealed, replaces: null, endsApiTokens: true } as const;
+      const changed = await gateway.execute(
+        { type: 'ChangeUserPassword', id: user.id, ...change },
+        context,
         () => undefined,
       );
-      return await refusedEverywhere(
-        installation,
-        outcome.kind === 'done' ? outcome.events.at(-1)?.revision : undefined,
-      );
+      const joinTokensDeleted = first + (await deleteJoinTokens());
+      return { joinTokensDeleted, everywhere: await refusedEverywhere(installation, revisionOf(changed), revoked) };
     } finally {
       await gateway.close();
+      await fleet.close();
     }
   } finally {
     view.close();
@@ -114,12 +117,25 @@ async function resetPassword(installation: Installation, name: string, password:
   }
 }
 
-async function refusedEverywhere({ config, readStore }: Installation, revision: number | undefined): Promise<boolean> {
+function revisionOf(outcome: CommandOutcome<void>): number | undefined {
+  return outcome.kind === 'done' ? outcome.events.at(-1)?.revision : undefined;
+}
+
+/** @param changed the revision of the password @param revoked of the last join token, if there was one */
+async function refusedEverywhere(
+  { config, readStore }: Installation,
+  changed: number | undefined,
+  revoked: number | undefined,
+): Promise<boolean> {
   // This command has embedded stores to itself: any lease in them belongs to a dead process.
-  if (config.eventStoreUrl === undefined || config.mongoUrl === undefined || revision === undefined) return true;
+  if (config.eventStoreUrl === undefined || config.mongoUrl === undefined) return true;
   const instances = { instanceId: undefined, clock: systemClock, logger: plainLogger };
   const leases = { ...instances, liveInstances: () => liveInstances(readStore) };
-  return tokensEnded(leases, revision, limits.rest.projectionWaitMs);
+  const [tokens, joins] = await Promise.all([
+    changed === undefined || tokensEnded(leases, changed, limits.rest.projectionWaitMs),
+    revoked === undefined || sessionsEndedOnOthers(leases, revoked, limits.agent.sessionsEndedWaitMs),
+  ]);
+  return tokens && joins;
 }
 
 async function firstLine(): Promise<string> {

@@ -1,18 +1,7 @@
 /** `npm run compiler:lower -- N`: goes back to an older compiler. See `docs/how-to/upgrade.md`. */
-import { fleetAggregate } from '../../../src/commands/aggregate.js';
-import { createGateway } from '../../../src/commands/gateway.js';
-import type { Gateway } from '../../../src/commands/port.js';
 import { systemContext } from '../../../src/commands/system.js';
-import { openCommittedFleet } from '../../../src/projections/fleet/committed-fleet.js';
 import { compilerVersion } from '../../../src/kernel/release.js';
-import { fleetEvent, type FleetCommand } from '../../../src/domain/fleet/resources.js';
-import type { Fleet } from '../../../src/domain/fleet/fleet.js';
-import { BrokenChainError } from '../../../src/domain/log-chain/links.js';
-import { UnknownEventError } from '../../../src/domain/log/upcast.js';
-import { systemClock } from '../../../src/kernel/clock.js';
-import { randomIds } from '../../../src/kernel/ids.js';
-import { silentLogger } from '../../../src/kernel/logger.js';
-import type { LogChain } from '../../../src/security/log-chain/log-chain.js';
+import { fleetEvent } from '../../../src/domain/fleet/resources.js';
 import { liveInstances } from '../../../src/instance/instance-lease.js';
 import {
   CommandError,
@@ -23,6 +12,7 @@ import {
   UsageError,
   type ExitCode,
 } from '../command-line.js';
+import { fleetGateway } from '../fleet-gateway.js';
 import { openInstallation, type Installation } from '../installation.js';
 import { keyringOf } from '../keyring.js';
 
@@ -57,9 +47,8 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
 
 /** @returns the log's previous version. @throws CommandError, ServiceError */
 async function lower(installation: Installation, version: number): Promise<number> {
-  const { eventStore } = installation;
   const { logChain } = await keyringOf(installation);
-  const gateway = await fleetGateway(eventStore, logChain);
+  const gateway = await fleetGateway(installation, logChain);
   try {
     const outcome = await gateway.execute(
       { type: 'LowerCompilerVersion', version },
@@ -72,34 +61,6 @@ async function lower(installation: Installation, version: number): Promise<numbe
     return event.data.version.from;
   } finally {
     await gateway.close();
-  }
-}
-
-/** @throws CommandError when the log holds an event that this release does not know, or its chain is broken */
-async function fleetGateway(
-  eventStore: Installation['eventStore'],
-  logChain: LogChain,
-): Promise<Gateway<Fleet, FleetCommand>> {
-  const committed = await openCommittedFleet({ eventStore, logger: silentLogger, logChain });
-  try {
-    await committed.catchUp();
-    return createGateway(
-      fleetAggregate,
-      { ...committed, state: committed.fleet },
-      {
-        eventStore,
-        clock: systemClock,
-        ids: randomIds,
-        logger: plainLogger,
-        logChain,
-        readOnly: () => undefined,
-        sharedTime: systemClock.now,
-      },
-    );
-  } catch (error) {
-    if (error instanceof BrokenChainError) throw new CommandError(`Nothing is written: ${error.message}.`);
-    if (!(error instanceof UnknownEventError)) throw error;
-    throw new CommandError(`This release cannot read the log: ${error.message}.`);
   }
 }
 
