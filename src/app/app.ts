@@ -169,7 +169,9 @@ async function wire(options: StartOptions, closers: Closers, start: Start): Prom
   closers.add('history', () => core.history.close());
   await start.freePort();
   const url = await rest.listen({ host: config.http.listen.host, port: config.http.listen.port });
-  logger.info({ url, agents: agents.address, instance_id: core.instanceId }, 'the service is up');
+  const { reality } = config.agents;
+  const agents_come_by = reality === undefined ? 'h2c' : reality.allowH2c ? 'reality or h2c' : 'reality';
+  logger.info({ url, agents: agents.address, agents_come_by, instance_id: core.instanceId }, 'the service is up');
   return { url, agents: agents.address, close: () => closers.closeAll(), known: agents.reports.known };
 }
 

@@ -20,6 +20,7 @@ import type { Closers } from '../kernel/closers.js';
 import { streams } from '../kernel/event.js';
 import { watchForeignEvents } from '../storage/foreign-events.js';
 import { randomIds, type Ids } from '../kernel/ids.js';
+import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
 import { createSampledLog, type SampledLog } from '../kernel/sampled-log.js';
 import { measureAppends } from '../instance/append-metrics.js';
@@ -123,7 +124,6 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
 
   // The parts that follow the log.
   const facts = createFactRecorder({ eventStore, clock: clocks.shared, ids, logger });
-  closers.add('facts', () => facts.close());
   const accountsView = openAccounts(eventStore, logChain, logger);
   closers.add('accounts', () => accountsView.close());
   const tokens = createTokens({ seed: identity.signingSeed, ttlSeconds: config.tokenTtlSeconds, clock });
@@ -137,6 +137,12 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     onAnotherLog: (found) => mustEnd(`The service ends: ${found}. ${remedyFor(config.dataDir)}`),
   });
   closers.add('projections', () => projections.close());
+  closers.add('facts', async () => {
+    await facts.close();
+    // What was written last, such as a sign-in, is in the read models when they stop.
+    const head = await eventStore.headPosition().catch(() => undefined);
+    if (head !== undefined) await projections.reached(head, limits.rest.projectionWaitMs);
+  });
   const committed = await openCommittedFleet({ eventStore, logger, logChain });
   closers.add('committed fleet', () => committed.close());
   const agentFacts = await openAgentFacts({ eventStore, sealing: logChain, logger });

@@ -25,7 +25,6 @@ import type * as Fleet from '../../src/domain/fleet/fleet.js';
 import { streams, type RecordedCommand } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
-import { eventually } from '../support/eventually.js';
 import { createManualClock } from '../support/manual-clock.js';
 import { wholeLog } from '../support/installations.js';
 import { runMaintenance } from '../support/programs.js';
@@ -293,9 +292,8 @@ describe('the service with a new resource', () => {
 
   it('has it in the checkpoint of the fold, after a rebuild of the read models and after a restart', async () => {
     const before = await admin.call('GET', '/api/beacons');
-    // A sign-in is written a little later, at the latest when the service stops, and its read models stop before that.
-    const signIns = '/api/audit?action=session.sign_in';
-    await eventually(() => admin.call<{ total: number }>('GET', signIns)).toMatchObject({ total: 1 });
+    // The entry of a sign-in is written a little later, at the latest when the service stops.
+    await service.admin();
     await service.stop();
 
     const log = await readLog(dataDir);
