@@ -7,8 +7,7 @@
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
-import { waitedMs, type ConfirmationCommand, type ConfirmationState } from '../domain/confirmation/confirmation.js';
-import { ranMs } from '../domain/rollout/evolve.js';
+import type { ConfirmationCommand, ConfirmationState } from '../domain/confirmation/confirmation.js';
 import {
   excuses,
   generationWith,
@@ -21,6 +20,7 @@ import { createTurns, startLoop } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError, errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
+import { ranMs } from '../kernel/run-clock.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { createHeldLease } from '../storage/held-lease.js';
 import type { Collection, CollectionSpec, ReadStore } from '../storage/read-store.js';
@@ -97,21 +97,14 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
     const at = (await lived.get(lastRunId))?.fields.at;
     // Begun by nobody's watch, or in an emptied read store: where it was set last.
     const until = (since: string): string => (at === undefined ? since : timestamp(Math.min(at, clock.now())));
-    for (const one of unconfirmed()) {
-      const { id, version, clock: runs } = one;
-      if (runs.since === null) continue;
-      await give({ type: 'SetConfirmationClock', id, version, ran_ms: waitedMs(one, until(runs.since)), runs: false });
-    }
-    for (const rollout of under('running', 'baking')) {
-      if (rollout.clock.since === null) continue;
-      await give({
-        type: 'SetRolloutClock',
-        id: rollout.id,
-        version: rollout.version,
-        ran_ms: ranMs(rollout, until(rollout.clock.since)),
-        runs: false,
-      });
-    }
+    const stop = async (
+      type: 'SetConfirmationClock' | 'SetRolloutClock',
+      { id, version, clock: runs }: ConfirmationState | RolloutState,
+    ): Promise<void> => {
+      if (runs.since !== null) await give({ type, id, version, ran_ms: ranMs(runs, until(runs.since)), runs: false });
+    };
+    for (const one of unconfirmed()) await stop('SetConfirmationClock', one);
+    for (const rollout of under('running', 'baking')) await stop('SetRolloutClock', rollout);
   }
 
   const under = (...states: readonly RolloutState['state'][]): readonly RolloutState[] =>
@@ -130,7 +123,7 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
       return give({ type: 'SetRolloutClock', id, version, ran_ms: stood.ran_ms, runs: true });
     }
     const seen = await look(rollout);
-    await step(rollout, judge(rollout, seen, ranMs(rollout, timestamp(clock.now()))));
+    await step(rollout, judge(rollout, seen, ranMs(rollout.clock, timestamp(clock.now()))));
   }
 
   async function step({ id, version, policy, entry_id }: RolloutState, judgement: Judgement): Promise<void> {
@@ -167,7 +160,7 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
     if (stood.since === null) {
       return give({ type: 'SetConfirmationClock', id, version, ran_ms: stood.ran_ms, runs: true });
     }
-    if (waitedMs(one, timestamp(clock.now())) < secs * 1_000) return;
+    if (ranMs(stood, timestamp(clock.now())) < secs * 1_000) return;
     logger.warn({ entry_id: one.name }, 'a change is reverted, because nobody has confirmed it');
     const error = await refusalOf(deps.revertUnconfirmed(one));
     if (error !== undefined) await give({ type: 'RefuseTimedRevert', id, version, error });

@@ -11,7 +11,7 @@ import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import { draftAfter } from '../../src/domain/fleet/hypothetical.js';
 import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/resources.js';
 import type { History } from '../../src/domain/revert/history.js';
-import { ranMs } from '../../src/domain/rollout/evolve.js';
+import { ranMs } from '../../src/kernel/run-clock.js';
 import { placesIn, nodeSet } from '../../src/domain/rollout/node-set.js';
 import {
   excuses,
@@ -395,7 +395,7 @@ describe('the steps of a rollout', () => {
     step('PauseRollout', 30);
     expect(rolloutOf(fleet).clock).toEqual({ ran_ms: 30_000, since: null });
     step('ResumeRollout', 90);
-    expect(ranMs(rolloutOf(fleet), new Date(at(100).at).toISOString())).toBe(40_000);
+    expect(ranMs(rolloutOf(fleet).clock, new Date(at(100).at).toISOString())).toBe(40_000);
     step('HaltRollout', 100);
     expect(rolloutOf(fleet)).toMatchObject({
       state: 'halted',
@@ -413,7 +413,7 @@ describe('the steps of a rollout', () => {
     };
     expect(rolloutOf(fleet)).toMatchObject({ ...resumed, clock: { ran_ms: 0 } });
     step('SetRolloutClock', 210);
-    expect(ranMs(rolloutOf(fleet), new Date(at(211).at).toISOString())).toBe(6_000);
+    expect(ranMs(rolloutOf(fleet).clock, new Date(at(211).at).toISOString())).toBe(6_000);
   });
 
   it('of people are entries that cannot be reverted; those of the service are none', () => {

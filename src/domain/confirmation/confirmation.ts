@@ -4,6 +4,7 @@
  * takes a change back in time in `src/rollouts/`. Implements `docs/contract/rollouts.md#confirmed-changes`.
  */
 import type { Actor } from '../../kernel/event.js';
+import type { RunClock } from '../../kernel/run-clock.js';
 import type { Owner } from '../references/references.js';
 import type { ResourceKey } from '../resource/fleet-view.js';
 import type { ResourceMeta } from '../resource/meta.js';
@@ -27,8 +28,8 @@ export interface ConfirmationState extends ResourceMeta {
   readonly secs: number;
   /** What the command changed, as `type/id`: no later command may, until this one is confirmed or taken back. */
   readonly owners: readonly Owner[];
-  /** How long it has been waited: until `since`, and from then on; null while it stands. */
-  readonly clock: { readonly ran_ms: number; readonly since: string | null };
+  /** How long it has been waited. */
+  readonly clock: RunClock;
   /** When and by whom it was confirmed or taken back. RFC 3339; null before. */
   readonly ended_at: string | null;
   readonly ended_by: Actor | null;
@@ -105,14 +106,7 @@ export function askedOfNodes(events: readonly { readonly type: string; readonly 
   return undefined;
 }
 
-type Waited = Pick<ConfirmationState, 'clock' | 'secs'>;
-
-/** How long it has been waited, in milliseconds. @param at RFC 3339 */
-export function waitedMs({ clock: { ran_ms, since } }: Pick<Waited, 'clock'>, at: string): number {
-  return since === null ? ran_ms : ran_ms + Math.max(0, Date.parse(at) - Date.parse(since));
-}
-
 /** When the time is over, in wall-clock milliseconds. @param at now, RFC 3339, from which a clock that stands would go on */
-export function waitsUntil({ clock, secs }: Waited, at: string): number {
+export function waitsUntil({ clock, secs }: Pick<ConfirmationState, 'clock' | 'secs'>, at: string): number {
   return Date.parse(clock.since ?? at) + secs * 1_000 - clock.ran_ms;
 }

@@ -4,6 +4,7 @@
  */
 import { unreachable } from '../../kernel/errors.js';
 import { ok } from '../../kernel/result.js';
+import { ranMs } from '../../kernel/run-clock.js';
 import type { Decisions, EventContext } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { firstVersion, nextVersion } from '../resource/meta.js';
@@ -11,7 +12,6 @@ import { refuse, type Decision } from '../resource/refusal.js';
 import { existing } from '../resource/rules.js';
 import {
   confirmationKey,
-  waitedMs,
   type ConfirmationCommand,
   type ConfirmationEnded,
   type ConfirmationEvent,
@@ -74,7 +74,7 @@ export function evolveConfirmation(
     case 'ConfirmationEnded': {
       const { how, error } = event.data;
       // Its clock shows for good until when it would have been waited.
-      const clock = state && { ran_ms: waitedMs(state, at), since: at };
+      const clock = state && { ran_ms: ranMs(state.clock, at), since: at };
       return state && clock && nextVersion({ ...state, state: how, clock, ended_at: at, ended_by: actor, error }, at);
     }
     case 'ConfirmationClockSet': {

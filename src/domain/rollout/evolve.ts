@@ -1,5 +1,6 @@
 /** The fold of a rollout's events. `decide.ts` decides which steps there are. Implements `docs/contract/rollouts.md#running`. */
 import { unreachable } from '../../kernel/errors.js';
+import { ranMs } from '../../kernel/run-clock.js';
 import type { EventContext } from '../resource/declaration.js';
 import { firstVersion, nextVersion } from '../resource/meta.js';
 import { noNodes } from './node-set.js';
@@ -63,11 +64,6 @@ function started(data: RolloutStarted['data'], { at, commandId, revision }: Even
   };
 }
 
-/** How long the clock of a rollout has run, in milliseconds. @param at RFC 3339 */
-export function ranMs({ clock: { ran_ms, since } }: Pick<RolloutState, 'clock'>, at: string): number {
-  return since === null ? ran_ms : ran_ms + Math.max(0, Date.parse(at) - Date.parse(since));
-}
-
 function stepped(before: RolloutState, data: RolloutStepped['data'], at: string): RolloutState {
   const { step, was, state, wave, reason, failed = before.failed, lost = before.lost, observed } = data;
   const runs = state === 'running' || state === 'baking';
@@ -83,7 +79,7 @@ function stepped(before: RolloutState, data: RolloutStepped['data'], at: string)
     failed,
     lost,
     paused_from: step === 'pause' && (was === 'running' || was === 'baking') ? was : null,
-    clock: { ran_ms: runs && !goesOn ? 0 : ranMs(before, at), since: runs ? at : null },
+    clock: { ran_ms: runs && !goesOn ? 0 : ranMs(before.clock, at), since: runs ? at : null },
     ...(observed !== undefined ? { waves: waves({ released_at: at, ...observed }), judged_since: at } : {}),
     ...(step === 'converge' ? { waves: waves({ converged_at: at }) } : {}),
     ...(isAnew ? { waves: waves({ converged_at: null }), judged_since: at } : {}),

@@ -2,6 +2,7 @@
  * A rollout: a change on its way to the nodes that it touches, wave by wave. State, events and commands. What holds a node back
  * is in `src/delivery/`; who judges waves gives the commands. Implements `docs/contract/rollouts.md#running`.
  */
+import type { RunClock } from '../../kernel/run-clock.js';
 import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import type { RolloutPolicyDefinition } from '../rollout-policy/rollout-policy.js';
@@ -64,7 +65,7 @@ export interface RolloutState extends ResourceMeta, Cause {
   /** Deleted nodes. */
   readonly left: NodeSet;
   /** How long the timeout, or the bake, of the current wave has run: until `since`, and from then on; null while it stands. */
-  readonly clock: { readonly ran_ms: number; readonly since: string | null };
+  readonly clock: RunClock;
   /** From when on rejects of the current wave count: its release, or the last resumption of a halted one. RFC 3339. */
   readonly judged_since: string;
   /** Over all waves, as judged so far. */
