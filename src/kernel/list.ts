@@ -5,7 +5,7 @@
 import { compareText } from './compare-text.js';
 
 /** A place in a walk, behind an item: its creation and its id. */
-export type WalkPlace = readonly [createdAt: string, id: string];
+export type ListPlace = readonly [createdAt: string, id: string];
 
 export interface ListQuery {
   /** 1-based. */
@@ -15,7 +15,7 @@ export interface ListQuery {
   /** Case-insensitive substring of the name. */
   readonly q?: string | undefined;
   /** In a walk: what was shown last; such a list is sorted by creation. */
-  readonly behind?: WalkPlace | 'start' | undefined;
+  readonly behind?: ListPlace | 'start' | undefined;
 }
 
 export interface ListOf<T> {
@@ -23,7 +23,7 @@ export interface ListOf<T> {
   /** Of all that match, wherever a walk is. */
   readonly total: number;
   /** In a walk: the place behind the last item; null at the end. */
-  readonly next?: WalkPlace | null;
+  readonly next?: ListPlace | null;
 }
 
 interface Listed {
@@ -52,5 +52,5 @@ export function pieceOf<S extends Listed>(
   return { items, total, next: isEnd ? null : [last.created_at, last.id] };
 }
 
-const isBehind = ({ id, created_at }: Listed, [at, lastId]: WalkPlace, sign: number): boolean =>
+const isBehind = ({ id, created_at }: Listed, [at, lastId]: ListPlace, sign: number): boolean =>
   (sign * compareText(created_at, at) || compareText(id, lastId)) > 0;

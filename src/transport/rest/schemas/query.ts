@@ -7,7 +7,7 @@ import type { ListOf, ListQuery } from '../../../kernel/list.js';
 import type { NewestFirst, StepOf } from '../../../projections/port.js';
 import { canonical, formedText, text } from './fields.js';
 import { expected } from './validation.js';
-import { nextAfter, placeAfter, refusePageBeside, type WalkBound, type WalkPlace } from './walk.js';
+import { nextAfter, placeAfter, refusePageBeside, type WalkBound, type PlaceParts } from './walk.js';
 
 /** A decimal integer in a range. */
 export function queryInteger(min: number, max: number, description: string) {
@@ -137,7 +137,7 @@ export const listAnswer = <T>(checked: CheckedList, { next, ...list }: ListOf<T>
 function answerOf<T>(
   checked: Parameters<typeof boundOf>[0],
   { items, total }: Pick<ListOf<T>, 'items' | 'total'>,
-  next: WalkPlace | null | undefined,
+  next: PlaceParts | null | undefined,
 ) {
   const { page: number, pageSize: page_size } = pageOfQuery(checked);
   if (next === undefined) return { items, total, page: number, page_size };

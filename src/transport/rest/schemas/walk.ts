@@ -11,7 +11,7 @@ export function refusePageBeside({ page }: { readonly page?: number | undefined 
 }
 
 /** A place in a list: the values by which it is ordered, of the last item that was shown. */
-export type WalkPlace = readonly string[];
+export type PlaceParts = readonly string[];
 
 /** What a `next` is bound to: filters and order. */
 export type WalkBound = { readonly [name: string]: unknown };
@@ -23,11 +23,11 @@ const bindingOf = (bound: WalkBound): string =>
     .slice(0, 12);
 
 /** @returns undefined at the start @throws ServiceError `invalid_request` */
-export function placeAfter(text: string, bound: WalkBound, parts: number): WalkPlace | undefined {
+export function placeAfter(text: string, bound: WalkBound, parts: number): PlaceParts | undefined {
   if (text === 'start') return undefined;
   const refuse = (why: string): ServiceError => new ServiceError('invalid_request', `after: ${why}`);
   const [binding, ...place] = partsOf(text);
-  if (binding === undefined || place.length !== parts || nextOf(place, binding) !== text) {
+  if (binding === undefined || place.length !== parts || cursorOf(place, binding) !== text) {
     throw refuse('expected start, or the next of an answer');
   }
   if (binding !== bindingOf(bound)) throw refuse('this next belongs to a list with other filters or another order');
@@ -35,9 +35,9 @@ export function placeAfter(text: string, bound: WalkBound, parts: number): WalkP
 }
 
 /** @returns the `next` behind a place */
-export const nextAfter = (place: WalkPlace, bound: WalkBound): string => nextOf(place, bindingOf(bound));
+export const nextAfter = (place: PlaceParts, bound: WalkBound): string => cursorOf(place, bindingOf(bound));
 
-const nextOf = (place: WalkPlace, binding: string): string =>
+const cursorOf = (place: PlaceParts, binding: string): string =>
   Buffer.from(JSON.stringify([binding, ...place])).toString('base64url');
 
 function partsOf(text: string): readonly string[] {
