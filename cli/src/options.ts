@@ -1,5 +1,5 @@
 /** Options that several commands share, and how their values are read. */
-import { Option } from 'commander';
+import { Option, type Command } from 'commander';
 import { usage } from './exit.js';
 import { formats } from './output.js';
 
@@ -46,17 +46,17 @@ export interface RolloutOptions {
   readonly confirmSecs?: number;
 }
 
-export const rolloutOption = (): Option =>
-  new Option('--rollout <policy>', 'roll it out by this policy, or none; default: as the settings say');
-
-export const confirmOption = (): Option =>
-  new Option(
-    '--confirm <by>',
-    'take it back unless its nodes, or somebody (manual), confirm it in time; with --confirm-secs',
-  ).choices(['node', 'manual']);
-
-export const confirmSecsOption = (): Option =>
-  new Option('--confirm-secs <n>', 'how many seconds a confirmation may take').argParser(wholeNumber('--confirm-secs'));
+/** The options of a command that may be rolled out, and be taken back unless it is confirmed. */
+export const withRolloutOptions = (command: Command): Command =>
+  command
+    .option('--rollout <policy>', 'roll it out by this policy, or none; default: as the settings say')
+    .addOption(
+      new Option(
+        '--confirm <by>',
+        'take it back unless its nodes, or somebody (manual), confirm it in time; with --confirm-secs',
+      ).choices(['node', 'manual']),
+    )
+    .option('--confirm-secs <n>', 'how many seconds a confirmation may take', wholeNumber('--confirm-secs'));
 
 export type RolloutQuery = ReturnType<typeof rolloutQuery>;
 

@@ -12,15 +12,7 @@ import { fillSecrets } from '../fleet/secrets.js';
 import { counted, showDrift, showPlan, summary, type Plan } from '../fleet/show.js';
 import { line, printValue, say, sayRollout, sayWarnings, shown, write } from '../output.js';
 import { waitForNodes } from '../fleet/wait.js';
-import {
-  collect,
-  confirmOption,
-  confirmSecsOption,
-  rolloutOption,
-  rolloutQuery,
-  wholeNumber,
-  type RolloutOptions,
-} from '../options.js';
+import { collect, rolloutQuery, wholeNumber, type RolloutOptions, withRolloutOptions } from '../options.js';
 import { dataOf, isBusy, patiently, type Api } from '../service.js';
 import { openSession, type GlobalOptions } from '../session.js';
 import { agentEndpoint } from '../agent-environment.js';
@@ -56,7 +48,7 @@ export function fleetCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  svcctl plan -f fleet.yaml --prune')
     .action(async (_options, command: Command) => plan(command.optsWithGlobals<FileOptions>()));
 
-  withFileOptions(program.command('apply'))
+  withRolloutOptions(withFileOptions(program.command('apply')))
     .summary('make the fleet what a file says, as one command for each set')
     .option('--yes', 'do not ask')
     .option('--psk-dir <folder>', 'issue PSKs for new nodes, and write the environment file of each there')
@@ -65,9 +57,6 @@ export function fleetCommands(program: Command): void {
       'wait until every node has applied or rejected it; exit code 1 when one rejected it or is offline',
     )
     .option('--timeout <seconds>', `how long to wait (${waitDefaultSeconds})`, wholeNumber('--timeout'))
-    .addOption(rolloutOption())
-    .addOption(confirmOption())
-    .addOption(confirmSecsOption())
     .addHelpText('after', '\nExample:\n  svcctl apply -f fleet.yaml --prune --yes')
     .action(async (_options, command: Command) => apply(command.optsWithGlobals<ApplyOptions>()));
 

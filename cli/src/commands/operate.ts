@@ -18,16 +18,7 @@ import {
 } from '../output.js';
 import { findOne, numberedPagesOf, typeOf } from '../resources.js';
 import { dataOf, refusalOf, type Api, type Schemas } from '../service.js';
-import {
-  collect,
-  pair,
-  confirmOption,
-  confirmSecsOption,
-  rolloutOption,
-  rolloutQuery,
-  wholeNumber,
-  type RolloutOptions,
-} from '../options.js';
+import { collect, pair, rolloutQuery, wholeNumber, type RolloutOptions, withRolloutOptions } from '../options.js';
 import { agentEndpoint, environmentOf } from '../agent-environment.js';
 import { openSession, type GlobalOptions } from '../session.js';
 import { describeItem, feedPages } from './events.js';
@@ -40,16 +31,12 @@ const waitMs = 30_000;
 type DeployedNode = Schemas['Deployment']['nodes'][number];
 
 export function operateCommands(program: Command): void {
-  program
-    .command('deploy <chain>')
+  withRolloutOptions(program.command('deploy <chain>'))
     .summary('make the definition of a chain live')
     .option(
       '--wait',
       'wait until every node has applied or rejected it; exit code 1 when one rejected it or is offline',
     )
-    .addOption(rolloutOption())
-    .addOption(confirmOption())
-    .addOption(confirmSecsOption())
     .addHelpText('after', '\nExample:\n  svcctl deploy front --wait')
     .action(async (chain: string, _options, command: Command) =>
       deploy(chain, command.optsWithGlobals<DeployOptions>()),

@@ -29,11 +29,9 @@ import {
   filtersOf,
   formatOption,
   pair,
-  confirmOption,
-  confirmSecsOption,
-  rolloutOption,
   rolloutQuery,
   type RolloutOptions,
+  withRolloutOptions,
 } from '../options.js';
 import {
   byName,
@@ -85,15 +83,11 @@ export function resourceCommands(program: Command): void {
       create(typeOf(word), name, command.optsWithGlobals<CreateOptions>()),
     );
 
-  program
-    .command('edit <type> <name>')
+  withRolloutOptions(program.command('edit <type> <name>'))
     .summary('change a resource in $EDITOR, as YAML')
     .description(
       `${typeHelp} Only your changes are sent; if somebody else has changed the resource meanwhile, nothing is.`,
     )
-    .addOption(rolloutOption())
-    .addOption(confirmOption())
-    .addOption(confirmSecsOption())
     .addHelpText('after', '\nExample:\n  svcctl edit l4-upstreams web')
     .action(async (word: string, name: string, _options, command: Command) =>
       edit(typeOf(word), name, command.optsWithGlobals<EditOptions>()),
