@@ -1,6 +1,6 @@
 /** Dialling a next hop over TLS: only the pinned keys are accepted, and nothing else about the certificate counts. */
 import { generateKeyPairSync, X509Certificate } from 'node:crypto';
-import { connect, type AddressInfo } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { createServer, type TlsOptions } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
@@ -87,6 +87,44 @@ describe('dialling with TLS', () => {
     expect(await ask(port, 'hello')).toBe('one(inside.example):hello');
     await eventually(() => gateway.runtimeListeners()[0]).toMatchObject({ activeSessions: 0n, errorSessions: 0n });
     expect(gateway.linkMetrics()[0]).toMatchObject({ peerEndpoint: target, lossRatio: 0 });
+  });
+
+  it('resets both sides when what is between two hops dies without close_notify', async () => {
+    const [entry, hop] = [await freePort(), await freePort()];
+    const dying: Socket[] = [];
+    const middle = await tcpServer((socket) => {
+      const onward = connect({ host: '127.0.0.1', port: hop, allowHalfOpen: true });
+      onward.on('error', () => undefined);
+      dying.push(socket, onward);
+      socket.on('data', (bytes) => onward.write(bytes));
+      onward.on('data', (bytes) => socket.write(bytes));
+    });
+    let atTarget = '';
+    const target = await tcpServer((socket) => {
+      socket.on('error', (error) => (atTarget = error.message));
+      socket.on('end', () => (atTarget = 'end'));
+      socket.once('data', () => socket.write(Buffer.alloc(3_000_000)));
+    });
+    closers.push(middle.close, target.close, async () => dying.forEach((socket) => socket.destroy()));
+    const [first, second] = [runtime(), runtime()];
+    await apply(second, 1, {
+      tcp: [tlsRule(hop, `127.0.0.1:${target.port}`, ['hop.example'], 'hop')],
+      certificates: { hop: one },
+    });
+    const next = `127.0.0.1:${middle.port}`;
+    await apply(first, 1, { tcp: [tcpRule(entry, next, overTls(next, [pinOf(one)], 'hop.example'))] });
+    const client = connect({ host: '127.0.0.1', port: entry, allowHalfOpen: true });
+    let atClient = '';
+    client.on('error', (error) => (atClient = error.message));
+    client.on('end', () => (atClient = 'end'));
+    client.resume().write('x');
+    await eventually(() => client.bytesRead).toBe(3_000_000);
+    // As the kernel does for a process that is gone.
+    for (const socket of dying) socket.end();
+    await eventually(() => [atClient, atTarget].every((how) => how.includes('ECONNRESET'))).toBe(true);
+    for (const gateway of [first, second]) {
+      await eventually(() => gateway.report().connections).toMatchObject({ active: 0n, failed: 1n });
+    }
   });
 
   it('sends no server name where there is none, or an address', async () => {

@@ -9,6 +9,7 @@ import { spkiPin } from '../../channel/tls/spki-pin.js';
 import type { UpstreamTls } from '../plan/plan.js';
 import { relayLimits } from './limits.js';
 import { reset, tlsSide, type Side } from './splice.js';
+import { createTlsCarrier } from './tls-ends.js';
 
 /**
  * @param socket whose first bytes are still unread
@@ -17,7 +18,9 @@ import { reset, tlsSide, type Side } from './splice.js';
 export function acceptTls(socket: Socket, secureContext: SecureContext): Promise<Side | undefined> {
   return new Promise((resolve) => {
     if (socket.destroyed) return resolve(undefined);
-    const stream = new TLSSocket(socket, { isServer: true, secureContext });
+    const carrier = createTlsCarrier(socket);
+    const stream = new TLSSocket(carrier.stream, { isServer: true, secureContext });
+    carrier.watch(stream);
     const timer = setTimeout(() => stream.destroy(), relayLimits.tlsHandshakeMs);
     const failed = (): void => {
       clearTimeout(timer);
@@ -50,14 +53,16 @@ const sharedContext = (): SecureContext => (context ??= createSecureContext({ ca
 export function connectTls(socket: Socket, { serverName, pins }: UpstreamTls): Promise<TlsOutcome> {
   return new Promise((resolve) => {
     if (socket.destroyed) return resolve({ kind: 'failed', reason: 'the connection was lost' });
+    const carrier = createTlsCarrier(socket);
     const stream = connect({
-      socket,
+      socket: carrier.stream,
       secureContext: sharedContext(),
       // The pins decide.
       rejectUnauthorized: false,
       // RFC 6066 allows no addresses in SNI.
       ...(serverName === '' || isIP(serverName) !== 0 ? {} : { servername: serverName }),
     });
+    carrier.watch(stream);
     let failure = 'the connection was closed during the handshake';
     const settle = (outcome: TlsOutcome): void => {
       clearTimeout(timer);

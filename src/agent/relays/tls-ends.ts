@@ -1,0 +1,66 @@
+/**
+ * Tells a TLS connection that was cut from one that ended with close_notify. `node:tls` calls both an end, so it never learns of
+ * the end of the socket: what it then still calls an end was a close_notify. Implements `docs/data-plane.md#tls`.
+ */
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
+
+export interface TlsCarrier {
+  /** What TLS runs on in place of the socket. */
+  readonly stream: Duplex;
+  /** Destroys the TLS connection with an error once all that came is read, unless it has ended by then. */
+  watch(tls: TLSSocket): void;
+}
+
+/** @param socket owned by the carrier from now on */
+export function createTlsCarrier(socket: Socket): TlsCarrier {
+  let watched: TLSSocket | undefined;
+  let ended = false;
+
+  const isRead = (tls: TLSSocket): boolean => stream.readableLength === 0 && tls.readableLength === 0;
+  const check = (): void => {
+    if (watched === undefined || !isRead(watched)) return;
+    const tls = watched;
+    // An end that TLS has read is told a moment after the last byte.
+    setImmediate(() => {
+      if (isRead(tls) && !tls.readableEnded)
+        tls.destroy(new Error('no close_notify came before the end of the connection'));
+    });
+  };
+
+  const stream = new Duplex({
+    allowHalfOpen: true,
+    read() {
+      if (ended) check();
+      else socket.resume();
+    },
+    write(chunk: Buffer, _encoding, done) {
+      socket.write(chunk, done);
+    },
+    final(done) {
+      socket.end(done);
+    },
+    destroy(error, done) {
+      socket.destroy();
+      done(error);
+    },
+  });
+  socket.on('data', (chunk: Buffer) => {
+    if (!stream.push(chunk)) socket.pause();
+  });
+  socket.on('end', () => {
+    ended = true;
+    watched?.on('data', check);
+    check();
+  });
+  let why = 'the connection was closed';
+  socket.on('error', (error) => (why = error.message));
+  socket.on('close', () => watched?.destroy(ended ? undefined : new Error(why)));
+  return {
+    stream,
+    watch(tls) {
+      watched = tls;
+    },
+  };
+}

@@ -1,0 +1,49 @@
+/** How a TLS connection ended, whatever of it is still unread (`docs/data-plane.md#tls`). */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls, TLSSocket } from 'node:tls';
+import { afterEach, expect, it } from 'vitest';
+import { createTlsCarrier } from '../../src/agent/relays/tls-ends.js';
+import { createCertificate } from '../support/certificate.js';
+import { eventually } from '../support/eventually.js';
+import { tcpServer } from '../support/snapshots.js';
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+const certificate = createCertificate('one');
+
+it.each([
+  ['cut', 10],
+  ['cut', 3_000_000],
+  ['close_notify', 10],
+  ['close_notify', 3_000_000],
+])('%s after %i bytes, which are read later', async (how, size) => {
+  const server = await tcpServer((socket) => {
+    const tls = new TLSSocket(socket, { isServer: true, ...certificate });
+    tls.on('error', () => undefined);
+    tls.once('data', () => {
+      if (how === 'cut') tls.write(Buffer.alloc(size), () => socket.end());
+      else tls.end(Buffer.alloc(size));
+    });
+  });
+  const socket: Socket = connect({ host: '127.0.0.1', port: server.port, allowHalfOpen: true });
+  closers.push(async () => void socket.destroy(), server.close);
+  await once(socket, 'connect');
+  const carrier = createTlsCarrier(socket);
+  const tls = connectTls({ socket: carrier.stream, rejectUnauthorized: false });
+  carrier.watch(tls);
+  await once(tls, 'secureConnect');
+  let [read, end] = [0, ''];
+  tls.on('end', () => (end = 'close_notify'));
+  tls.on('error', ({ message }) => (end = message.startsWith('no close_notify') ? 'cut' : message));
+  tls.pause();
+  tls.write('x');
+  if (size === 10) await once(socket, 'end');
+  else await eventually(() => carrier.stream.readableLength).toBeGreaterThan(0);
+  expect([read, end]).toEqual([0, '']);
+  tls.on('data', (chunk: Buffer) => (read += chunk.length)).resume();
+  await eventually(() => [read, end]).toEqual([size, how]);
+});
