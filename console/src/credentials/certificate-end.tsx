@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { formatDuration, formatTime, none } from '../shared/ui/format.js';
 import { useNow } from '../shared/ui/now.js';
 import { State } from '../shared/ui/state.js';
+import { states } from '../shared/ui/states.js';
 import type { Certificate } from './credentials.js';
 import { text } from './credentials.text.js';
 
@@ -13,8 +14,9 @@ export function CertificateEnd({ certificate }: { readonly certificate: Certific
   if (certificate === null) return none;
   const { not_after: at } = certificate;
   const left = Date.parse(at) - now;
+  const [mood] = states.certificate[left <= 0 ? 'ended' : left < soonMs ? 'ending' : 'valid'];
   return (
-    <State mood={left <= 0 ? 'bad' : left < soonMs ? 'warning' : 'good'} why={formatTime(at)}>
+    <State mood={mood} why={formatTime(at)}>
       <time dateTime={at}>{left <= 0 ? text.endedAt(formatTime(at, 'shortDate')) : text.left(formatDays(left))}</time>
     </State>
   );

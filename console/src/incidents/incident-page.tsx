@@ -15,7 +15,7 @@ import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
 import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
-import { State } from '../shared/ui/state.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { When } from '../shared/ui/when.js';
 import { changesBeforeQuery, incidentQuery, type Incident } from './incidents.js';
 import { text } from './incidents.text.js';
@@ -33,7 +33,7 @@ export function IncidentPage(): ReactNode {
       title={`${typeNames[type] ?? type} ${resource.name}: ${statusWord(incident)}`}
       aside={
         <div role="status">
-          {ended === null ? <State mood="bad">{text.still}</State> : <State mood="good">{text.ended1}</State>}
+          <StateOf kind="incident" is={ended === null ? 'lasts' : 'ended'} />
         </div>
       }
       actions={

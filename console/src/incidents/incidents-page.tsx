@@ -12,6 +12,7 @@ import { ListTable } from '../shared/ui/list-table.js';
 import { Page } from '../shared/ui/page.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { When } from '../shared/ui/when.js';
 import { incidentsQuery, type Incident } from './incidents.js';
 import type { incidentsSearch } from './incidents-search.js';
@@ -41,7 +42,7 @@ const columns = columnsOf<Incident>([
   ...shared,
   [
     text.ended,
-    (row) => (row.ended_at === null ? <State mood="bad">{text.still}</State> : <When at={row.ended_at} />),
+    (row) => (row.ended_at === null ? <StateOf kind="incident" is="lasts" /> : <When at={row.ended_at} />),
     { minor: true },
   ],
 ]);

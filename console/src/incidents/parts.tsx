@@ -7,18 +7,16 @@ import { known, type Kind } from '../shared/ui/states.js';
 import type { Incident } from './incidents.js';
 import { text } from './incidents.text.js';
 
-const kinds: Readonly<Record<Incident['resource']['type'], Kind | undefined>> = {
+const kinds: Readonly<Record<Incident['resource']['type'], Kind>> = {
   node: 'node',
   l4_chain: 'health',
   l4_upstream: 'upstream',
-  credential: undefined,
+  credential: 'certificate',
 };
 
 /** The worst status, as it is shown everywhere. */
-function statusOf({ resource, status }: Incident): readonly [mood: Mood, word: string] {
-  const kind = kinds[resource.type];
-  return kind === undefined ? ['bad', text.statuses[status] ?? status] : known(kind, status);
-}
+const statusOf = ({ resource, status }: Incident): readonly [mood: Mood, word: string] =>
+  known(kinds[resource.type], status);
 
 export function Status({ incident }: { readonly incident: Incident }): ReactNode {
   const [mood, word] = statusOf(incident);

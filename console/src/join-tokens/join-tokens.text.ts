@@ -22,7 +22,6 @@ export const text = {
   used: 'Used',
   usedOf: (used: number, uses: number) => `${formatCount(used)} of ${formatCount(uses)}`,
   state: 'State',
-  states: { open: 'lets machines in', 'used up': 'used up', expired: 'expired' },
   expires: 'Expires',
   madeBy: 'Created by',
   removeMeaning: 'Machines that have not joined yet are refused. Nodes that have joined stay. This cannot be undone.',
@@ -44,13 +43,4 @@ export const text = {
   newest: (shown: number) => `The newest ${formatCount(shown)} are shown.`,
   node: 'Node',
   joinedAt: 'Joined',
-  machineStates: {
-    deleted: 'deleted since',
-    joined: 'joined, connecting',
-    offline: 'offline',
-    rejected: 'configuration rejected',
-    applying: 'connected, applying',
-    connected: 'connected, nothing to apply yet',
-    applied: 'connected, applied',
-  },
 } as const;

@@ -1,6 +1,6 @@
 /** How far a machine is that has joined, and whether a token lets more in. Pure. */
 import type { Schemas } from '../shared/api/client.js';
-import type { Mood } from '../shared/ui/state.js';
+import type { states } from '../shared/ui/states.js';
 import type { JoinToken } from './join-tokens.js';
 
 type Node = Schemas['Node'];
@@ -8,19 +8,7 @@ type Node = Schemas['Node'];
 export type Machine =
   'deleted' | { readonly status: Node['status']; readonly apply: { readonly state: Node['apply']['state'] } };
 
-export type MachineState = 'deleted' | 'joined' | 'offline' | 'rejected' | 'applying' | 'connected' | 'applied';
-
-export const machineMoods: Readonly<Record<MachineState, Mood>> = {
-  deleted: 'idle',
-  joined: 'busy',
-  offline: 'bad',
-  rejected: 'bad',
-  applying: 'busy',
-  connected: 'good',
-  applied: 'good',
-};
-
-export function machineState(machine: Machine): MachineState {
+export function machineState(machine: Machine): keyof typeof states.machine {
   if (machine === 'deleted') return 'deleted';
   const { status, apply } = machine;
   if (status !== 'online') return status === 'pending' ? 'joined' : 'offline';
@@ -37,10 +25,12 @@ export function machineState(machine: Machine): MachineState {
   }
 }
 
-export type TokenState = 'open' | 'used up' | 'expired';
-
 /** Whether it still lets a machine in. */
-export function tokenState({ used, uses, expired }: Pick<JoinToken, 'used' | 'uses' | 'expired'>): TokenState {
+export function tokenState({
+  used,
+  uses,
+  expired,
+}: Pick<JoinToken, 'used' | 'uses' | 'expired'>): keyof typeof states.joinToken {
   if (used >= uses) return 'used up';
   return expired ? 'expired' : 'open';
 }

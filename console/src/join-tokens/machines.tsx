@@ -7,10 +7,11 @@ import { none } from '../shared/ui/format.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { When } from '../shared/ui/when.js';
 import { joinTokens, machineQuery, type JoinToken } from './join-tokens.js';
 import { text } from './join-tokens.text.js';
-import { machineMoods, machineState, tokenState } from './machine-state.js';
+import { machineState, tokenState } from './machine-state.js';
 
 type Joined = JoinToken['nodes'][number];
 
@@ -24,7 +25,7 @@ function HowFar({ id }: { readonly id: string }): ReactNode {
   const { data: machine } = useQuery(machineQuery(id));
   if (machine === undefined) return none;
   const state = machineState(machine);
-  return <State mood={machineMoods[state]}>{text.machineStates[state]}</State>;
+  return <StateOf kind="machine" is={state} />;
 }
 
 /** @param token as it was read or made; what has joined since is read anew */

@@ -2,30 +2,21 @@
 import { Group } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { formatCount } from '../shared/ui/format.js';
-import { State, type Mood } from '../shared/ui/state.js';
+import { State } from '../shared/ui/state.js';
+import { known } from '../shared/ui/states.js';
 import type { Rollout } from './rollouts.js';
-import { text } from './rollouts.text.js';
 import { countNames } from './steps.js';
-
-export const nodeMoods: Readonly<Record<(typeof countNames)[number], Mood>> = {
-  applied: 'good',
-  pushed: 'busy',
-  held: 'idle',
-  rejected: 'bad',
-  failed: 'bad',
-  lost: 'bad',
-  offline: 'warning',
-};
 
 export function Counts({ waves }: { readonly waves: Rollout['waves'] }): ReactNode {
   const shown = countNames
     .map((name) => ({ name, count: waves.reduce((sum, { counts }) => sum + counts[name], 0) }))
-    .filter(({ count }) => count > 0);
+    .filter(({ count }) => count > 0)
+    .map(({ name, count }) => ({ name, count, state: known('rolloutNode', name) }));
   return (
     <Group gap="sm" component="span">
-      {shown.map(({ name, count }) => (
-        <State key={name} mood={nodeMoods[name]}>
-          {formatCount(count)} {text.counts[name]}
+      {shown.map(({ name, count, state: [mood, word] }) => (
+        <State key={name} mood={mood}>
+          {formatCount(count)} {word}
         </State>
       ))}
     </Group>

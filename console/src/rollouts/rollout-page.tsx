@@ -11,13 +11,14 @@ import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
 import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
-import { Sign, State, type Mood } from '../shared/ui/state.js';
+import { Sign } from '../shared/ui/state.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { When } from '../shared/ui/when.js';
-import { Counts, nodeMoods } from './counts.js';
+import { Counts } from './counts.js';
 import { rolloutQuery, type Rollout, type RolloutNode } from './rollouts.js';
 import { text } from './rollouts.text.js';
 import { StepButtons } from './step-buttons.js';
-import { moods, nodesIn, waveState, type WaveState } from './steps.js';
+import { nodesIn, waveState } from './steps.js';
 import { titleOf } from './title.js';
 
 export function RolloutPage(): ReactNode {
@@ -32,7 +33,7 @@ export function RolloutPage(): ReactNode {
       title={titleOf(rollout)}
       aside={
         <div role="status">
-          <State mood={moods[state]}>{text.states[state]}</State>
+          <StateOf kind="rollout" is={state} />
         </div>
       }
       actions={<StepButtons rollout={rollout} />}
@@ -105,14 +106,6 @@ interface WaveRow {
   readonly index: number;
 }
 
-const waveMoods: Readonly<Record<WaveState, Mood>> = {
-  waiting: 'idle',
-  applying: 'busy',
-  baking: 'busy',
-  stopped: 'warning',
-  done: 'good',
-};
-
 const waveColumns = columnsOf<WaveRow>([
   [
     text.wave,
@@ -140,7 +133,7 @@ function HowFar({ rollout, index }: WaveRow): ReactNode {
   const last = index === rollout.waves.length - 1;
   return (
     <Stack gap={0}>
-      <State mood={waveMoods[state]}>{text.waveStates[state]}</State>
+      <StateOf kind="wave" is={state} />
       {due !== null && (
         <Group gap={4} fz="sm" c="dimmed" component="span">
           <When at={due} /> {state === 'applying' ? text.timeout : last ? text.lastBakeEnds : text.bakeEnds}
@@ -158,7 +151,7 @@ const isAlone = (nodes: readonly RolloutNode[], { unit }: RolloutNode): boolean 
 
 const nodeColumns = columnsOf<NodeRow>([
   [text.node, (row) => <ResourceLink type="node" id={row.node_id} name={row.node_name} />],
-  [text.state, (row) => <State mood={nodeMoods[row.state]}>{text.counts[row.state]}</State>],
+  [text.state, (row) => <StateOf kind="rolloutNode" is={row.state} />],
   [text.wave, (row) => formatCount(row.wave), { numeric: true }],
   [text.unit, (row) => (row.alone ? text.alone : text.unitOf(row.unit)), { minor: true }],
   [text.generation, (row) => formatCount(row.generation), { numeric: true, minor: true }],

@@ -10,14 +10,14 @@ import { Empty } from '../shared/ui/empty.js';
 import { LinkButton, TextLink } from '../shared/ui/links.js';
 import { ListTable } from '../shared/ui/list-table.js';
 import { Page } from '../shared/ui/page.js';
-import { State } from '../shared/ui/state.js';
+import { StateOf } from '../shared/ui/state-of.js';
+import { wordsOf } from '../shared/ui/states.js';
 import { When } from '../shared/ui/when.js';
 import { Counts } from './counts.js';
 import { titleOf } from './title.js';
 import { rolloutsQuery, type Rollout } from './rollouts.js';
 import type { rolloutsSearch } from './rollouts-search.js';
 import { text } from './rollouts.text.js';
-import { moods } from './steps.js';
 
 type Search = ReturnType<typeof rolloutsSearch>;
 
@@ -30,7 +30,7 @@ const columns = columnsOf<Rollout>([
       </TextLink>
     ),
   ],
-  [text.state, (row) => <State mood={moods[row.state]}>{text.states[row.state]}</State>],
+  [text.state, (row) => <StateOf kind="rollout" is={row.state} />],
   [text.wave, (row) => text.waveOf(row.wave, row.waves.length), { numeric: true }],
   [text.progress, (row) => <Counts waves={row.waves} />],
   [text.policy, (row) => row.policy.name, { minor: true }],
@@ -55,7 +55,7 @@ export function RolloutsPage(): ReactNode {
     >
       <Group gap="xs">
         <Choices
-          choices={[{ name: 'state', label: text.state, any: text.anyState, words: text.states }]}
+          choices={[{ name: 'state', label: text.state, any: text.anyState, words: wordsOf('rollout') }]}
           search={search}
           onFilter={filter}
         />

@@ -1,5 +1,5 @@
 /** What people can do with a rollout, by its state, and how its waves stand. Pure. Implements `docs/contract/rollouts.md#running`. */
-import type { Mood } from '../shared/ui/state.js';
+import type { states } from '../shared/ui/states.js';
 import type { Rollout } from './rollouts.js';
 
 export type Step = 'pause' | 'resume' | 'advance' | 'complete' | 'revert';
@@ -19,18 +19,7 @@ const stepsOf: Readonly<Record<Rollout['state'], readonly Step[]>> = {
 export const possibleSteps = ({ state, entry_id }: Pick<Rollout, 'state' | 'entry_id'>): readonly Step[] =>
   stepsOf[state].filter((step) => step !== 'revert' || entry_id !== null);
 
-export const moods: Readonly<Record<Rollout['state'], Mood>> = {
-  running: 'busy',
-  baking: 'busy',
-  paused: 'warning',
-  halted: 'bad',
-  reverting: 'busy',
-  reverted: 'idle',
-  completed: 'good',
-  cancelled: 'idle',
-};
-
-export type WaveState = 'waiting' | 'applying' | 'baking' | 'stopped' | 'done';
+type WaveState = keyof typeof states.wave;
 
 /** How the wave at an index stands. */
 export function waveState({ state, wave, waves }: Pick<Rollout, 'state' | 'wave' | 'waves'>, index: number): WaveState {

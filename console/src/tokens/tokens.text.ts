@@ -13,7 +13,6 @@ export const text = {
   prefix: 'Starts with',
   ends: 'Expires',
   never: 'never',
-  ended: 'expired',
   lastUsed: 'Last used',
   lastUsedFrom: 'Last used from',
   from: 'Allowed from',
