@@ -7,6 +7,7 @@ import type { Schemas } from '../api/client.js';
 import { findIn } from '../api/crud.js';
 import { namedQuery, type Named } from '../named.js';
 import { text } from './forms.text.js';
+import { NoneYet } from './none-yet.js';
 
 const typingMs = 150;
 /** The rest is found by typing. */
@@ -58,7 +59,7 @@ export function ResourceSelect(props: ResourceSelectProps): ReactNode {
   const { data: chosen } = useQuery(namedQuery(kind.type, value));
   // The field holds the name of what is chosen until one types another.
   const [wanted] = useDebouncedValue(typed === chosen?.name ? '' : typed.trim(), typingMs);
-  const { data: found = [] } = useQuery(foundQuery(kind, wanted));
+  const { data: found = [], isSuccess } = useQuery(foundQuery(kind, wanted));
   const offer = found.filter(({ id }) => !except.includes(id) || id === value);
   const shown =
     chosen === undefined || chosen.id !== value || offer.some(({ id }) => id === value) ? offer : [chosen, ...offer];
@@ -79,11 +80,13 @@ export function ResourceSelect(props: ResourceSelectProps): ReactNode {
       openOnFocus={false}
     />
   );
-  if (children === undefined) return select;
+  // A filter is of no use before there is something, and says so by being empty.
+  const none = input.label !== undefined && children === undefined && isSuccess && wanted === '' && found.length === 0;
+  if (children === undefined && !none) return select;
   return (
     <div>
       {select}
-      {children}
+      {none ? <NoneYet of={kind.type === 'credential' ? kind.keyType : kind.type} /> : children}
     </div>
   );
 }

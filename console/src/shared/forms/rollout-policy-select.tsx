@@ -3,6 +3,7 @@ import { Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { crud } from '../api/crud.js';
+import { NoneYet } from './none-yet.js';
 
 /** More are not chosen from a list. */
 const { list } = crud('rollout_policy');
@@ -28,7 +29,7 @@ export function RolloutPolicySelect(props: RolloutPolicySelectProps): ReactNode 
   // One that is not on the first page is chosen all the same.
   const isListed = value === null || names.includes(value) || also.some((one) => one.value === value);
   const shown = isListed ? names : [value, ...names];
-  return (
+  const select = (
     <Select
       {...input}
       value={value}
@@ -36,5 +37,12 @@ export function RolloutPolicySelect(props: RolloutPolicySelectProps): ReactNode 
       clearable={clearable}
       allowDeselect={clearable}
     />
+  );
+  if (data?.total !== 0) return select;
+  return (
+    <div>
+      {select}
+      <NoneYet of="rollout_policy" />
+    </div>
   );
 }

@@ -1,4 +1,4 @@
-/** Leaving what was typed, and what is shown once (`docs/contract/console.md#rules`). Every form is tried in `every-page.test.ts`. */
+/** Forms: leaving what was typed, and what is missing for them (`docs/contract/console.md#rules`). Every form is left in `every-page.test.ts`. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser } from './support/browser.js';
@@ -8,7 +8,7 @@ import { expectAbsent, expectText, expectValue } from './support/waiting.js';
 
 const browser = await openBrowser();
 
-describe.skipIf(browser === undefined)('leaving a page', () => {
+describe.skipIf(browser === undefined)('a form', () => {
   let site: Site;
   let edit: string;
   beforeAll(async () => {
@@ -89,6 +89,22 @@ describe.skipIf(browser === undefined)('leaving a page', () => {
     await page.getByRole('link', { name: 'Edit' }).waitFor();
     await toNodes(page).click();
     await isAtNodes(page);
+  });
+
+  test('a chooser with nothing to choose leads to the form of the first one, which can be chosen when one comes back', async () => {
+    const page = await site.openAs('operator', '/credentials/new?key_type=reality');
+    await page.getByRole('textbox', { name: 'Name' }).fill('front');
+    await page.getByText('There is none yet.').waitFor();
+    const opened = page.waitForEvent('popup');
+    await page.getByRole('link', { name: 'Add an X25519 key in a new tab' }).click();
+    const other = await opened;
+    await other.getByRole('textbox', { name: 'Name' }).fill('front key');
+    await button(other, 'Add credential').click();
+    await other.getByText('Credential front key added.').waitFor();
+    await page.getByRole('combobox', { name: 'Key pair' }).click();
+    await page.getByRole('option', { name: 'front key' }).click();
+    await expectAbsent(page, page.getByText('There is none yet.'));
+    await expectValue(page.getByRole('textbox', { name: 'Name' })).toBe('front');
   });
 
   test('a PSK that is shown once is not lost before it is copied', async () => {
