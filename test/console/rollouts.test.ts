@@ -132,5 +132,32 @@ describe.skipIf(browser === undefined)('rollouts', () => {
     await page.getByText('Document applied.').waitFor();
     await page.goto('/console/rollouts');
     await expectCount(page.getByRole('row').filter({ hasText: 'fleet file' })).toBe(0);
+
+    // So does taking it back, which then shows its rollout.
+    const applies = '/api/audit?resource_type=fleet&page_size=1';
+    const { items } = await site.admin.call<{ items: { resource: { id: string } }[] }>('GET', applies);
+    await page.goto(`/console/fleet-file/applies/${items[0]!.resource.id}`);
+    await button(page, 'Preview undo').click();
+    await page.getByText('wave 1: 1 node → wave 2: 1 node').waitFor();
+    await button(page, 'Undo').click();
+    await page.waitForURL(/\/rollouts\/[\w-]+$/);
+    await page.getByRole('status').getByText('under watch').waitFor();
+  });
+
+  test('going back to an earlier deployment asks by which policy', async () => {
+    const { items } = await site.admin.call<{ items: NewNode[] }>('GET', '/api/l4-chains?q=front-1');
+    const chain = `/api/l4-chains/${items[0]!.id}`;
+    await site.admin.call('PUT', chain, { description: 'changed' });
+    await site.admin.call('POST', `${chain}/deploy?rollout=none`, {});
+    const page = await site.openAs('operator', `/chains/${items[0]!.id}`);
+    await button(page, 'Go back').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('combobox', { name: 'Rollout' }).click();
+    await page.getByRole('option', { name: 'All nodes at once' }).click();
+    await confirm(page, 'Go back').click();
+    await page.getByText('Chain front-1 deployed as it was then').waitFor();
+    await page.goto('/console/rollouts');
+    await page.getByRole('row').filter({ hasText: 'fleet file' }).waitFor();
+    await expectCount(page.getByRole('row').filter({ hasText: 'front-1' })).toBe(0);
   });
 });

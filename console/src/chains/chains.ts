@@ -130,10 +130,11 @@ export const tryDeploy = (id: string, query: RolloutQuery, signal: AbortSignal):
 export async function goBack(
   { id, version }: Chain,
   definition: Definition,
+  query: RolloutQuery,
 ): Promise<Done<Schemas['DeployedL4Chain']>> {
   const { etag } = await chains.update(id, {
     values: definition as Schemas['L4ChainChanges'],
     headers: { 'if-match': `"${version}"` },
   });
-  return deployChain(id, etag);
+  return deployChain(id, etag, query);
 }

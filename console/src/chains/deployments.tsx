@@ -1,8 +1,10 @@
 /** Deployments of a chain on a line in time: who has not applied the newest, with what was rejected; earlier ones, and back to one. */
 import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { Confirm } from '../shared/forms/confirm.js';
+import { RolloutChoice, useRollout } from '../shared/forms/rollout-choice.js';
 import { queryClient } from '../shared/live/queries.js';
 import { useMay } from '../shared/session.js';
 import { useDialog } from '../shared/ui/dialog.js';
@@ -123,12 +125,15 @@ type Row = Deployment & { readonly chain: Chain; readonly newest: Deployment };
 function GoBack({ chain, newest, ...deployment }: Row): ReactNode {
   const mayDeploy = useMay('operator');
   const { opened, open, close } = useDialog(`back-${deployment.id}`);
+  const rollout = useRollout();
+  const navigate = useNavigate();
   const { definition } = deployment;
   if (!mayDeploy || definition === undefined || !chain.enabled) return null;
   const confirm = async (): Promise<void> => {
     try {
-      const { data, requestId } = await goBack(chain, definition);
+      const { data, requestId } = await goBack(chain, definition, rollout.query);
       sayDone(text.wentBack(chain.name), { resourceId: chain.id, requestId }, data.warnings);
+      if (data.rollout_id) await navigate({ to: '/rollouts/$id', params: { id: data.rollout_id } });
     } finally {
       await queryClient.invalidateQueries({ queryKey: ['l4_chain'] });
     }
@@ -150,6 +155,8 @@ function GoBack({ chain, newest, ...deployment }: Row): ReactNode {
       >
         <Stack gap="sm">
           {text.goBackMeaning}
+          {/* Its waves cannot be tried: what would be deployed is saved by the same step. */}
+          <RolloutChoice chosen={rollout} queryKey={['l4_chain', 'back', deployment.id]} />
           <DefinitionChanges
             before={newest.definition}
             after={definition}

@@ -1,9 +1,10 @@
 /** An apply as it went, and how to take it back: first what that would undo. */
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
+import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { useAttempt } from '../shared/forms/attempt.js';
+import { RolloutChoice, useRollout } from '../shared/forms/rollout-choice.js';
 import { queryClient } from '../shared/live/queries.js';
 import { useMay } from '../shared/session.js';
 import { actorName } from '../shared/ui/actor.js';
@@ -18,7 +19,7 @@ import { Section } from '../shared/ui/section.js';
 import { When } from '../shared/ui/when.js';
 import { AppliedView } from './applied-view.js';
 import { Entries } from './entries.js';
-import { applyQuery, revertApply, revertPlanQuery } from './fleet-file.js';
+import { applyQuery, revertApply, revertPlanQuery, tryRevertApply } from './fleet-file.js';
 import { text } from './fleet-file.text.js';
 
 export function ApplyPage(): ReactNode {
@@ -69,12 +70,15 @@ function Revert({ id }: { readonly id: string }): ReactNode {
 
 function RevertPlan({ id }: { readonly id: string }): ReactNode {
   const { data: plan, error, refetch } = useQuery(revertPlanQuery(id));
+  const rollout = useRollout();
+  const navigate = useNavigate();
   const { working, refused, attempt } = useAttempt();
   const revert = (): Promise<void> =>
     attempt(async () => {
-      await revertApply(id);
+      const { rollout_id: started } = await revertApply(id, rollout.query);
       sayDone(text.reverted);
       await queryClient.invalidateQueries({ queryKey: ['fleet'] });
+      if (started) await navigate({ to: '/rollouts/$id', params: { id: started } });
     });
   if (error !== null) return <Problem error={error} retry={() => void refetch()} />;
   if (plan === undefined) return null;
@@ -93,6 +97,11 @@ function RevertPlan({ id }: { readonly id: string }): ReactNode {
           <Entries entries={plan.not_reverted} />
         </div>
       )}
+      <RolloutChoice
+        chosen={rollout}
+        queryKey={['fleet', 'try', id]}
+        tryIt={(query, signal) => tryRevertApply(id, query, signal)}
+      />
       {refused !== undefined && <Problem error={refused} />}
       <Group>
         <Button loading={working} onClick={() => void revert()}>

@@ -78,9 +78,16 @@ export const revertPlanQuery = (id: string) =>
     meta: { follows: 'all' },
   });
 
+/** In which waves taking it back would go. @throws Refusal that it would get */
+export async function tryRevertApply(id: string, query: RolloutQuery, signal: AbortSignal): Promise<RolloutPreview> {
+  const params = { path: { id }, query: { ...query, dry_run: 'true' } } as const;
+  const { waves = [], warnings = [] } = await dataOf(api.POST('/api/fleet/applies/{id}/revert', { params, signal }));
+  return { waves, warnings };
+}
+
 /** Takes an apply back. @throws Refusal */
-export const revertApply = (id: string): Promise<Reverted> =>
-  dataOf(api.POST('/api/fleet/applies/{id}/revert', { params: { path: { id } } }));
+export const revertApply = (id: string, query: RolloutQuery): Promise<Reverted> =>
+  dataOf(api.POST('/api/fleet/applies/{id}/revert', { params: { path: { id }, query } }));
 
 /** Lets go of a set. @throws Refusal */
 export const releaseSet = (set: string): Promise<Done<Schemas['FleetReleased']>> =>

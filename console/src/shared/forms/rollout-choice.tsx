@@ -1,9 +1,9 @@
 /**
  * How a change reaches its nodes: the rollout policy that one chooses for it, and, tried without writing anything, the waves that
- * it would go in. Nothing while there is no policy. Implements `docs/contract/rollouts.md#starting-one`.
+ * it would go in, where the service can tell. Nothing while there is no policy. Implements `docs/contract/rollouts.md#starting-one`.
  */
 import { Alert, List, Stack, Text } from '@mantine/core';
-import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, queryOptions, skipToken, useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { waveSizes, type RolloutPreview, type RolloutQuery } from '../rollout-preview.js';
 import { settingsQuery } from '../settings.js';
@@ -29,8 +29,8 @@ interface RolloutChoiceProps {
   readonly chosen: ChosenRollout;
   /** Of the command, for the cache; what it is about first. */
   readonly queryKey: readonly unknown[];
-  /** The command as a dry run. @throws Refusal that the command would get */
-  readonly tryIt: (query: RolloutQuery, signal: AbortSignal) => Promise<RolloutPreview>;
+  /** The command as a dry run; absent where it cannot be tried before another one. @throws Refusal that the command would get */
+  readonly tryIt?: (query: RolloutQuery, signal: AbortSignal) => Promise<RolloutPreview>;
 }
 
 export function RolloutChoice({ chosen: { name, query, choose }, queryKey, tryIt }: RolloutChoiceProps): ReactNode {
@@ -40,7 +40,7 @@ export function RolloutChoice({ chosen: { name, query, choose }, queryKey, tryIt
   const { data: preview, error } = useQuery(
     queryOptions({
       queryKey: [...queryKey, 'rollout', name],
-      queryFn: ({ signal }) => tryIt(query, signal),
+      queryFn: tryIt === undefined ? skipToken : ({ signal }) => tryIt(query, signal),
       enabled: isAsked,
       placeholderData: keepPreviousData,
       meta: { follows: 'all' },
