@@ -120,9 +120,13 @@ export const actions: readonly Destination[] = [
   { to: '/routes/new', label: text.pages.addRoute, role: 'operator' },
   { to: '/l3-networks/new', label: text.pages.addL3Network, role: 'operator' },
   { to: '/credentials/new', label: text.pages.addCredential, role: 'operator' },
+  { to: '/listener-policies/edit', label: text.pages.addPolicy, role: 'operator' },
   { to: '/rollout-policies/new', label: text.pages.addRolloutPolicy, role: 'operator' },
   { to: '/webhooks/new', label: text.pages.addWebhook, role: 'admin' },
   { to: '/tokens/new', label: text.pages.addToken },
   { to: '/users/new', label: text.pages.addUser, role: 'admin' },
+  { to: '/fleet-file', label: text.pages.applyFile, role: 'operator' },
+  { to: '/settings/edit', label: text.pages.editSettings, role: 'operator' },
+  { to: '/rollout-policies', label: text.pages.rolloutPolicies },
   { to: '/account', label: text.pages.account },
 ];

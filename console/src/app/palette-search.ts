@@ -1,11 +1,18 @@
-/** Finds resources of every type that has a list, by a part of their name. */
+/** Finds what has a name, an address or a port: resources of every type that has a list, sets of the fleet file, listeners. */
+import { setsQuery } from '../fleet-file/fleet-file.js';
+import { portsQuery } from '../ports/ports.js';
+import { portsSearch } from '../ports/ports-search.js';
 import { findIn, nameOf, type ListedType } from '../shared/api/crud.js';
-import { pagesOf, type ResourceLinkTarget } from '../shared/ui/resource-link.js';
+import { queryClient } from '../shared/live/queries.js';
+import { formatListener } from '../shared/ui/format.js';
+import { pagesOf, typeNames, type ResourceLinkTarget } from '../shared/ui/resource-link.js';
+import type { Verb, Wanted } from './palette-items.js';
+import { text } from './shell.text.js';
 
-interface Found {
-  readonly id: string;
-  readonly name: string;
-  readonly type: ListedType;
+export interface Found {
+  readonly key: string;
+  readonly label: string;
+  readonly hint: string;
   readonly link: ResourceLinkTarget;
 }
 
@@ -26,13 +33,75 @@ const types = [
 /** What the service refuses to all others. */
 const forAdmins = ['webhook', 'user'] as const;
 
+const typeOf = { deploy: 'l4_chain', issue: 'node', rotate: 'credential' } as const satisfies Record<Verb, ListedType>;
+
+/** Each page asks, or shows what it does, before it does it. */
+function placeOf(verb: Verb, id: string): ResourceLinkTarget {
+  switch (verb) {
+    case 'deploy':
+      return { to: '/chains/$id', params: { id } };
+    case 'issue':
+      return { to: '/nodes/$id', params: { id }, search: { dialog: 'psk' } };
+    case 'rotate':
+      return { to: '/credentials/$id/rotate', params: { id } };
+    default:
+      return verb satisfies never;
+  }
+}
+
 /** @throws Refusal */
-export async function findResources(q: string, isAdmin: boolean, signal: AbortSignal): Promise<readonly Found[]> {
-  const found = await Promise.all(
-    [...types, ...(isAdmin ? forAdmins : [])].map(async (type) => {
-      const { items } = await findIn(type, { q, page_size: shown }, signal);
-      return items.map((item) => ({ id: item.id, name: nameOf(item), type, link: pagesOf(type).one(item.id) }));
-    }),
-  );
-  return found.flat();
+export async function find(wanted: Wanted, isAdmin: boolean, signal: AbortSignal): Promise<readonly Found[]> {
+  const { verb, q, port } = wanted;
+  if (verb !== undefined) return findFor(verb, q, signal);
+  if (q === '') return [];
+  const all = [...types, ...(isAdmin ? forAdmins : [])].map((type) => findOfType(type, q, signal));
+  return (await Promise.all([...all, findSets(q), port === undefined ? [] : findListeners(port, q)])).flat();
+}
+
+async function findOfType(type: ListedType, q: string, signal: AbortSignal): Promise<readonly Found[]> {
+  const { items } = await findIn(type, { q, page_size: shown }, signal);
+  const hint = typeNames[type] ?? type;
+  return items.map((item) => ({ key: item.id, label: nameOf(item), hint, link: pagesOf(type).one(item.id) }));
+}
+
+/** What a verb can be done with. */
+async function findFor(verb: Verb, q: string, signal: AbortSignal): Promise<readonly Found[]> {
+  const query = { page_size: 2 * shown, ...(q !== '' && { q }) };
+  const { items } = await findIn(typeOf[verb], query, signal);
+  // A REALITY credential has its key in another one.
+  const fitting = items.filter((item) => !('key_type' in item) || item.key_type !== 'reality');
+  return fitting.map((item) => ({
+    key: `${verb} ${item.id}`,
+    label: text.verbs[verb](nameOf(item)),
+    hint: text.actions,
+    link: placeOf(verb, item.id),
+  }));
+}
+
+async function findSets(q: string): Promise<readonly Found[]> {
+  const { items } = await queryClient.fetchQuery(setsQuery);
+  return items
+    .filter(({ set }) => set.toLowerCase().includes(q.toLowerCase()))
+    .slice(0, shown)
+    .map(({ set }) => ({
+      key: `set ${set}`,
+      label: set,
+      hint: text.set,
+      link: { to: '/fleet-file/sets/$set', params: { set } },
+    }));
+}
+
+const anyPort = portsSearch({});
+
+/** @param q perhaps with an address, which then is the listener's, or none of it */
+async function findListeners(port: number, q: string): Promise<readonly Found[]> {
+  const { items, nodes } = await queryClient.fetchQuery(portsQuery({ ...anyPort, listen_port: port }));
+  const host = q.slice(0, Math.max(0, q.lastIndexOf(':')));
+  const fitting = items.filter(({ listenAddr }) => host === '' || listenAddr === host).slice(0, shown);
+  return fitting.map(({ nodeId, transport, listenAddr, listenPort }) => ({
+    key: `${nodeId} ${transport} ${listenAddr} ${listenPort}`,
+    label: `${nodes.find(({ id }) => id === nodeId)?.name ?? nodeId} ${formatListener(transport, listenAddr, listenPort)}`,
+    hint: text.listener,
+    link: { to: '/ports', search: { node_id: nodeId, transport, listen_port: listenPort } },
+  }));
 }

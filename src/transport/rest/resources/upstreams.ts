@@ -132,8 +132,11 @@ export function upstreamRoutes(app: RestApp, deps: RestDeps): void {
     async list(paged, checked) {
       const { health } = checked as Filters;
       if (health !== undefined) await deps.counts.now();
+      // `q` finds one by its endpoint too.
+      const mentions = ({ endpoint }: UpstreamState, searched: string): boolean =>
+        endpoint.toLowerCase().includes(searched);
       const matches = ({ id }: UpstreamState): boolean => deps.counts.upstreamStatus(id) === health;
-      const { items, ...rest } = queries.list(health === undefined ? paged : { ...paged, matches });
+      const { items, ...rest } = queries.list({ ...paged, mentions, ...(health !== undefined && { matches }) });
       return { items: items.map(view), ...rest };
     },
     async get(id) {

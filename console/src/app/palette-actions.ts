@@ -1,0 +1,48 @@
+/** What the palette can do that is no page: each for those whom the service lets. */
+import { csvOf, readAll } from '../audit/export.js';
+import { auditQuery } from '../audit/audit.js';
+import { auditSearch } from '../audit/audit-search.js';
+import { exportFiles } from '../fleet-file/fleet-file.js';
+import { queryClient } from '../shared/live/queries.js';
+import { saveFile } from '../shared/save-file.js';
+import { signOut, type Role } from '../shared/session.js';
+import { sayDone } from '../shared/ui/done.js';
+import type { ResourceLinkTarget } from '../shared/ui/resource-link.js';
+import { text } from './shell.text.js';
+
+export interface Action {
+  readonly label: string;
+  readonly role?: Role;
+  /** @returns where to go on, if anywhere. @throws Refusal */
+  readonly run: () => Promise<ResourceLinkTarget | void>;
+}
+
+const anything = auditSearch({});
+
+/** The newest change that can be taken back; its page shows what that would do. */
+async function lastChange(): Promise<ResourceLinkTarget> {
+  const { items } = await queryClient.fetchQuery({ ...auditQuery(anything), staleTime: 0 });
+  const last = items.find(({ revertible, reverted_by: by }) => revertible && by === null);
+  if (last === undefined) sayDone(text.nothingToUndo);
+  return { to: '/audit', ...(last !== undefined && { search: { entry: last.id } }) };
+}
+
+async function saveAudit(as: 'csv' | 'json'): Promise<void> {
+  const { entries } = await readAll(anything);
+  if (as === 'csv') saveFile('audit.csv', 'text/csv', csvOf(entries));
+  else saveFile('audit.json', 'application/json', `${JSON.stringify(entries, null, 2)}\n`);
+}
+
+async function saveFleet(): Promise<void> {
+  for (const { set, document } of await exportFiles()) {
+    saveFile(`${set ?? text.unowned}.yaml`, 'application/yaml', document);
+  }
+}
+
+export const otherActions: readonly Action[] = [
+  { label: text.undoLast, role: 'operator', run: lastChange },
+  { label: text.exportAudit('CSV'), run: () => saveAudit('csv') },
+  { label: text.exportAudit('JSON'), run: () => saveAudit('json') },
+  { label: text.exportFleet, run: saveFleet },
+  { label: text.signOut, run: signOut },
+];
