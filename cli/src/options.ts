@@ -39,7 +39,7 @@ export function pair(given: string, option: string): [field: string, value: stri
   return [given.slice(0, equals), given.slice(equals + 1)];
 }
 
-/** By which policy a change is rolled out. */
+/** The policy by which a change is rolled out. */
 export interface RolloutOptions {
   readonly rollout?: string;
   readonly confirm?: 'node' | 'manual';

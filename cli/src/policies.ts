@@ -1,6 +1,5 @@
 /**
- * Listener policies as a resource. The API has neither a list nor ids for them: they are in the port table, and their name is
- * that of their listener, as in plans: `edge-1/tcp/0.0.0.0/443`.
+ * Listener policies as a resource. The API has neither a list nor ids for them: they are in the port table, and their name is their listener, as in plans: `edge-1/tcp/0.0.0.0/443`.
  */
 import type { RolloutQuery } from './options.js';
 import { usage } from './exit.js';

@@ -18,7 +18,7 @@ const retryAfterMaxMs = 5 * 60_000;
 export interface JoinPlan {
   readonly token: string;
   readonly endpoint: ControlEndpoint;
-  /** What the machine calls itself. */
+  /** The name that the machine gives itself. */
   readonly name: string;
   readonly stateDir: string;
   /** For how long it tries again when the service does not answer, in milliseconds. */

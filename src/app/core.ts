@@ -102,7 +102,7 @@ export interface CoreOptions {
   readonly replaced?: Replaced;
 }
 
-/** What a test puts in the place of the service's own. */
+/** Parts that a test replaces. */
 export interface Replaced extends Pick<InstallationDeps, 'openStores'> {
   readonly clock?: Clock;
   readonly hasher?: PasswordHasher;
@@ -139,7 +139,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   closers.add('projections', () => projections.close());
   closers.add('facts', async () => {
     await facts.close();
-    // What was written last, such as a sign-in, is in the read models when they stop.
+    // The read models stop with the last writes in them, such as a sign-in.
     const head = await eventStore.headPosition().catch(() => undefined);
     if (head !== undefined) await projections.reached(head, limits.rest.projectionWaitMs);
   });

@@ -205,7 +205,7 @@ function controlEndpointOf(address: string, { reality, publicEndpoint }: Config[
   return (host) => formatEndpoint({ host, port, reality: access });
 }
 
-/** What is seen of nodes when a wave of a rollout is released. */
+/** Observes nodes when a wave of a rollout is released. */
 function observeOf(reports: Agents['reports']): Observe {
   return {
     isOnline: (nodeId) => reports.presence(nodeId) !== undefined,

@@ -1,7 +1,6 @@
 /**
  * The certificate of REST while the service runs: its files are read again on SIGHUP and every twenty seconds, by their content,
- * so that no change is missed whatever the file system tells. A pair that does not fit, or that clients would refuse now, is
- * refused, and the one before stays. `config/tls-files.ts` reads them. Implements
+ * so that no change is missed whatever the file system tells. A pair that does not fit, or that clients would refuse now, is refused, and the former one stays. `config/tls-files.ts` reads them. Implements
  * `docs/contract/joining.md#certificates-of-rest`.
  */
 import { startLoop } from '../kernel/background.js';

@@ -23,7 +23,7 @@ export interface BackupSettings {
 }
 
 export interface BackupsDeps {
-  /** Undefined: this instance makes none, and knows of those of others. */
+  /** Undefined: this instance makes none, and knows those that others make. */
   readonly settings: BackupSettings | undefined;
   readonly readStore: Pick<ReadStore, 'collection'> & {
     readonly leases: Pick<Leases, 'acquire' | 'list' | 'release' | 'take'>;

@@ -9,7 +9,7 @@ export interface Failure {
 }
 
 export function failureOf(error: unknown): Failure {
-  // What a thread told of its own failure.
+  // The reason that a thread gave for its own failure.
   if (error instanceof Error && typeof error.cause === 'string') return { reason: error.message, error: error.cause };
   const code = systemErrorCode(error);
   const isOfSystem = code !== undefined && !code.startsWith('ERR_');

@@ -98,7 +98,7 @@ export interface JoinRequested {
   readonly tokenId: string;
   /** 16 bytes, lower-case hex: the same when the machine repeats the request. */
   readonly requestId: string;
-  /** What the machine calls itself. */
+  /** The name that the machine gives itself. */
   readonly name: string;
   /** Becomes the request id of the command. */
   readonly sessionId: string;

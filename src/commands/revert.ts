@@ -88,7 +88,7 @@ function createHistories(audit: AuditTrail): (subject: Subject, position: number
   /** Entries about several resources by resource, because the histories of all their resources need the same entries. */
   const ofSeveral = createLru<ReadonlyMap<Owner, RecordedCommand>>(tuning.entriesRemembered);
 
-  /** What an entry did to one resource. */
+  /** The effect of an entry on one resource. */
   async function commandOf(
     { id: entryId, isAboutSeveral }: EntryAbout,
     type: string,

@@ -26,7 +26,7 @@ export interface SessionState {
   readonly offers: Offers;
   /** Tells the agent that a generation is confirmed; undefined of an agent without the feature. */
   readonly confirm: ((generation: number) => void) | undefined;
-  /** What the agent has applied, to be confirmed once it is seen after that; undefined when nothing is. */
+  /** The applied generation that is confirmed once the agent is seen again; undefined when there is none. */
   unconfirmed: Applied | undefined;
   closed: boolean;
   /** A newer session of its node has said hello: its reports no longer count. */

@@ -197,7 +197,7 @@ export function recordedErrors(errors: readonly ApplyError[]): readonly ApplyErr
   return [...errors.slice(0, end), { resource_type: '', resource_id: '', path: '', message }];
 }
 
-/** What a reject keeps of its errors. @param errors as recorded */
+/** The part of its errors that a reject keeps. @param errors as recorded */
 export function judgedErrors(errors: readonly ApplyError[]): Pick<Reject, 'errors' | 'unconfirmed'> {
   const unconfirmed = errors.some(({ path, message }) => path === '' && /^not confirmed in \d+ s$/.test(message));
   return { errors: errorsDigest(errors), ...(unconfirmed ? { unconfirmed } : {}) };

@@ -1,7 +1,7 @@
 /** The numbers of the feed that the contract does not fix. */
 export const tuning = {
   window: { commands: 8192, bytes: 16 * 1024 * 1024 },
-  /** Names that the follower remembers: those of a large fleet, with deleted resources. */
+  /** Names that the follower remembers: enough for a large fleet and its deleted resources. */
   names: 100_000,
   /** How far one reader reads ahead in the log. */
   ahead: { events: 128, bytes: 64 * 1024 },

@@ -60,7 +60,7 @@ export function findBuilt(path: string, url: string): string | undefined {
 }
 
 /**
- * What was built and is served: read when it is first asked for, and kept, so that one instance serves one build.
+ * Built files that are served: read when they are first asked for, and kept, so that one instance serves one build.
  * @param find where it is @returns gives it; undefined where it was not built. Rejects with the error of `read`, and the next call tries again
  */
 export function readOnce<T>(

@@ -1,4 +1,4 @@
-/** A clock that can stand, as events keep it: that of a wave of a rollout, or of a change that waits for its confirmation. */
+/** A clock that can stand, as events keep it: for a wave of a rollout, or a change that waits for its confirmation. */
 export interface RunClock {
   /** How long it ran until `since`, in milliseconds. */
   readonly ran_ms: number;

@@ -1,6 +1,5 @@
 /**
- * Notices as each chat takes them: the body of a POST, or a mail. In every format names stand where they are no markup, no
- * link and no mention, and a message fits: what is too long is cut at a name. Pure. Implements
+ * Notices as each chat takes them: the body of a POST, or a mail. Every format puts names where they are no markup, no link and no mention, and cuts a message that is too long at a name. Pure. Implements
  * `docs/contract/notices.md#webhooks-for-people`; what each service documents of its messages is in
  * `docs/how-to/be-told.md`.
  */
@@ -49,7 +48,7 @@ const styles: { readonly [F in ChatFormat]: Style } = {
     link: (url) => `<${entities(url)}|${word}>`,
   },
   mattermost: { limit: 4_000, measure: charsOf, escape: asIs, name: code, link: (url) => `[${word}](${url})` },
-  // In angle brackets no preview is made of it.
+  // Angle brackets suppress its preview.
   discord: { limit: 2_000, measure: charsOf, escape: asIs, name: code, link: (url) => `<${url}>` },
   telegram: {
     limit: 4_000,

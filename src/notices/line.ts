@@ -22,8 +22,7 @@ export function nameOf(text: string): { readonly name: string } {
 const plainWord = /^\(?\p{L}+[),.:;]*$/u;
 
 /**
- * A sentence of this service that quotes names, as a reason does, as pieces. What is not certainly a word of the service
- * counts as a name.
+ * A sentence of this service that quotes names, as a reason does, as pieces. Anything that is not certainly a word of the service counts as a name.
  */
 export function piecesOf(sentence: string): Line {
   const pieces: Piece[] = [];

@@ -143,7 +143,7 @@ function rolloutSaid(state: RolloutStep['state'], wave: number, was: RolloutStep
   }
 }
 
-/** What is said of several resources of a type that have the same status, in front of their names. */
+/** The words in front of the names of several resources of a type with the same status. */
 export function severalAre(type: StatusType, status: string, count: number): string {
   const said = (states[type][status] ?? status).replace(/^is /, 'are ').replace(/^has /, 'have ');
   return `${count.toLocaleString('en-GB')} ${subjects[type].many} ${said.replace(/^ends /, 'end ')}: `;

@@ -91,7 +91,7 @@ export interface AuditQuery extends NewestFirst {
   readonly ownTokensOf?: string | undefined;
 }
 
-/** What became of a change that a person is to confirm. Times are RFC 3339. */
+/** The outcome of a change that a person has to confirm. Times are RFC 3339. */
 export interface EntryConfirmation {
   readonly until: string;
   readonly confirmed_at: string | null;

@@ -18,7 +18,7 @@ const steps = [
 type Left = (typeof steps)[number][0] | 'valid';
 
 /**
- * What is left of a certificate's time, and since when. Times are milliseconds since the epoch.
+ * The time that a certificate has left, and since when. Times are milliseconds since the epoch.
  * @param endsAt of the certificate
  */
 export function certificateLeft(

@@ -1,7 +1,7 @@
 /**
  * Carries rollouts on: one instance at a time, by a lease, looks at the nodes of each current wave and gives the commands that
  * follow (`judge.ts`). Each names the version that it was judged by, so a frozen instance repeats nothing. It also takes back what
- * nobody has confirmed in time. Time in which no instance ran rollouts counts for no clock. What a hold does is in `src/delivery/`.
+ * nobody has confirmed in time. Time in which no instance ran rollouts counts for no clock. `src/delivery/` carries out a hold.
  * Implements `docs/contract/rollouts.md#running` and `#confirmed-changes`, "By a person".
  */
 import type { Gateway } from '../commands/port.js';

@@ -36,7 +36,7 @@ export interface ObserverDeps extends StatusDeps {
   readonly clock: Pick<Clock, 'now'>;
 }
 
-/** What a resource is now, and since when as far as is known. */
+/** The state of a resource now, and since when, as far as is known. */
 interface Now {
   readonly name: string;
   readonly status: string;

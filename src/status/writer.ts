@@ -69,7 +69,7 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   /** When this instance became the writer, milliseconds since the epoch. */
   let since = 0;
   let repeatAt = 0;
-  /** What is older than `svc-status` itself, as after an upgrade: its first fact is written down, and nobody is told. */
+  /** A state older than `svc-status` itself, as after an upgrade, gets its first fact, of which nobody is told. */
   let older: ReadonlySet<string> = new Set(
     ledger.isEmpty() ? [...source.keys()].filter(source.isOlder).map(keyText) : [],
   );

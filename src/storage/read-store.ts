@@ -73,7 +73,7 @@ export interface Collection<F extends Fields = Fields> {
    * @throws RangeError on a bad query, or without an index
    */
   find(query: GroupQuery): Promise<readonly StoredDocument<F>[]>;
-  /** The number of documents in the groups: one read for a whole group, otherwise a walk like that of `find`. */
+  /** The number of documents in the groups: one read for a whole group, otherwise a walk like `find`. */
   count(range: GroupRange): Promise<number>;
   /**
    * Applies, in order, each write whose position is above the one of the stored document or tombstone, and skips the

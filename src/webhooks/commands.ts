@@ -106,7 +106,7 @@ export function createWebhookHandlers(deps: WebhookHandlersDeps): CommandHandler
   };
 }
 
-/** What a webhook that changes its format no longer has, as its default. */
+/** The default of each field that a webhook loses when it changes its format. */
 const notTakenBy = (format: WebhookFormat) => ({
   ...(format === 'telegram' ? {} : { chat_id: webhookDefaults.chat_id }),
   ...(format === 'standard' ? { group_secs: webhookDefaults.group_secs } : {}),

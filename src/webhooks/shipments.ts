@@ -17,7 +17,7 @@ export interface Shipment {
   readonly behind: FeedPlace;
 }
 
-/** What is to be sent, and what then. */
+/** The message to send, and what follows it. */
 export interface Shipments {
   readonly shipments: readonly Shipment[];
   /** Behind all of them and what the filters left out. */

@@ -92,7 +92,7 @@ const withFileOptions = (command: Command): Command =>
         .default('text'),
     );
 
-/** Plans the documents. What they warn of is on stderr, in every format. */
+/** Plans the documents. Their warnings go to stderr, in every format. */
 async function planned(api: Api, options: FileOptions): Promise<readonly Planned[]> {
   const documents = readDocuments(options.file, fillSecrets(options.env, !options.secrets));
   const plans: Planned[] = [];

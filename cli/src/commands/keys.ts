@@ -63,7 +63,7 @@ export function keyCommands(program: Command): void {
     .action(async (_options, command: Command) => {
       const { yes, force = false, ...options } = command.optsWithGlobals<RetireOptions>();
       const { api } = await openSession(options);
-      await confirm('Retire the old identity? Nothing connects with its PSKs and join tokens any more.', yes);
+      await confirm('Retire the old identity? Its PSKs and join tokens no longer connect anything.', yes);
       await show(await dataOf(api.POST('/api/service/identity/retire', { params: anew(), body: { force } })), 'table');
     });
 }

@@ -19,7 +19,7 @@ interface Part {
 export interface FleetDocument {
   /** Null for resources that no set owns. */
   readonly set: string | null;
-  /** What is sent: JSON, which is also YAML. */
+  /** The text that is sent: JSON, which is also YAML. */
   readonly text: string;
   /** A refusal, with its places mapped to the files. */
   placed(sentence: string): string;

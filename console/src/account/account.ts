@@ -1,4 +1,4 @@
-/** What one does with one's own account. */
+/** Changes to the caller's own account. */
 import { api, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import type { Save } from '../shared/api/crud.js';
 

@@ -1,5 +1,5 @@
 /**
- * What the navigation and the palette lead to. A page is added here and in `router.tsx`; `wrong` counts beside its entry what
+ * The pages that the navigation and the palette lead to. A page is added here and in `router.tsx`; `wrong` counts beside its entry what
  * needs somebody.
  */
 import {

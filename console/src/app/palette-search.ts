@@ -30,7 +30,7 @@ const types = [
   'rollout_policy',
   'join_token',
 ] as const;
-/** What the service refuses to all others. */
+/** Pages that the service refuses to everybody else. */
 const forAdmins = ['webhook', 'user'] as const;
 
 const typeOf = { deploy: 'l4_chain', issue: 'node', rotate: 'credential' } as const satisfies Record<Verb, ListedType>;

@@ -1,4 +1,4 @@
-/** What the address of the audit holds. */
+/** The search parameters of the audit page. */
 import { pageOf, textOf, wordOf, type Search } from '../shared/search.js';
 
 const filters = ['resource_type', 'resource_id', 'actor', 'action', 'q', 'from', 'to'] as const;
@@ -21,7 +21,7 @@ export type AuditSearch = ReturnType<typeof auditSearch>;
 
 const signIns = 'session';
 
-/** What the API is asked for an address: without sign-ins, unless it names them. Pages are the caller's. */
+/** The query for an address; it leaves out sign-ins unless the address names them. Pages are the caller's. */
 export function auditFilters({ sign_ins: wanted, entry: _e, changes: _c, page: _p, ...search }: AuditSearch) {
   const given = Object.entries(search).filter(([, value]) => value !== undefined);
   const named = search.resource_type === signIns || search.action?.startsWith(`${signIns}.`) === true;

@@ -1,4 +1,4 @@
-/** What the console asks about the audit and does with it. */
+/** Queries and commands of the audit. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import { pageSize } from '../shared/search.js';
@@ -37,7 +37,7 @@ export const changesQuery = (id: string, page: number) =>
     staleTime: Infinity,
   });
 
-/** What a revert would change. @throws Refusal that the revert would get */
+/** The changes of a revert. @throws Refusal that the revert would get */
 export const revertPlanQuery = (id: string) =>
   queryOptions({
     queryKey: ['audit', 'revert', id],

@@ -132,7 +132,7 @@ function HopStops({ chain, payload, index, hop, change, link }: HopStopsProps): 
   );
 }
 
-/** What the next deploy does to a hop or to the target. */
+/** The effect of the next deploy on a hop or on the target. */
 function NextDeploy({ kind, changes }: Omit<ChangedHop, 'hop'>): ReactNode {
   switch (kind) {
     case 'kept':
@@ -182,7 +182,7 @@ function Traffic({ forth, back }: { readonly forth: number; readonly back: numbe
   );
 }
 
-/** What a hop listens with, as its agent reports it; others may share it. */
+/** The listener of a hop, as its agent reports it; other hops may share it. */
 function useListener(hop: Hop, payload: Definition['payload']) {
   const { data: transports = [] } = useQuery(transportsQuery);
   const listens = transports.find(

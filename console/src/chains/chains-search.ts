@@ -1,4 +1,4 @@
-/** What the addresses of the pages of chains hold. */
+/** The search parameters of the pages of chains. */
 import { listSearch, textOf, wordOf, type Search } from '../shared/search.js';
 
 const statuses = ['draft', 'deployed', 'modified', 'disabled'] as const;
@@ -14,5 +14,5 @@ export const chainsSearch = (search: Search) => ({
   upstream_id: textOf(search, 'upstream_id'),
 });
 
-/** What the address of the form holds: the field that an agent rejected, as the agent names it. */
+/** The search parameters of the form: the field that an agent rejected, as the agent names it. */
 export const chainFormSearch = (search: Search) => ({ field: textOf(search, 'field') });

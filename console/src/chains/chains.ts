@@ -1,4 +1,4 @@
-/** What the console asks about chains and does with them. */
+/** Queries and commands of chains. */
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import { previewOf, type RolloutPreview, type RolloutQuery } from '../shared/rollout-preview.js';
@@ -17,7 +17,7 @@ const follows = ['node', 'agent', 'l4_upstream', 'credential'] as const;
 
 export const chains = crud('l4_chain', follows);
 
-/** What agents have measured between the nodes of a chain. */
+/** Measurements of agents between the nodes of a chain. */
 export const chainLinksQuery = (id: string) =>
   queryOptions({
     queryKey: ['l4_chain', 'links', id],
@@ -95,7 +95,7 @@ export const freePortsQuery = (nodeId: string, transport: Transport['listens'] |
     meta: { follows: anyPort },
   });
 
-/** What else is intended on a port of a node. */
+/** Other listeners intended on a port of a node. */
 export const portUsersQuery = (nodeId: string, transport: Transport['listens'] | undefined, port: number) =>
   queryOptions({
     queryKey: ['node', 'port users', nodeId, transport, port],

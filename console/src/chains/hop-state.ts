@@ -1,4 +1,4 @@
-/** What a hop says in one word: the one thing that differs from "running". And the mood of the arrow into it. Pure. */
+/** The state of a hop in one word: whatever differs from "running". And the mood of the arrow into it. Pure. */
 import type { Mood } from '../shared/ui/state.js';
 import type { Chain, DeploymentNode, Link } from './chains.js';
 

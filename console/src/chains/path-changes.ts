@@ -1,4 +1,4 @@
-/** What the next deploy of a chain changes, hop by hop: the deployed path with what differs in the draft beside it. Pure. */
+/** The changes of the next deploy, hop by hop: the deployed path, with the differences of the draft beside it. Pure. */
 import { differencesOf, type Change } from '../shared/ui/differences.js';
 import type { Definition, Hop } from './chains.js';
 

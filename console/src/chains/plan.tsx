@@ -1,4 +1,4 @@
-/** What a deploy would do on each node, and the deploy: it does what was seen, or is refused. */
+/** The plan of a deploy for each node, and the deploy itself: it does what was shown, or is refused. */
 import { Alert, Button, List, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';

@@ -25,7 +25,7 @@ export function Why({ chain }: { readonly chain: Chain }): ReactNode {
         <div className={classes.sentence}>
           {text.wrong[health.state]}: {first}
         </div>
-        {/* What an agent says of it is nearer to the cause. */}
+        {/* The words of an agent are nearer to the cause. */}
         {said.length === 0 && others.map((reason) => <div key={reason}>{reason}</div>)}
         {said.map(({ node, path, message }) => (
           <div key={`${node} ${path} ${message}`}>

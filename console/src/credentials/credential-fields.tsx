@@ -43,7 +43,7 @@ export const emptyKey: KeyValues = {
   self_signed: { common_name: '', subject_alt_names: [], days: defaultDays },
 };
 
-/** What the API gets of them. */
+/** The body of the request that they make. */
 export function keyFieldsOf(type: 'x25519' | 'tls_cert', values: KeyValues): Schemas['CredentialChanges'] {
   if (type === 'x25519') return { private_key: values.origin === 'upload' ? values.private_key : null };
   const { certificate_pem, private_key_pem } = values;

@@ -113,7 +113,7 @@ export const RotateCredentialPage = resourcePage(credentials, ({ resource: crede
   const back = (): void => void navigate({ to: '/credentials/$id', params: { id } });
   // A reality credential has its key in another one.
   if (type === 'reality') return null;
-  const begun: KeyValues = {
+  const initial: KeyValues = {
     ...emptyKey,
     self_signed: { ...emptyKey.self_signed, subject_alt_names: certificate?.subject_alt_names ?? [] },
   };
@@ -123,7 +123,7 @@ export const RotateCredentialPage = resourcePage(credentials, ({ resource: crede
         {text.rotateMeaning[type]}
       </Alert>
       <ResourceForm<KeyValues, Credential>
-        valuesOf={() => begun}
+        valuesOf={() => initial}
         labels={labels}
         save={({ values }) =>
           credentials.update(id, {

@@ -35,7 +35,7 @@ export const CredentialPage = resourcePage(credentials, ({ resource: credential 
   );
 });
 
-/** What a credential of its type has. */
+/** The facts about a credential of one type. */
 function keyFacts(credential: Credential): Readonly<Record<string, ReactNode>> {
   const { key_type: keyType, public_key: publicKey, x25519_credential_id: pairId } = credential;
   switch (keyType) {

@@ -1,4 +1,4 @@
-/** What the address of the list of credentials holds. */
+/** The search parameters of the list of credentials. */
 import { listSearch, sorts, textOf, wordOf, type Search } from '../shared/search.js';
 
 export const keyTypes = ['x25519', 'reality', 'tls_cert'] as const;
@@ -11,5 +11,5 @@ export const credentialsSearch = (search: Search) => ({
   expires_before: textOf(search, 'expires_before'),
 });
 
-/** What the address of the form of a new one holds. */
+/** The search parameters of the form for a new one. */
 export const newCredentialSearch = (search: Search) => ({ key_type: wordOf(search, 'key_type', keyTypes) });

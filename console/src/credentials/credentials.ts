@@ -1,4 +1,4 @@
-/** What the console asks about credentials and does with them. Private keys go out and never come back. */
+/** Queries and commands of credentials. Private keys go out and never come back. */
 import type { Schemas } from '../shared/api/client.js';
 import { crud } from '../shared/api/crud.js';
 

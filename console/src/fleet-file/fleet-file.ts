@@ -1,4 +1,4 @@
-/** What the console does with fleet files. A document may hold secrets: it is kept by the page alone, never by the cache. */
+/** Commands of fleet files. A document may hold secrets: it is kept by the page alone, never by the cache. */
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import { previewOf, type RolloutPreview, type RolloutQuery } from '../shared/rollout-preview.js';
@@ -50,7 +50,7 @@ export const setsQuery = queryOptions({
   meta: { follows: 'all' },
 });
 
-/** What of a set was changed by hand. */
+/** The resources of a set that were changed by hand. */
 export const driftQuery = (set: string) =>
   queryOptions({
     queryKey: ['fleet', 'drift', set],

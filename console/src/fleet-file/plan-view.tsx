@@ -15,7 +15,7 @@ import { text } from './fleet-file.text.js';
 
 interface PlanViewProps {
   readonly plan: Plan;
-  /** What one can do with it. */
+  /** The actions that it allows. */
   readonly children: ReactNode;
 }
 

@@ -1,4 +1,4 @@
-/** What the addresses of incidents hold. */
+/** The search parameters of the pages of incidents. */
 import { pageOf, textOf, wordOf, type Search } from '../shared/search.js';
 
 const types = ['node', 'l4_chain', 'l4_upstream', 'credential'] as const;

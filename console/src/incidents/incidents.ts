@@ -1,4 +1,4 @@
-/** What the console asks about incidents. */
+/** Queries about incidents. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, dataOf, Refusal, type Schemas } from '../shared/api/client.js';
 import { pageSize } from '../shared/search.js';
@@ -40,7 +40,7 @@ export const incidentQuery = (id: string, resourceId: string) =>
 const beforeMs = 3_600_000;
 const shown = 10;
 
-/** What was done in the hour before, newest first. */
+/** Changes of the hour before, newest first. */
 export const changesBeforeQuery = ({ began_at: to }: Incident) =>
   queryOptions({
     queryKey: ['audit', 'before', to],

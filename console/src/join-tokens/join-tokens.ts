@@ -1,4 +1,4 @@
-/** What the console asks about join tokens and does with them. The line to paste is in one answer and in no cache. */
+/** Queries and commands of join tokens. The line to paste is in one answer and in no cache. */
 import { queryOptions } from '@tanstack/react-query';
 import { Refusal, type Schemas } from '../shared/api/client.js';
 import { crud, readOne } from '../shared/api/crud.js';

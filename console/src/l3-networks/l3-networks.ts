@@ -1,4 +1,4 @@
-/** What the console asks about L3 networks and does with them. */
+/** Queries and commands of L3 networks. */
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, type Schemas } from '../shared/api/client.js';
 import { crud } from '../shared/api/crud.js';

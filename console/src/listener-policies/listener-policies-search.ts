@@ -1,4 +1,4 @@
-/** What the addresses of the pages of listener policies hold: the key of a listener, in the API's words. */
+/** The search parameters of the pages of listener policies: the key of a listener, in the API's words. */
 import { pageOf, textOf, wordOf, type Search } from '../shared/search.js';
 
 export const transports = ['tcp', 'udp'] as const;

@@ -1,4 +1,4 @@
-/** What the console asks about the policies of listeners and does with them. The port table has them. */
+/** Queries and commands of the policies of listeners. The port table has them. */
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 

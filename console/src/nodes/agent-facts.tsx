@@ -1,4 +1,4 @@
-/** What is described of a node, and what its agent last reported of itself. */
+/** The description of a node, and what its agent last reported about itself. */
 import { Code } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Facts } from '../shared/ui/facts.js';

@@ -1,4 +1,4 @@
-/** What one snapshot has that another has not, line by line, each change with the lines around it. */
+/** The differences of two snapshots, line by line, each with the lines around it. */
 import { Stack, Text } from '@mantine/core';
 import { useMemo, type ReactNode } from 'react';
 import { formatCount } from '../shared/ui/format.js';

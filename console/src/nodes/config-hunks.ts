@@ -1,4 +1,4 @@
-/** What one snapshot of a node has that another has not, line by line. Pure. */
+/** The differences of two snapshots of a node, line by line. Pure. */
 import { structuredPatch } from 'diff';
 import type { Schemas } from '../shared/api/client.js';
 

@@ -1,6 +1,5 @@
 /**
- * A node's configuration as sentences: one item for each rule, upstream, certificate, policy and setting, with the facts that it
- * consists of, which two generations are compared by. Pure; secrets are masked before they come here. Implements "its configuration
+ * A node's configuration as sentences: one item for each rule, upstream, certificate, policy and setting, with the facts by which two generations are compared by. Pure; secrets are masked before they come here. Implements "its configuration
  * readable" of `docs/contract/console.md#pages`.
  */
 import { formatAddress, formatListener } from '../shared/ui/format.js';
@@ -229,7 +228,7 @@ interface ChangedFact {
   readonly to: Words;
 }
 
-/** What was added, is gone, and has changed, in this order. */
+/** Additions, removals and changes, in this order. */
 export function changesOf(before: readonly ConfigItem[], after: readonly ConfigItem[]): readonly ItemChange[] {
   const [old, now] = [byKey(before), byKey(after)];
   return [
@@ -253,7 +252,7 @@ function changedFacts(before: ConfigItem, after: ConfigItem): readonly ChangedFa
     return textOfWords(from) === textOfWords(to) ? [] : [{ name: text.facts[fact], from, to }];
   });
   if (facts.length > 0 || JSON.stringify(before.raw) === JSON.stringify(after.raw)) return facts;
-  // What no sentence has, such as the text of a certificate.
+  // Fields that no sentence shows, such as the text of a certificate.
   return [
     {
       name: after.group === 'certificates' ? text.facts.certificate : text.facts.rest,

@@ -1,4 +1,4 @@
-/** What the console asks about the diagnostics of a node, and how far a run is. Implements `docs/contract/agent-protocol.md`, "Diagnostics". */
+/** Queries about the diagnostics of a node, and how far a run is. Implements `docs/contract/agent-protocol.md`, "Diagnostics". */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, dataOf, type Schemas } from '../shared/api/client.js';
 

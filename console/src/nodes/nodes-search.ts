@@ -1,4 +1,4 @@
-/** What the address of the list of nodes holds: the filters of the API by their names. */
+/** The search parameters of the list of nodes: the filters of the API, under the same names. */
 import { listOf, pageOf, textOf, wordOf, type Search } from '../shared/search.js';
 
 const statuses = ['online', 'offline', 'pending'] as const;
@@ -33,7 +33,7 @@ const generationOf = (search: Search, name: string): number | undefined => {
   return Number.isSafeInteger(generation) && generation >= 0 ? generation : undefined;
 };
 
-/** What the address of a node's configuration holds. */
+/** The search parameters of a node's configuration. */
 export const nodeConfigSearch = (search: Search) => ({
   /** The newest when absent. */
   generation: generationOf(search, 'generation'),

@@ -1,4 +1,4 @@
-/** What the console asks about nodes and does with them. */
+/** Queries and commands of nodes. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import { crud, findIn } from '../shared/api/crud.js';

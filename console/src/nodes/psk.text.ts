@@ -26,7 +26,7 @@ export const pskText = {
   commands: 'Commands',
   prove: 'Its agent takes it',
   waiting: 'Waiting for a session with the second PSK. It comes at the reload, or within six hours by itself.',
-  proveMeaning: 'With the first session under the second PSK the old one ends. This page shows it when it happens.',
+  proveMeaning: 'The old one ends with the first session under the second PSK. This page shows it when it happens.',
   over: 'Done: its agent uses the new PSK, and the old one has ended.',
   gone: 'The second PSK is gone: it has expired, was taken back, or was replaced at once.',
   takeBack: 'Take back',

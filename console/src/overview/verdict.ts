@@ -25,7 +25,7 @@ export function hasCarried({ traffic }: Stats): boolean {
   return traffic.total_sessions > 0;
 }
 
-/** What the service counted in so many seconds. */
+/** Counts of the service over so many seconds. */
 const recentSeconds = 300;
 
 export interface Rates {

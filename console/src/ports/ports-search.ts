@@ -1,4 +1,4 @@
-/** What the address of the page of ports holds: the filters of the API, in its words. */
+/** The search parameters of the page of ports: the filters of the API, under the same names. */
 import { pageOf, textOf, wordOf, type Search } from '../shared/search.js';
 
 const transports = ['tcp', 'udp'] as const;

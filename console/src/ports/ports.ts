@@ -1,4 +1,4 @@
-/** What the console asks about the listeners of the fleet: which are intended, and which agents report. */
+/** Queries about the listeners of the fleet: which are intended, and which agents report. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, dataOf, type Schemas } from '../shared/api/client.js';
 import type { PortsSearch } from './ports-search.js';

@@ -36,7 +36,7 @@ const waveValues = (wave: RolloutPolicy['waves'][number]): WaveValues =>
 /** A share as the API has it: a number, or the text as it is, which the service judges. */
 const shareOf = (typed: string): Share => (/^\d+$/.test(typed.trim()) ? Number(typed) : typed.trim());
 
-/** What is sent of what the form saves; absent fields stay absent. */
+/** The body that a form sends; absent fields stay absent. */
 export function sentOf({ waves, max_failed, max_lost, ...rest }: Partial<PolicyValues>): Partial<Sent> {
   return {
     ...rest,

@@ -1,4 +1,4 @@
-/** What the console asks about rollout policies and does with them. */
+/** Queries and commands of rollout policies. */
 import type { Schemas } from '../shared/api/client.js';
 import { crud } from '../shared/api/crud.js';
 

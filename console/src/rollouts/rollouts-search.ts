@@ -1,4 +1,4 @@
-/** What the addresses of rollouts hold. */
+/** The search parameters of the pages of rollouts. */
 import { pageOf, textOf, wordOf, type Search } from '../shared/search.js';
 
 const states = ['running', 'baking', 'paused', 'halted', 'reverting', 'reverted', 'completed', 'cancelled'] as const;

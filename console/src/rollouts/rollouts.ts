@@ -1,4 +1,4 @@
-/** What the console asks about rollouts and does with them. */
+/** Queries and commands of rollouts. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, dataOf, type Schemas } from '../shared/api/client.js';
 import { pageSize } from '../shared/search.js';

@@ -1,4 +1,4 @@
-/** What a rollout brings to its nodes, in words. Pure. */
+/** The change that a rollout brings to its nodes, in words. Pure. */
 import { typeNames } from '../shared/ui/resource-link.js';
 import type { Rollout } from './rollouts.js';
 import { text } from './rollouts.text.js';

@@ -17,7 +17,7 @@ export const text = {
   made: 'The service has a second identity key.',
   give: 'Give every node a PSK with the second key',
   giveMeaning:
-    'On the page of each node, by “Rotate PSK”: a second PSK, without a gap. svcctl psk NODE --candidate does the same in a script.',
+    '“Rotate PSK” on the page of each node issues a second PSK, without a gap. svcctl psk NODE --candidate does the same in a script.',
   over: (over: string, total: string) => `${over} of ${total} nodes are over`,
   old: (count: string) => `${count} connected with the old key`,
   unproven: (count: string) => `${count} have not connected with their PSK yet, or have none`,

@@ -1,4 +1,4 @@
-/** What the console asks about the identity of the service and does with it. */
+/** Queries and commands of the identity of the service. */
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, type Schemas } from '../shared/api/client.js';
 import { findIn } from '../shared/api/crud.js';

@@ -1,4 +1,4 @@
-/** What a dry run of a command says of the waves in which it would reach its nodes. */
+/** The waves in which a command would reach its nodes, by a dry run. */
 import { dataOf, type Answer, type Schemas } from './api/client.js';
 
 export type RolloutPreview = Pick<Schemas['RolloutPreview'], 'waves' | 'warnings'>;

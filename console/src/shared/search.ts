@@ -30,7 +30,7 @@ export const pageOf = (search: Search, name = 'page'): number | undefined => {
 /** What every list is sorted by. */
 export const sorts = ['name', '-name', 'created_at', '-created_at', 'updated_at', '-updated_at'] as const;
 
-/** What the address of a list without filters of its own holds. */
+/** The search parameters of a list without filters of its own. */
 export const listSearch = (search: Search) => ({
   q: textOf(search, 'q'),
   sort: wordOf(search, 'sort', sorts),
@@ -39,17 +39,17 @@ export const listSearch = (search: Search) => ({
 
 export type ListSearch = ReturnType<typeof listSearch>;
 
-/** What the address of every page may hold. */
+/** The search parameters that every page may have. */
 export const anySearch = (search: Search) => ({
   /** The dialog that is open, by a word of the page's own. */
   dialog: textOf(search, 'dialog'),
   /** The field that a link is about, by its path in the API: forms bring the reader to it. */
   field: textOf(search, 'field'),
-  /** How far back curves go; as the page has it when absent. */
+  /** How far back curves go; the default of the page when absent. */
   span: wordOf(search, 'span', spans),
 });
 
-/** What an address holds for its page alone. */
+/** The search parameters of one page alone. */
 export const ownOf = <S extends Partial<ReturnType<typeof anySearch>>>({
   dialog: _d,
   field: _f,

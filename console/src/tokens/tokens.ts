@@ -1,4 +1,4 @@
-/** What the console asks about API tokens and does with them. The token itself is in one answer and in no cache. */
+/** Queries and commands of API tokens. The token itself is in one answer and in no cache. */
 import type { Schemas } from '../shared/api/client.js';
 import { crud } from '../shared/api/crud.js';
 

@@ -1,4 +1,4 @@
-/** What the address of the topology holds. */
+/** The search parameters of the topology. */
 import { pageOf, textOf, wordOf, type Search } from '../shared/search.js';
 
 /** In place of a key: each node is drawn. No key of a label has this sign. */

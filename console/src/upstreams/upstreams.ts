@@ -1,4 +1,4 @@
-/** What the console asks about upstreams and does with them. */
+/** Queries and commands of upstreams. */
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, type Schemas } from '../shared/api/client.js';
 import { crud } from '../shared/api/crud.js';

@@ -1,4 +1,4 @@
-/** What the console asks about users and does with them, as an admin. */
+/** Queries and commands of users, as an admin. */
 import { api, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import { crud } from '../shared/api/crud.js';
 

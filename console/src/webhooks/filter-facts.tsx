@@ -1,4 +1,4 @@
-/** What a webhook is limited to, in words. */
+/** The filters of a webhook, in words. */
 import type { ReactNode } from 'react';
 import { NamedLink } from '../shared/ui/named-link.js';
 import { typeNames } from '../shared/ui/resource-link.js';

@@ -47,7 +47,7 @@ const valuesOf = (webhook: Webhook | undefined): Values => ({
   filters: { resource_type: [], resource_id: [], node_id: [], actor: [], statuses: [], ...webhook?.filters },
 });
 
-/** What the API gets: filters that are set alone. */
+/** The body of the request: only filters that are set. */
 function sent(values: Partial<Values>): Schemas['WebhookChanges'] {
   const { filters, ...rest } = values;
   if (filters === undefined) return rest;
@@ -57,7 +57,7 @@ function sent(values: Partial<Values>): Schemas['WebhookChanges'] {
 
 const types = ['status', 'command', 'rollout', 'apply', 'session', 'sign_in'] as const;
 
-/** What a format begins with; programs and people want different things. */
+/** The defaults of a format; programs and people want different things. */
 function choose(form: FieldsProps<Values, Webhook>['form'], format: Values['format']): void {
   const forPeople = format !== 'standard';
   const wasForPeople = form.getValues().format !== 'standard';

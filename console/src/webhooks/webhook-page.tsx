@@ -1,4 +1,4 @@
-/** One webhook: how it does, what it was sent last, a ping, a new secret, and how it goes on after it stopped. */
+/** One webhook: its state, its last deliveries, a ping, a new secret, and how to resume it after it stopped. */
 import { Button, Radio, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';

@@ -1,4 +1,4 @@
-/** What the console asks about webhooks and does with them, as an admin. A secret is in one answer and in no cache. */
+/** Queries and commands of webhooks, as an admin. A secret is in one answer and in no cache. */
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import { crud } from '../shared/api/crud.js';

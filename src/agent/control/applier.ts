@@ -38,7 +38,7 @@ export interface Applier {
   close(): Promise<void>;
 }
 
-/** What a report means for the agent itself. */
+/** The meaning of a report for the agent itself. */
 export interface Reported {
   /** What it has applied waits for a confirmation, without which it goes back. */
   readonly goesBackLater: boolean;

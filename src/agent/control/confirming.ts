@@ -8,7 +8,7 @@ import type { RuntimeConfigSnapshot } from '../../gen/svc/control/v1/config.js';
 export interface Waiting {
   readonly generation: bigint;
   readonly checksum: Buffer;
-  /** What the service gave it, in seconds. */
+  /** The time that the service gave it, in seconds. */
   readonly secs: number;
   /** Monotonic milliseconds. */
   readonly due: number;
@@ -32,7 +32,7 @@ const isSame = (a: Stamped, b: Stamped | undefined): boolean =>
 /** @param now monotonic milliseconds */
 export function afterApplied(state: Confirming, snapshot: RuntimeConfigSnapshot, now: number): Confirming {
   const { generation, checksum, confirmWithinSecs: secs } = snapshot;
-  // What was confirmed once is not waited for again.
+  // A generation that was confirmed once is not waited for again.
   if (secs === undefined || isSame(snapshot, state.last)) return { last: snapshot, waiting: undefined };
   // The same one again, perhaps after a restart: its clock goes on.
   const due = isSame(snapshot, state.waiting) ? (state.waiting?.due ?? now) : now + secs * 1_000;

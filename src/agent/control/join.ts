@@ -17,7 +17,7 @@ export interface JoinOptions {
   readonly endpoint: ControlEndpoint;
   /** `svcjoin1_…` */
   readonly token: string;
-  /** What the machine calls itself. */
+  /** The name that the machine gives itself. */
   readonly name: string;
   /** 16 random bytes, on the disk before this is called, and the same in each try. */
   readonly requestId: Uint8Array;

@@ -1,6 +1,6 @@
 /**
  * Tries everything that the rules dial, and the targets of REALITY hops: each way once, whichever rules share it, a
- * bounded number at once, and for a bounded time. What is not tried is not called ok.
+ * bounded number at once, and for a bounded time. A probe that is not tried is not called ok.
  */
 import type { DiagnosticsItem } from '../../gen/svc/control/v1/diagnostics.js';
 import type { RuleOrigin } from '../../gen/svc/control/v1/transport.js';

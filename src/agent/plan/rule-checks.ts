@@ -47,7 +47,7 @@ export interface CheckedRule {
   readonly unsupported: Unsupported | undefined;
 }
 
-/** What one rule adds to its listener. */
+/** The part of a listener that one rule adds. */
 export type RuleAction =
   /** Serves connections that no name selects. */
   | { readonly kind: 'relay'; readonly route: RelayRoute }

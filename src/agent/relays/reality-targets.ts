@@ -17,7 +17,7 @@ import { relayLimits } from './limits.js';
 export interface RealityTargets {
   /** Replaces the listeners whose targets are probed. */
   set(plans: Iterable<ListenerPlan>): void;
-  /** What is known about a target of these listeners. */
+  /** The knowledge about a target of these listeners. */
   of(target: HostPort): KnownTarget | undefined;
   /** The routes of one of these listeners, with the states of their targets. */
   routes(plan: ListenerPlan): readonly RuntimeRoute[];

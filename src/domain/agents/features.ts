@@ -1,6 +1,5 @@
 /**
- * Agents that cannot run what is needed of them, as sentences. They are warnings: nothing is refused because of them. What a
- * resource needs is in `compile/needs.ts`. Implements `docs/contract/agent-protocol.md#configuration`, "Features".
+ * Agents that cannot run what is needed of them, as sentences. They are warnings: nothing is refused because of them. `compile/needs.ts` says what a resource needs. Implements `docs/contract/agent-protocol.md#configuration`, "Features".
  */
 import { limits } from '../../kernel/limits.js';
 import { features, type Feature, type Needs } from '../snapshot/features.js';

@@ -17,7 +17,7 @@ export interface NodeAgentFacts {
   readonly detected_addresses: readonly string[];
   readonly reported_multiplex: boolean | null;
   readonly reported_multiplex_port: number | null;
-  /** What the agent says that it can run and do, sorted. */
+  /** The features that the agent names, sorted. */
   readonly features: readonly string[];
   /** The session that reported the fields above; absent before the first. */
   readonly session?: {

@@ -49,7 +49,7 @@ export interface FleetDocument {
   readonly referenceFields: ReadonlyMap<string, ReferenceFields>;
 }
 
-/** What a caller of plan or apply allows. */
+/** Permissions of a caller of plan or apply. */
 export interface FileFlags {
   readonly prune: boolean;
   readonly adopt: boolean;

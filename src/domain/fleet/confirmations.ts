@@ -1,5 +1,5 @@
 /**
- * What waits for the confirmation of a person: the index of the resources whose last change does, and the refusal of later commands
+ * Changes that wait for a person to confirm them: the index of the resources that they changed last, and the refusal of later commands
  * on them. Implements `docs/contract/rollouts.md#confirmed-changes`.
  */
 import { confirmationKey, type ConfirmationState } from '../confirmation/confirmation.js';
@@ -16,7 +16,7 @@ export function moveConfirming({ confirming }: Fleet, from: AnyState | undefined
   if (after?.state === 'waiting') for (const owner of after.owners) confirming.set(owner, after.id);
 }
 
-/** What agents and the service record of a resource is no command on it. */
+/** Facts that agents and the service record about a resource are no commands on it. */
 const ofService: ReadonlySet<FleetEvent['type']> = new Set<FleetEvent['type']>([
   'NodeGenerationRaised',
   'NodeReportedAddressChanged',

@@ -1,6 +1,5 @@
 /**
- * What a fold does about rollouts beside their own events: the index of their nodes, the leave of a deleted node, and the end of
- * old ones. Implements `docs/contract/rollouts.md#starting-one` and `docs/decisions/rollouts.md`.
+ * The fold of rollouts beside their own events: it indexes their nodes, lets a deleted node leave, and forgets old rollouts. Implements `docs/contract/rollouts.md#starting-one` and `docs/decisions/rollouts.md`.
  */
 import { limits } from '../../kernel/limits.js';
 import { nameIndexKey } from '../resource/meta.js';

@@ -6,7 +6,7 @@ import { faultOfName } from '../resource/name.js';
 
 const unfit = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Surrogate}]/gu;
 
-/** What is wrong with a prefix: it begins a name. */
+/** Says what is wrong with a prefix, which begins a name. */
 export const faultOfPrefix = (prefix: string): string | undefined => faultOfName(prefix.trimEnd());
 
 /** A name that no node has. @param given what the machine calls itself, any text */

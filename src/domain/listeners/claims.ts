@@ -25,7 +25,7 @@ export interface Claim {
   readonly addr: string;
   readonly port: number;
   readonly family: ClaimFamily;
-  /** What the family matches by; no two owners on one listener may have the same value. */
+  /** The values that the family matches by; no two owners on one listener may have the same one. */
   readonly values: readonly string[];
   /** Only of `l3`: the credential that all tunnels on the listener share, and the name that no other route there may have. */
   readonly tunnel?: { readonly credentialId: string; readonly serverName: string };

@@ -79,7 +79,7 @@ export interface PskCandidate extends IssuedPsk {
   readonly expires_at: string;
 }
 
-/** What a delete removes, and a restore brings back, besides the definition. */
+/** Everything besides the definition that a delete removes and a restore brings back. */
 export interface DeletedWithNode {
   readonly override: MultiplexOverride | null;
   readonly policies: readonly PolicyOfNode[];

@@ -11,7 +11,7 @@ const faults: readonly (readonly [RegExp, string])[] = [
 ];
 const visible = /(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}\p{P}\p{S}]/u;
 
-/** What was expected of a bad name; undefined for a good one. */
+/** Says what is expected of a bad name; undefined for a good one. */
 export function faultOfName(name: string): string | undefined {
   const fault = faults.find(([pattern]) => pattern.test(name))?.[1];
   return fault ?? (visible.test(name) ? undefined : 'expected at least one visible character');

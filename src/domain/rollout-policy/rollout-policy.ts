@@ -18,7 +18,7 @@ export const failureReactions = ['halt', 'revert'] as const;
 
 export interface RolloutPolicyDefinition {
   readonly name: string;
-  /** What no wave takes is the last wave. */
+  /** Nodes that no wave takes form the last wave. */
   readonly waves: readonly WaveRule[];
   readonly bake_secs: number;
   readonly apply_timeout_secs: number;

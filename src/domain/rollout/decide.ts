@@ -39,7 +39,7 @@ function step(
 /** The most listeners that are named with a release; of more nodes every listener is excused. */
 const failingNamed = 1_000;
 
-/** What is seen of nodes by their places. */
+/** Observes nodes by their places. */
 export function observedOf(
   nodes: Iterable<{ readonly nodeId: string; readonly place: number }>,
   observe: Observe,
@@ -94,7 +94,7 @@ const expected =
     return rollout?.version === command.version && from.includes(rollout.state) ? decide(rollout, command) : ok([]);
   };
 
-/** A step of a person, from some states. @param what for a sentence: "paused" */
+/** A step that a person takes, from some states. @param what for a sentence: "paused" */
 const allowed =
   <C extends RolloutCommand>(
     from: readonly RolloutStateName[],

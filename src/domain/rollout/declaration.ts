@@ -26,7 +26,7 @@ export const rollout: Resource<'rollout', 'Rollout', 'rollout', RolloutState, Ro
   compiled: null,
   objectionTo: null,
   events: {
-    // The entry is that of the change itself, whose revert ends the rollout.
+    // Its entry is the change itself, whose revert ends the rollout.
     RolloutStarted: { audit: () => eventAudit('release', []), undo: null, touches: nowhere },
     RolloutStepped: {
       audit({ data: { step, was, state } }) {

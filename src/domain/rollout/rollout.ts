@@ -37,7 +37,7 @@ export interface PolicyCopy extends RolloutPolicyDefinition {
   readonly id: string;
 }
 
-/** What has brought the rollout about. */
+/** The cause of the rollout. */
 interface Cause {
   /** `l4_chain.deploy` */
   readonly action: string;
@@ -218,7 +218,7 @@ export interface Membership {
   readonly wave: number;
 }
 
-/** The rollout that has not ended, with a node of it; undefined when it is in none. */
+/** The unfinished rollout of a node; undefined when there is none. */
 export function rolloutWith(fleet: FleetView, nodeId: string): RolloutState | undefined {
   const id = fleet.rolloutOf(nodeId)?.rolloutId;
   return id === undefined ? undefined : fleet.get(rolloutKey, id);

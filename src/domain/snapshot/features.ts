@@ -21,5 +21,5 @@ export const features = [
 ] as const;
 export type Feature = (typeof features)[number];
 
-/** What is needed of nodes, by node id. */
+/** The features that nodes need, by node id. */
 export type Needs = ReadonlyMap<string, ReadonlySet<Feature>>;

@@ -40,7 +40,7 @@ interface Difference {
   readonly text: string;
 }
 
-/** How a log differs from that of the anchors; undefined if it does not seem to. @throws ServiceError `unavailable` */
+/** How a log differs from the log of the anchors; undefined if it does not seem to. @throws ServiceError `unavailable` */
 export async function differenceFrom(
   eventStore: EventStore,
   anchors: readonly Anchor[],

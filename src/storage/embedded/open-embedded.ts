@@ -91,7 +91,7 @@ async function checkRoom(path: string): Promise<void> {
   }
 }
 
-/** What is said of a data folder on a full disk. */
+/** The message about a data folder on a full disk. */
 export const fullDisk = (dataDir: string): string =>
   `The disk of the data folder ${dataDir} is full: make room and start again.`;
 

@@ -51,7 +51,7 @@ export interface ExportOptions extends ArchiveScope {
 export interface ExportReport {
   readonly totals: ArchiveTotals;
   readonly log: LogSummary;
-  /** What is wrong with the exported log. The archive contains it unchanged. */
+  /** The fault of the exported log. The archive contains it unchanged. */
   readonly problems: readonly string[];
   /** Events written by an earlier, interrupted export. */
   readonly continued: number;

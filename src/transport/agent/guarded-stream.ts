@@ -24,7 +24,7 @@ const addresses = 10_000;
 /** Takes bytes that a connection without a session sends beyond its own share. @returns false if none are left */
 export type TakeBytes = (address: string, bytes: number) => boolean;
 
-/** What connections without a session may send together: those of one address, and all of them. */
+/** The bytes that connections without a session may send together: per address, and in all. */
 export function createStrangersBytes(clock: Pick<Clock, 'monotonic'>): TakeBytes {
   const buckets = createAddressBuckets(ofAddress, addresses, clock);
   const all = createTokenBucket(ofAll.perSecond, ofAll.burst, clock.monotonic());

@@ -58,7 +58,7 @@ export type SessionInput =
   | { readonly kind: 'config_answer'; readonly answer: ConfigAnswer }
   /** A HeartbeatResponse with these intervals is on its way. */
   | { readonly kind: 'intervals'; readonly intervals: AgentIntervals }
-  /** What came of a JoinRequest. */
+  /** The outcome of a JoinRequest. */
   | {
       readonly kind: 'join_answer';
       readonly answer: JoinAnswer | { readonly kind: 'later'; readonly retryAfterMs: number };

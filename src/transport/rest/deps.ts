@@ -91,7 +91,7 @@ export interface RestDeps {
   };
   /** The newest report of each node. */
   readonly reports: Reports;
-  /** What was told last of each status. */
+  /** The last fact about each status. */
   readonly statusLedger: Pick<StatusLedger, 'last'>;
   /** Counts over the whole fleet, from those reports. */
   readonly counts: Omit<Counts, 'close'>;

@@ -38,7 +38,7 @@ interface RefusalFacts {
   readonly requestId: string | null;
 }
 
-/** What the service refused, in its own words. */
+/** A refusal, in the words of the service. */
 export class Refusal extends Error {
   readonly status: number;
   readonly code: string;

@@ -1,6 +1,6 @@
 /**
  * Reading and changing the resources that the API has lists of: each type in the same way, by its path, and typed by what the
- * OpenAPI document says of that path. What a type has beyond that stands with its pages.
+ * OpenAPI document says of that path. Anything else about a type stands with its pages.
  */
 import { keepPreviousData, queryOptions, type QueryKey, type UseQueryOptions } from '@tanstack/react-query';
 import { pageSize } from '../search.js';
@@ -33,7 +33,7 @@ type DataOf<O> = Success<O> extends { content: { 'application/json': { data: inf
 type BodyOf<O> = O extends { requestBody: { content: { 'application/json': infer B } } } ? B : never;
 type QueryOf<O> = O extends { parameters: { query?: infer Q } } ? Omit<NonNullable<Q>, 'page_size'> : never;
 
-/** What a list can be filtered and sorted by. */
+/** Filters and order of a list. */
 export type SearchOf<T extends ListedType> = QueryOf<Operation<ListPath<T>, 'get'>>;
 
 /** A read, whatever its key. */

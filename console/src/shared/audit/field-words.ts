@@ -1,4 +1,4 @@
-/** The fields of the API as people call them. What has no word here is its own name, without underscores. Pure. */
+/** The fields of the API as people call them. A field without a word here shows its own name, without underscores. Pure. */
 
 /** By the last part of a path. */
 const words: Readonly<Record<string, string>> = {

@@ -19,7 +19,7 @@ function isLike(read: unknown, pattern: unknown): boolean {
     const [entry] = pattern as unknown[];
     return Array.isArray(read) && (!isObject(entry) || read.every((one) => isObject(one) && hasAll(one, entry)));
   }
-  // What a field holds may be one of several shapes.
+  // The value of a field may have one of several shapes.
   if (!isObject(pattern)) return typeof read === typeof pattern;
   return isObject(read) && !Array.isArray(read);
 }

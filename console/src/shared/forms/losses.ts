@@ -6,7 +6,7 @@ import { useEffect, useRef } from 'react';
 
 export interface Loss {
   readonly kind: 'typed' | 'secret';
-  /** What it is called on its page. */
+  /** Its name on its page. */
   readonly names: readonly string[];
 }
 

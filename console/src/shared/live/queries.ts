@@ -14,7 +14,7 @@ declare module '@tanstack/react-query' {
   }
 }
 
-/** What happens within this time is read once. In a fleet where reading takes long, reads pause for as long as they took. */
+/** Events within this time cause one read. In a fleet where reading takes long, reads pause for as long as they took. */
 const gatherMs = 150;
 /** How often everything on screen is read again: reports without a change of status, such as traffic, are no items. */
 const healMs = 60_000;

@@ -3,13 +3,13 @@ import { useEffect, useState } from 'react';
 
 const copiedMs = 2_000;
 
-interface Told {
+interface Callbacks {
   /** The browser refuses, so that a person can copy by hand. */
   readonly failed?: () => void;
   readonly done?: (() => void) | undefined;
 }
 
-export function useCopy(value: string, told: Told = {}): readonly [copied: boolean, copy: () => void] {
+export function useCopy(value: string, callbacks: Callbacks = {}): readonly [copied: boolean, copy: () => void] {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return undefined;
@@ -24,8 +24,8 @@ export function useCopy(value: string, told: Told = {}): readonly [copied: boole
         )
       : copyByCommand(value);
     setCopied(done);
-    if (done) told.done?.();
-    else told.failed?.();
+    if (done) callbacks.done?.();
+    else callbacks.failed?.();
   };
   return [copied, () => void copy()];
 }

@@ -1,6 +1,6 @@
 /**
  * The table of every list: one page of rows that the service sorted and filtered, aligned figures, a row of a fixed height,
- * headings that sort, and a pager. Which page and order is the caller's, from the address.
+ * headings that sort, and a pager. The caller chooses page and order, from the address.
  */
 import { ActionIcon, Checkbox, Group, Skeleton, Table, Text, UnstyledButton, VisuallyHidden } from '@mantine/core';
 import {

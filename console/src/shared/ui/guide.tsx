@@ -1,4 +1,4 @@
-/** A guided list of steps: each ticked by what is there, the first that is not done marked. What a step shows is its caller's. */
+/** A guided list of steps: each ticked by what is there, the first that is not done marked. The caller says what a step shows. */
 import { Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import classes from './guide.module.css';

@@ -38,7 +38,7 @@ export const pagesOf = (type: ListedType) => {
   };
 };
 
-/** The pages of what is in no list of resources. */
+/** The pages of subjects that no list of resources has. */
 const otherPages = {
   // Its id is the key of its listener; an IPv6 address has no slash.
   listener_policy: (id: string): ResourceLinkTarget => {

@@ -109,7 +109,7 @@ async function longDocument(sent: Buffer, yaml: boolean): Promise<unknown> {
   const begin = longStringIn(bytes);
   if (begin === undefined) throw tooLargeBeside();
   const { text, end } = await readSlices(bytes, begin, true);
-  // What is read of the document stands for it in what else the body says.
+  // The document that was read replaces its text in the body.
   const mark = randomUUID();
   const envelope = [bytes.subarray(0, begin), Buffer.from(mark), bytes.subarray(end)];
   if (bytes.length - (end - begin) > limits.rest.bodyBytes) throw tooLargeBeside();

@@ -47,7 +47,7 @@ const rolloutQuery = {
 
 const warnings = documented(z.array(z.string()), 'What to know about it', ['one unit of 2 nodes, no waves']);
 
-/** What a dry run shows of a rollout. */
+/** The part of a rollout that a dry run shows. */
 export const previewFields = {
   waves: documented(
     z.array(

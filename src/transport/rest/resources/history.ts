@@ -246,10 +246,10 @@ function historyView(
   others: readonly (Points | undefined)[] = [],
 ): HistoryView {
   const { historySince } = reports;
-  const begun = name === '1m' ? (historySince ?? 0) : 0;
+  const countedSince = name === '1m' ? (historySince ?? 0) : 0;
   const spanOf = (number: number): number => {
     const end = Math.min((number + 1) * step.ms, clock.now());
-    return Math.max(1, end - Math.max(number * step.ms, begun));
+    return Math.max(1, end - Math.max(number * step.ms, countedSince));
   };
   const within = (number: number): boolean => (number + 1) * step.ms > kept && number * step.ms < to;
   const numbers = new Set([...lines, ...others].flatMap((points) => [...(points?.keys() ?? [])]).filter(within));

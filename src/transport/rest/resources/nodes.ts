@@ -175,7 +175,7 @@ function mentionsOf({ agentFacts }: RestDeps): (node: NodeState, searched: strin
   };
 }
 
-/** What the orders rank by that are not by a field. */
+/** The ranks of orders that go by no field. */
 function rankOf(deps: RestDeps, sort: Filters['sort']): ((node: NodeState) => string | undefined) | undefined {
   switch (sort) {
     case 'last_seen_at':

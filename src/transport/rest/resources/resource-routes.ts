@@ -86,7 +86,7 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
   readonly createdSchema?: z.ZodType;
   /** The schema of an update's answer, when it differs from `schema`. */
   readonly updatedSchema?: z.ZodType;
-  /** What the answers of a create and of an update warn of, in `warnings` of their schemas. */
+  /** The warnings in the answers of a create and of an update, as `warnings` of their schemas. */
   readonly warnings?: (id: string) => readonly string[];
   /** Further filters of the list. */
   readonly filters?: Schemas;

@@ -120,7 +120,7 @@ const schema = resourceSchema('RolloutPolicy', 'In which waves a change reaches 
   id: idOf('Id, a UUID', sample.rolloutPolicy),
 });
 
-/** A policy as a rollout has it. */
+/** The copy of a policy that a rollout keeps. */
 export const policyCopy = schema
   .omit({ managed_by: true, created_at: true, updated_at: true, version: true })
   .meta({ id: 'RolloutPolicyCopy', description: 'A rollout policy as it was when a rollout began' });

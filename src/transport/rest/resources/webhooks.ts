@@ -96,7 +96,7 @@ const typesSchema = distinct(oneOf(webhookTypes), 1, 'type');
 
 const defaults = { types: ['command', 'apply'], filters: {}, enabled: true } as const;
 
-/** What a new webhook of a format has where nothing else is said. */
+/** The defaults of a new webhook of a format. */
 const defaultsOf = (format: WebhookFormat): Omit<NewWebhook, 'name' | 'url'> =>
   format === 'standard'
     ? { ...webhookDefaults, ...defaults }

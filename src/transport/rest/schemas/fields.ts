@@ -43,7 +43,7 @@ export function text(min: number, max: number, counted = (value: string): string
     .meta({ minLength: min, maxLength: max });
 }
 
-/** In NFC; what is wrong with a new one says the domain (`src/domain/resource/name.ts`), which knows the old one. */
+/** In NFC; the domain (`src/domain/resource/name.ts`), which knows the old one, says what is wrong with a new one. */
 export const name = text(1, limits.rest.nameChars).overwrite(nfc);
 export const description = text(0, limits.rest.descriptionChars).nullable();
 
