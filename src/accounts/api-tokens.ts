@@ -2,7 +2,7 @@
  * API tokens as REST sees them: creates, lists and deletes them, and authenticates their users. Rules and state are in
  * `src/domain/accounts/api-token.ts`. Implements `docs/contract/automation.md#api-tokens`.
  */
-import type { ApiTokenView, Caller, CommandHandlers } from '../commands/handlers-port.js';
+import type { AccountsHandlers, ApiTokenView, Caller } from '../commands/accounts-port.js';
 import { present } from '../commands/resources.js';
 import { hasExpired, isForgotten, tokensOf, type ApiTokenState } from '../domain/accounts/api-token.js';
 import { roles, type Role } from '../domain/accounts/user.js';
@@ -20,7 +20,7 @@ import { tuning } from './tuning.js';
 const { apiTokens: bounds } = limits.accounts;
 const dayMs = 86_400_000;
 
-export function apiTokenHandlers(parts: AccountParts): CommandHandlers['accounts']['apiTokens'] {
+export function apiTokenHandlers(parts: AccountParts): AccountsHandlers['apiTokens'] {
   const { gateway, view, clock, ids, uses } = parts;
   const { apiTokens } = view.accounts;
 
@@ -85,7 +85,7 @@ export function apiTokenHandlers(parts: AccountParts): CommandHandlers['accounts
 }
 
 /** Returns the function that authenticates API tokens. */
-export function apiTokenAuthentication(parts: AccountParts): CommandHandlers['accounts']['authenticate'] {
+export function apiTokenAuthentication(parts: AccountParts): AccountsHandlers['authenticate'] {
   const { view, clock, uses, refusals } = parts;
   const { users, apiTokens } = view.accounts;
   const guesses = createAddressBuckets(bounds.guesses, tuning.guessAddresses, clock);

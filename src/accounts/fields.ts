@@ -2,7 +2,7 @@
  * The sealed fields of a user: password hash, display name and e-mail address. They are opened only for the answer that
  * shows them, so no list or fold holds them in the clear. Implements `docs/contract/rest.md#authentication-and-roles`.
  */
-import type { UpdateMeFields, UserView } from '../commands/handlers-port.js';
+import type { UpdateMeFields, UserView } from '../commands/accounts-port.js';
 import type { UserState } from '../domain/accounts/user.js';
 import { ServiceError } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';

@@ -3,7 +3,8 @@
  * profiles. Users are listed from memory, where every instance holds them to check tokens. Implements
  * `docs/contract/rest.md#authentication-and-roles` and `docs/contract/domain.md#audit-and-revert`.
  */
-import type { CommandHandlers, Done, RevertHandlers } from '../commands/handlers-port.js';
+import type { AccountsHandlers } from '../commands/accounts-port.js';
+import type { RevertHandlers } from '../commands/handlers-port.js';
 import { createUserFields } from './fields.js';
 import { apiTokenHandlers } from './api-tokens.js';
 import { pageOf } from './page.js';
@@ -14,14 +15,14 @@ import type { UserState, AccountCommand } from '../domain/accounts/user.js';
 import { versionMismatch, type IfMatch } from '../domain/resource/refusal.js';
 import { ServiceError, errorText } from '../kernel/errors.js';
 import { lastEvent, streams, type RecordedCommand } from '../kernel/event.js';
-import type { CommandContext, Gateway, ProjectionWait } from '../commands/port.js';
+import type { CommandContext, Done, Gateway, ProjectionWait } from '../commands/port.js';
 import { present } from '../commands/resources.js';
 import { auditHolds, type AuditTrail } from '../commands/revert.js';
 import { decideAccounts, type Accounts } from '../domain/accounts/accounts.js';
 import { accountEvent, accountEvents, userType } from '../domain/accounts/declaration.js';
 import { changedFields } from '../domain/accounts/revert.js';
 
-export function createAccountHandlers(options: AccountHandlerOptions): CommandHandlers['accounts'] {
+export function createAccountHandlers(options: AccountHandlerOptions): AccountsHandlers {
   const fields = createUserFields(options.keyring);
   const parts: AccountParts = { ...options, fields, passwords: createPasswordCheck({ ...options, fields }) };
   return {
@@ -69,7 +70,7 @@ async function storePassword(
   return outcome;
 }
 
-type OwnAccount = Pick<CommandHandlers['accounts'], 'me' | 'updateMe' | 'changePassword' | 'signOut'>;
+type OwnAccount = Pick<AccountsHandlers, 'me' | 'updateMe' | 'changePassword' | 'signOut'>;
 
 function ownAccountHandlers(parts: AccountParts): OwnAccount {
   const { gateway, view, tokens, fields, passwords } = parts;
@@ -115,7 +116,7 @@ function ownAccountHandlers(parts: AccountParts): OwnAccount {
   };
 }
 
-type Users = Pick<CommandHandlers['accounts'], 'users' | 'user' | 'createUser' | 'resetPassword'>;
+type Users = Pick<AccountsHandlers, 'users' | 'user' | 'createUser' | 'resetPassword'>;
 
 function userHandlers(parts: AccountParts): Users {
   const { gateway, view, ids, blindBodyHash, fields, passwords } = parts;

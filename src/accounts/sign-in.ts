@@ -2,7 +2,7 @@
  * Sign-in, and authentication by token. Each sign-in is recorded as a fact, without the typed text. Implements
  * `docs/contract/rest.md#authentication-and-roles`.
  */
-import type { Caller, CommandHandlers } from '../commands/handlers-port.js';
+import type { AccountsHandlers, Caller } from '../commands/accounts-port.js';
 import { systemContext } from '../commands/system.js';
 import { userByName } from '../domain/accounts/accounts.js';
 import type { UserState } from '../domain/accounts/user.js';
@@ -18,7 +18,7 @@ export function subjectOf(user: UserState): TokenSubject {
   return { sub: user.id, role: user.role, ver: user.token_version };
 }
 
-export function signInHandlers(parts: AccountParts): Pick<CommandHandlers['accounts'], 'login' | 'authenticate'> {
+export function signInHandlers(parts: AccountParts): Pick<AccountsHandlers, 'login' | 'authenticate'> {
   const { gateway, view, hasher, tokens, facts, logger, fields, passwords } = parts;
   const { users, endedTokens } = view.accounts;
   const byApiToken = apiTokenAuthentication(parts);

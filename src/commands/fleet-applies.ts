@@ -17,13 +17,8 @@ import { ServiceError } from '../kernel/errors.js';
 import { lastEvent, streams, type RecordedCommand } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { RolledOut } from './aggregate.js';
-import type {
-  ApplyRequest,
-  CommandHandlers,
-  FileApplied,
-  FleetReverted,
-  FleetRevertHandlers,
-} from './handlers-port.js';
+import type { FleetFileHandlers, ApplyRequest, FileApplied, FleetReverted } from './fleet-file-port.js';
+import type { FleetRevertHandlers } from './handlers-port.js';
 import type { CommandContext, CommandOutcome, Gateway, ProjectionWait } from './port.js';
 import { inPiecesAlone } from './in-pieces.js';
 import { auditHolds, type AuditTrail } from './revert.js';
@@ -32,7 +27,7 @@ import { tuning } from './tuning.js';
 
 type Done = Extract<FileApplied, { readonly kind: 'done' }>;
 
-export interface AppliesHandlers extends Pick<CommandHandlers['fleetFile'], 'find' | 'revert' | 'release'> {
+export interface AppliesHandlers extends Pick<FleetFileHandlers, 'find' | 'revert' | 'release'> {
   /** The apply that a repeated idempotency key refers to, if any. */
   repeated(context: CommandContext, request: ApplyRequest): Promise<FileApplied | undefined>;
 }

@@ -16,7 +16,7 @@ import type { Feature } from '../domain/snapshot/features.js';
 import { canonicalJson } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
 import { forEach } from '../kernel/pieces.js';
-import type { FilePlan, FileRequest, PlannedStep } from './handlers-port.js';
+import type { FilePlan, FileRequest, PlannedStep } from './fleet-file-port.js';
 
 /** A document, and what it would do to the fleet at one revision. */
 export interface Planned {

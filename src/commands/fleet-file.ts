@@ -14,7 +14,7 @@ import { createAppliesHandlers, withoutKey, written, type AppliesOptions } from 
 import { sealPrivateKey } from './credentials.js';
 import { withKeys } from './fleet-file-keys.js';
 import { mistaken, namesIn, planDocument, type Planned } from './fleet-file-plan.js';
-import type { ApplyRequest, CommandHandlers, FileApplied, FileRequest } from './handlers-port.js';
+import type { FleetFileHandlers, ApplyRequest, FileApplied, FileRequest } from './fleet-file-port.js';
 import { inPiecesAlone } from './in-pieces.js';
 import { issuePsk, type PskMaker } from './node-psks.js';
 import type { CommandContext } from './port.js';
@@ -23,7 +23,7 @@ import { tuning } from './tuning.js';
 
 interface FleetFileOptions extends AppliesOptions, PskMaker {}
 
-export function createFleetFileHandlers(options: FleetFileOptions): CommandHandlers['fleetFile'] {
+export function createFleetFileHandlers(options: FleetFileOptions): FleetFileHandlers {
   const { gateway, keyring, clock } = options;
   const applies = createAppliesHandlers(options);
 

@@ -118,3 +118,7 @@ export interface ProjectionWait {
   /** True once the stored read models hold the event, false after `timeoutMs`. */
   applied(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
 }
+
+export type Answer<R> = Promise<CommandOutcome<R>>;
+/** The outcome of a command that takes no idempotency key. */
+export type Done<R> = Extract<CommandOutcome<R>, { readonly kind: 'done' }>;

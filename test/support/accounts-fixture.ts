@@ -8,7 +8,7 @@ import { createFactRecorder } from '../../src/commands/facts.js';
 import { ensureFirstAdmin } from '../../src/app/first-admin.js';
 import { createGateway } from '../../src/commands/gateway.js';
 import type { FactRecorder } from '../../src/commands/port.js';
-import type { CommandHandlers } from '../../src/commands/handlers-port.js';
+import type { AccountsHandlers } from '../../src/commands/accounts-port.js';
 import { openAccounts } from '../../src/projections/accounts.js';
 import { followInMemory } from '../../src/projections/log-follower.js';
 import { randomIds } from '../../src/kernel/ids.js';
@@ -22,7 +22,7 @@ import { testKeyring } from './keyring.js';
 
 export interface AccountsInstance extends AccountHandlerOptions {
   readonly facts: FactRecorder;
-  readonly handlers: CommandHandlers['accounts'];
+  readonly handlers: AccountsHandlers;
   /** `dataDir` is the instance's own; without a password it writes one there. */
   firstAdmin(dataDir: string, password?: string): Promise<void>;
   close(): Promise<void>;

@@ -1,5 +1,5 @@
 /** What a route declares for the hooks, and the state that hooks leave on a request for later ones. Types only. */
-import type { Caller } from '../../commands/handlers-port.js';
+import type { Caller } from '../../commands/accounts-port.js';
 import type { RolloutPlan } from '../../domain/rollout-start/start.js';
 import type { ServiceError } from '../../kernel/errors.js';
 

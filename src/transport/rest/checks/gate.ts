@@ -3,7 +3,7 @@
  * query and resource are checked later. Implements `docs/contract/rest.md#envelope`.
  */
 import type { FastifyRequest } from 'fastify';
-import type { Caller, CommandHandlers } from '../../../commands/handlers-port.js';
+import type { AccountsHandlers, Caller } from '../../../commands/accounts-port.js';
 import { roles } from '../../../domain/accounts/user.js';
 import { plainIp } from '../../../kernel/addresses.js';
 import { ServiceError, unreachable } from '../../../kernel/errors.js';
@@ -12,7 +12,7 @@ import type { Access } from '../request-state.js';
 import { collectMethods, routedPath } from './paths.js';
 import { byCookie, reads, tokenOf, type OriginCheck } from './session-token.js';
 
-type Authenticate = CommandHandlers['accounts']['authenticate'];
+type Authenticate = AccountsHandlers['authenticate'];
 
 /** Adds the checks to every request, including those to unknown paths. */
 export function installGate(app: RestApp, deps: RestDeps, requireOwnOrigin: OriginCheck): void {

@@ -4,7 +4,7 @@
  * `docs/contract/console.md#signing-in`.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { NewToken } from '../../../commands/handlers-port.js';
+import type { NewToken } from '../../../commands/accounts-port.js';
 import { ServiceError } from '../../../kernel/errors.js';
 
 export const sessionCookie = 'svc_session';

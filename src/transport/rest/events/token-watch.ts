@@ -2,7 +2,7 @@
  * Ends streams and long requests soon after their token: checks every second, in memory, whether each token still
  * authenticates. Implements `docs/contract/automation.md#event-feed`.
  */
-import type { Caller } from '../../../commands/handlers-port.js';
+import type { Caller } from '../../../commands/accounts-port.js';
 import { tuning } from '../tuning.js';
 
 export interface TokenWatch {

@@ -1,6 +1,6 @@
 /** An apply in answers, made from its commands. Implements `docs/contract/automation.md#the-fleet-as-a-file`, apply. */
 import { z } from 'zod';
-import type { FileApplied, PlannedStep } from '../../../commands/handlers-port.js';
+import type { FileApplied, PlannedStep } from '../../../commands/fleet-file-port.js';
 import { deploymentsOf, stepsOf, type AppliedStep } from '../../../domain/fleet-file/applied.js';
 import { changeWithNames, noReferences } from '../../../domain/fleet-file/naming.js';
 import { yieldToEventLoop } from '../../../kernel/background.js';

@@ -1,7 +1,7 @@
 /** The routes that plan and apply a document. Implements `docs/contract/automation.md#the-fleet-as-a-file`. */
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import type { FileRequest } from '../../../commands/handlers-port.js';
+import type { FileRequest } from '../../../commands/fleet-file-port.js';
 import type { FileFlags, FleetDocument } from '../../../domain/fleet-file/document.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';

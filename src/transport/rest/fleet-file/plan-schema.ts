@@ -1,6 +1,6 @@
 /** The schemas of plans, and the bodies of applies. Implements `docs/contract/automation.md#the-fleet-as-a-file`, plan. */
 import { z } from 'zod';
-import type { FilePlan } from '../../../commands/handlers-port.js';
+import type { FilePlan } from '../../../commands/fleet-file-port.js';
 import type { FileFlags } from '../../../domain/fleet-file/document.js';
 import { limits } from '../../../kernel/limits.js';
 import { documented, sample } from '../schemas/documented.js';

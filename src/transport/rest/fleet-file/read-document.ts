@@ -21,7 +21,7 @@ import { settingsInFile } from '../resources/settings.js';
 import { tuning } from '../tuning.js';
 import { policyBody, policyReferences, settingsReferences, type Section, type Sections } from './sections.js';
 import type { Texts } from './texts.js';
-import type { Path } from './yaml-text.js';
+import type { Path } from './mistake-places.js';
 
 export interface ReadDocument {
   readonly document: FleetDocument;

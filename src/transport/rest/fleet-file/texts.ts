@@ -15,7 +15,9 @@ import type { Logger } from '../../../kernel/logger.js';
 import { ThreadLostError, startThread, threadBeside } from '../../../kernel/worker-thread.js';
 import type { Mistake } from '../schemas/validation.js';
 import { tuning } from '../tuning.js';
-import { keyTwice, readYaml, sentence, tooDeep, type Path, type ReadText } from './yaml-text.js';
+import { sentence, type Path } from './mistake-places.js';
+import { readYaml, type ReadText } from './yaml-text.js';
+import { keyTwice, tooDeep } from './yaml-values.js';
 
 /** The known keys of a document. */
 export interface DocumentKeys {

@@ -3,7 +3,7 @@
  * caller's own account. Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import { z } from 'zod';
-import type { NewToken } from '../../../commands/handlers-port.js';
+import type { NewToken } from '../../../commands/accounts-port.js';
 import { canonicalUsername, normalPassword, roles } from '../../../domain/accounts/user.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
