@@ -29,6 +29,18 @@ describe('an entry reads as a sentence', () => {
       entry('l4_upstream.update', { changes: [change('endpoint', 'a:80', 'b:80')] }),
     ],
     [
+      'anna changed target of chain web: an upstream → b:80',
+      entry('l4_chain.update', {
+        changes: [change('target', { upstream_id: '01a228d4-c9b7-79d4-89c5-dccb2e353cff' }, { endpoint: 'b:80' })],
+      }),
+    ],
+    [
+      'anna added L3 network web: mtu 1380',
+      entry('l3_network.create', {
+        changes: [change('credential_id', null, '01a228d4-bfd2-718a-96f4-0ecba16c613c'), change('mtu', null, 1_380)],
+      }),
+    ],
+    [
       'anna changed enabled of chain web: on → off',
       entry('l4_chain.update', { changes: [change('enabled', true, false)] }),
     ],

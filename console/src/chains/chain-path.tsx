@@ -27,7 +27,7 @@ import {
 } from './chains.js';
 import { text } from './chains.text.js';
 import { arrowOf, shownOf } from './hop-state.js';
-import { pathChanges, type ChangedHop } from './path-changes.js';
+import { changesSomething, pathChanges, type ChangedHop } from './path-changes.js';
 
 /** So many hops have room beside one another. */
 const shortChain = 3;
@@ -56,7 +56,7 @@ function Path({ chain, path }: { readonly chain: Chain; readonly path: Definitio
   return (
     <div className={classes.path}>
       {chain.status === 'modified' && <div className={classes.quiet}>{text.deployedPath}</div>}
-      <ol data-short={changes.hops.length <= shortChain || undefined}>
+      <ol data-short={(changes.hops.length <= shortChain && !changesSomething(changes)) || undefined}>
         <li className={classes.stop} data-end>
           <span className={classes.name}>{text.clients}</span>
         </li>

@@ -17,6 +17,10 @@ export interface PathChanges {
   readonly target: readonly Change[];
 }
 
+/** Changes beside hops need room. */
+export const changesSomething = ({ hops, payload, target }: PathChanges): boolean =>
+  hops.some(({ kind }) => kind !== 'kept') || payload.length + target.length > 0;
+
 /** Hops are the same when their node is: a node is in a chain at most once. */
 export function pathChanges(deployed: Definition, draft: Definition): PathChanges {
   const stay = (one: Definition, other: Definition): readonly string[] =>

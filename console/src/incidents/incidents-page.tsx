@@ -11,6 +11,7 @@ import { TextLink } from '../shared/ui/links.js';
 import { ListTable } from '../shared/ui/list-table.js';
 import { Page } from '../shared/ui/page.js';
 import { Section } from '../shared/ui/section.js';
+import { typeNames } from '../shared/ui/resource-link.js';
 import { State } from '../shared/ui/state.js';
 import { StateOf } from '../shared/ui/state-of.js';
 import { When } from '../shared/ui/when.js';
@@ -30,6 +31,7 @@ const name = [
   ),
 ] as const;
 const shared = [
+  [text.type, ({ resource }: Incident) => typeNames[resource.type] ?? resource.type, { minor: true }],
   [text.status, (row: Incident) => <Status incident={row} />],
   [text.why, (row: Incident) => row.reason ?? none, { minor: true }],
   [text.began, (row: Incident) => <When at={row.began_at} />],

@@ -40,13 +40,16 @@ export const incidentQuery = (id: string, resourceId: string) =>
 const beforeMs = 3_600_000;
 const shown = 10;
 
-/** Changes of the hour before, newest first. */
+/** Nothing of this changes what a node runs, or whether it does. */
+const aside = 'session,user,api_token,join_token,webhook,rollout_policy';
+
+/** Changes of the fleet in the hour before, newest first. */
 export const changesBeforeQuery = ({ began_at: to }: Incident) =>
   queryOptions({
     queryKey: ['audit', 'before', to],
     queryFn: ({ signal }) => {
       const from = new Date(Date.parse(to) - beforeMs).toISOString();
-      const query = { from, to, not_resource_type: 'session', page_size: shown };
+      const query = { from, to, not_resource_type: aside, page_size: shown };
       return dataOf(api.GET('/api/audit', { params: { query }, signal }));
     },
   });

@@ -29,16 +29,16 @@ export function AgentFacts({ node }: { readonly node: Node }): ReactNode {
             text.noPsk
           ) : (
             <>
-              <Code>{node.psk_fingerprint}</Code> {text.issued} <When at={node.psk_issued_at} />
+              <Code>{node.psk_fingerprint}</Code> {text.issued} <When at={node.psk_issued_at} />{' '}
+              <TextLink to="/nodes/$id/psk" params={{ id: node.id }}>
+                {text.rotation}
+              </TextLink>
             </>
           ),
         ...(node.psk_candidate !== null && {
           [text.candidate]: (
             <>
-              {text.candidateUntil} <When at={node.psk_candidate.expires_at} />{' '}
-              <TextLink to="/nodes/$id/psk" params={{ id: node.id }}>
-                {text.showRotation}
-              </TextLink>
+              {text.candidateUntil} <When at={node.psk_candidate.expires_at} />
             </>
           ),
         }),

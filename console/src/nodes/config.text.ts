@@ -89,7 +89,8 @@ export const configText = {
 
   ends: (day: string) => `ends ${day}`,
   certificate: (ref: Part, names: readonly string[]) => say`Holds certificate ${ref} for ${list(names)}.`,
-  policy: (listens: string, order: readonly string[]) => `On ${listens}, ${order.join(' is tried before ')}.`,
+  policy: (listens: string, [first = '', ...others]: readonly string[]) =>
+    `On ${listens}, tries ${first} first, then ${list(others)}.`,
   listener: (origin: Words, listens: string, wanted: Words) => say`Takes a tunnel of ${origin} on ${listens}${wanted}.`,
   connector: (origin: Words, peer: string, wanted: Words) => say`Dials a tunnel of ${origin} at ${peer}${wanted}.`,
   through: (interfaceName: string, prefixes: readonly string[], routes: readonly string[], mtu: number) =>

@@ -121,7 +121,7 @@ export const text = {
   noPsk: 'none issued',
   candidate: 'Second PSK',
   candidateUntil: 'not used yet; valid until',
-  showRotation: 'Show',
+  rotation: 'Rotation',
 
   listenersCaption: 'Intended listeners of this node, and what runs',
   noListeners: 'No listeners',

@@ -87,7 +87,7 @@ function What({ rollout }: { readonly rollout: Rollout }): ReactNode {
           [typeNames[resource.type] ?? resource.type]: <ResourceLink {...resource} />,
           [text.entry]: (
             <TextLink to="/audit" search={{ entry }}>
-              {rollout.action}
+              {titleOf(rollout)}
             </TextLink>
           ),
         }),
@@ -116,8 +116,8 @@ const waveColumns = columnsOf<WaveRow>([
     ),
   ],
   [text.state, (row) => <HowFar {...row} />],
-  [text.nodes(2).replace('2 ', ''), ({ rollout, index }) => countOf(rollout, index), { numeric: true }],
-  [text.progress, ({ rollout, index }) => <Counts waves={rollout.waves.slice(index, index + 1)} />],
+  [text.progress, ({ rollout, index }) => countOf(rollout, index), { numeric: true }],
+  [text.stand, ({ rollout, index }) => <Counts waves={rollout.waves.slice(index, index + 1)} />],
   [text.started, ({ rollout, index }) => <When at={rollout.waves[index]?.released_at ?? null} />, { minor: true }],
 ]);
 

@@ -40,9 +40,9 @@ export function SettingsPage(): ReactNode {
       <Section title={text.connectivity}>
         <Facts
           facts={{
-            [text.heartbeat]: seconds(settings.heartbeat_interval_secs),
-            [text.metrics]: seconds(settings.metrics_interval_secs),
-            [text.offlineAfter]: offlineAfter === null ? text.automatic : seconds(offlineAfter),
+            [text.heartbeatFact]: seconds(settings.heartbeat_interval_secs),
+            [text.metricsFact]: seconds(settings.metrics_interval_secs),
+            [text.offlineAfterFact]: offlineAfter === null ? text.automatic : seconds(offlineAfter),
           }}
         />
       </Section>

@@ -104,7 +104,6 @@ function Canvas({ picture: { shapes, lines }, groupBy, search, meant, isSmall, w
         nodesDraggable={false}
         nodesConnectable={false}
         edgesFocusable={false}
-        onlyRenderVisibleElements={!isSmall}
         // A tall picture scrolls with its page.
         zoomOnScroll={!isSmall}
         preventScrolling={!isSmall}

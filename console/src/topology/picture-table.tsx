@@ -25,8 +25,8 @@ interface ShapeRow extends Pick<PictureTableProps, 'groupBy' | 'search'> {
 }
 
 const shapeColumns = columnsOf<ShapeRow>([
-  [text.name, (row) => <Name {...row} />],
-  [text.state, ({ shape }) => <State mood={shape.mood}>{shape.state}</State>],
+  [text.name, (row) => <Name {...row} />, { cut: true }],
+  [text.state, ({ shape }) => <State mood={shape.mood}>{shape.state}</State>, { cut: true }],
   [
     text.chainsColumn,
     ({ shape: { chains } }) => (chains === null ? none : formatCount(chains)),

@@ -1,9 +1,10 @@
 /** One upstream: what it is, how the nodes that use it see it, what it carried, and the chains that end there. */
 import { List } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { securityText } from '../shared/forms/security.text.js';
+import { CopyText } from '../shared/ui/copy-text.js';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
 import { EnabledState } from '../shared/ui/enabled-state.js';
@@ -16,8 +17,9 @@ import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
+import { pageSize } from '../shared/search.js';
 import { HealthOfUpstream, securityOf } from './upstream-state.js';
-import { upstreamHealthQuery, upstreams, type Upstream } from './upstreams.js';
+import { upstreamHealthQuery, upstreams, worstFirst, type Upstream } from './upstreams.js';
 import { text } from './upstreams.text.js';
 
 export const UpstreamPage = resourcePage(upstreams, ({ resource: upstream }) => (
@@ -27,22 +29,22 @@ export const UpstreamPage = resourcePage(upstreams, ({ resource: upstream }) => 
     aside={
       <>
         <HealthOfUpstream health={upstream.health} />
-        <EnabledState enabled={upstream.enabled} />
+        {!upstream.enabled && <EnabledState enabled={false} />}
       </>
     }
+    line={<CopyText label={text.endpoint} value={upstream.endpoint} />}
     removeMeaning={text.removeMeaning}
     usedBy={upstream.in_use_by}
     facts={{
-      [text.endpoint]: upstream.endpoint,
       [text.serverNames]: upstream.server_names.join(', ') || null,
       [text.security]: securityOf(upstream),
       ...securityFacts(upstream),
       [text.interval]: formatMilliseconds(upstream.health_check_interval_ms),
     }}
   >
-    <Health id={upstream.id} />
-    <HistorySection type="l4_upstream" id={upstream.id} usual="1h" />
     <UsedBy upstream={upstream} />
+    <HistorySection type="l4_upstream" id={upstream.id} usual="1h" />
+    <Health id={upstream.id} />
   </ResourcePage>
 ));
 
@@ -81,14 +83,21 @@ function HealthState({ healthy }: { readonly healthy: boolean | null }): ReactNo
 }
 
 function Health({ id }: { readonly id: string }): ReactNode {
-  const query = useQuery(upstreamHealthQuery(id));
+  const query = useQuery({
+    ...upstreamHealthQuery(id),
+    select: ({ items }) => ({ items: worstFirst(items), total: items.length }),
+  });
+  const [page, onPage] = useState(1);
+  const { data } = query;
+  const shown = data && { ...data, items: data.items.slice((page - 1) * pageSize, page * pageSize) };
   return (
     <Section title={text.health}>
       <ListTable
         caption={text.healthCaption}
         columns={columns}
-        query={query}
+        query={{ ...query, data: shown }}
         rowKey={({ node_id: nodeId }) => nodeId}
+        paging={{ page, onPage }}
         empty={<Empty title={text.noHealth}>{text.noHealthHint}</Empty>}
       />
     </Section>

@@ -89,7 +89,9 @@ const arrow = ({ before, after }: Change): string => `${valueWords(before)} → 
 function detailOf({ changes }: Entry, verb: string): string | null {
   if (verb === 'command') return changes.map(({ after }) => valueWords(after)).join(', ') || null;
   if (verb !== 'create') return null;
-  const set = changes.filter(({ path, after }) => path !== 'name' && !isUnset(after) && typeof after !== 'object');
+  const set = changes.filter(
+    ({ path, after }) => path !== 'name' && !isUnset(after) && typeof after !== 'object' && !isId(after),
+  );
   const shown = set.slice(0, named).map(({ path, after }) => `${fieldWords(path)} ${valueWords(after)}`);
   return shown.length === 0 ? null : shown.join(', ');
 }
@@ -101,7 +103,14 @@ const isUnset = (value: unknown): boolean =>
   value === false ||
   (Array.isArray(value) && value.length === 0);
 
+const isId = (value: unknown): boolean =>
+  typeof value === 'string' && /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/.test(value);
+
+/** Of an id there is nothing to read, and where traffic ends is one field of a target. */
 function valueWords(value: unknown): string {
+  if (isId(value)) return text.other;
+  if (typeof value === 'object' && value !== null && 'endpoint' in value) return String(value.endpoint);
+  if (typeof value === 'object' && value !== null && 'upstream_id' in value) return text.upstream;
   if (value === true) return text.on;
   if (value === false) return text.off;
   if (isUnset(value)) return text.none;

@@ -32,4 +32,6 @@ export const entryText = {
   on: 'on',
   off: 'off',
   none: 'none',
+  other: 'another',
+  upstream: 'an upstream',
 } as const;
