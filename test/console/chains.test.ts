@@ -146,6 +146,9 @@ describe.skipIf(browser === undefined)('chains', () => {
     await path.getByText('choose a node').waitFor();
     await expectValue(field(page, 'Name')).toBe('');
     await expectAbsent(page, page.getByText('This is what you typed before'));
+    // The only credential that fits needs no choice.
+    await choose(page, 'Transport', 0, 'TLS over TCP');
+    await expectValue(field(page, 'Credential')).toBe('made inside');
   });
 
   test('what an agent rejects is shown with the way to its field, where the agent’s words stand', async () => {

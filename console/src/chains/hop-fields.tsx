@@ -81,8 +81,10 @@ export function HopFields({ form, index, transports, chainId }: HopFieldsProps):
       </Group>
       {transport !== undefined && transport.key_type !== null && (
         <ResourceSelect
+          key={transport.key_type}
           kind={{ type: 'credential', keyType: transport.key_type }}
           label={text.credential}
+          orOnly
           required
           {...form.getInputProps(`${path}.credential_id`)}
         >

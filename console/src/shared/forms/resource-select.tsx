@@ -2,7 +2,7 @@
 import { Select } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query';
-import { useState, type ReactNode } from 'react';
+import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { Schemas } from '../api/client.js';
 import { findIn } from '../api/crud.js';
 import { namedQuery, type Named } from '../named.js';
@@ -47,6 +47,8 @@ interface ResourceSelectProps {
   readonly placeholder?: string;
   readonly maw?: number;
   readonly clearable?: boolean;
+  /** The only one that there is is chosen by itself, once. */
+  readonly orOnly?: true;
   /** Ids that cannot be chosen. */
   readonly except?: readonly string[];
   /** A way to make one, below. */
@@ -54,12 +56,29 @@ interface ResourceSelectProps {
 }
 
 export function ResourceSelect(props: ResourceSelectProps): ReactNode {
-  const { kind, value = '', onChange, except = [], placeholder = text.choose, ariaLabel, children, ...input } = props;
+  const {
+    kind,
+    value = '',
+    onChange,
+    except = [],
+    placeholder = text.choose,
+    ariaLabel,
+    children,
+    orOnly,
+    ...input
+  } = props;
   const [typed, setTyped] = useState('');
   const { data: chosen } = useQuery(namedQuery(kind.type, value));
   // The field holds the name of what is chosen until one types another.
   const [wanted] = useDebouncedValue(typed === chosen?.name ? '' : typed.trim(), typingMs);
-  const { data: found = [], isSuccess } = useQuery(foundQuery(kind, wanted));
+  const { data: found = [], isSuccess, isPlaceholderData } = useQuery(foundQuery(kind, wanted));
+  const mayFill = useRef(orOnly === true);
+  const [only, ...others] = found;
+  useEffect(() => {
+    if (!mayFill.current || isPlaceholderData || typed !== '' || only === undefined) return;
+    mayFill.current = false;
+    if (value === '' && others.length === 0) onChange(only.id);
+  });
   const offer = found.filter(({ id }) => !except.includes(id) || id === value);
   const shown =
     chosen === undefined || chosen.id !== value || offer.some(({ id }) => id === value) ? offer : [chosen, ...offer];
