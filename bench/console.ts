@@ -1,16 +1,19 @@
 /**
  * The console in Chromium with 10,000 nodes: the overview's answer and page, the list's first row, its rows in the document,
- * the longest task while it scrolls and turns pages, how soon a change by somebody else shows, and compressed sizes.
+ * the longest task while it scrolls and turns pages, how soon a change by somebody else shows, and compressed sizes; what an idle
+ * tab asks for, the topology of 300, 500 and 10,000 nodes, and how many clicks and seconds journeys take.
  */
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { openBrowser } from './console/browser.js';
+import { journeys } from './console/journeys.js';
 import { openSignedIn } from './console/pages.js';
-import { startChild } from './child.js';
+import { openRelay } from './console/relay.js';
+import { atRest, growFleet, topologyFigures } from './console/traffic.js';
+import { startChild, type Child } from './child.js';
 import { rounded, spread, type Figure, type Report } from './figures.js';
-import { createNodes } from './fleet-over-rest.js';
 import type { BenchOptions } from './options.js';
 import type { StartAgents } from './processes/agents.js';
 import { password, withService, type BenchService } from './stack.js';
@@ -20,39 +23,67 @@ const built = join('dist', 'console');
 const scrolls = 40;
 const pagesTurned = 10;
 const connectWithinMs = 300_000;
+/** A page at rest, in a check that it works. */
+const quickMs = 5_000;
 
 export async function consoleBench(options: BenchOptions): Promise<Report> {
-  const nodes = options.quick ? 500 : 10_000;
-  const rounds = options.quick ? 10 : 100;
-  const agents = Math.min(nodes, options.agents ?? (options.quick ? 100 : 1_000));
   const browser = await openBrowser();
   if (browser === undefined) throw new Error('no browser runs here');
   try {
-    const figures = await withService({}, async (service) => {
-      const made = await createNodes(service, nodes);
-      const child = startChild('processes/agents');
-      try {
-        const { hostname, port } = new URL(service.process.controlEndpoint);
-        const start = { host: hostname, port: Number(port), agents: made.slice(0, agents) } satisfies StartAgents;
-        await child.ask('start', start, connectWithinMs);
-        while ((await child.ask<number>('configured')) < agents) await delay(200);
-        const { url } = service.process;
-        const page = await openSignedIn(browser, { url, username: 'admin', password }, { viewport: window });
-        return {
-          nodes,
-          agents,
-          overview: await overviewFigures(service, page, rounds),
-          list: await listFigures(page, nodes),
-          ms_from_a_change_to_the_page: { ...(await changeMs(service, page, made[0]?.nodeId ?? '', rounds)) },
-        };
-      } finally {
-        await child.close();
-      }
-    });
-    return { bench: 'console', figures: { ...figures, compressed_kib: sizes() } };
+    const figures = await withService({}, (service) => fleetFigures(service, browser, options));
+    return {
+      bench: 'console',
+      figures: { ...figures, compressed_kib: sizes(), journeys: await journeys(browser) },
+    };
   } finally {
     await browser.close();
   }
+}
+
+/** The fleet grows while the topology is looked at. */
+async function fleetFigures(
+  service: BenchService,
+  browser: Browser,
+  options: BenchOptions,
+): Promise<Record<string, Figure>> {
+  const steps = options.quick ? [30, 100, 500] : [300, 500, 10_000];
+  const agents = options.agents ?? (options.quick ? 100 : 1_000);
+  const [rounds, restMs] = options.quick ? [10, quickMs] : [100, undefined];
+  const relay = await openRelay(service.process.url);
+  const children: Child[] = [];
+  try {
+    const page = await openSignedIn(browser, { url: relay.url, username: 'admin', password }, { viewport: window });
+    const topology: Record<string, Figure> = {};
+    let [nodes, connected, first] = [0, 0, ''];
+    for (const size of steps) {
+      const made = await growFleet(service, nodes, size);
+      const start = made.slice(0, agents - connected);
+      if (start.length > 0) children.push(await connect(service, start));
+      [nodes, connected, first] = [size, connected + start.length, first || (made[0]?.nodeId ?? '')];
+      topology[`of_${size}`] = await topologyFigures(page, relay, restMs);
+    }
+    const overview = await overviewFigures(service, page, rounds);
+    return {
+      nodes,
+      agents: connected,
+      overview: { ...overview, at_rest: await atRest(page, relay, restMs) },
+      list: await listFigures(page, nodes),
+      topology,
+      ms_from_a_change_to_the_page: { ...(await changeMs(service, page, first, rounds)) },
+    };
+  } finally {
+    for (const child of children) await child.close();
+    relay.close();
+  }
+}
+
+async function connect(service: BenchService, agents: StartAgents['agents']): Promise<Child> {
+  const child = startChild('processes/agents');
+  const { hostname, port } = new URL(service.process.controlEndpoint);
+  const start = { host: hostname, port: Number(port), agents } satisfies StartAgents;
+  await child.ask('start', start, connectWithinMs);
+  while ((await child.ask<number>('configured')) < agents.length) await delay(200);
+  return child;
 }
 
 const window = { width: 1280, height: 800 };

@@ -18,10 +18,14 @@ const endpoint = '192.0.2.10:8443';
 const hop = (node_id: string, listen_port: number) =>
   ({ node_id, listen_port, outer: 'tcp', security: 'raw' }) as const;
 
-/** Nodes without chains, named `agent-0` and so on. */
-export async function createNodes(service: BenchService, count: number): Promise<readonly LightCredentials[]> {
+/** Nodes without chains, named `agent-0` and so on. @param from the number of the first */
+export async function createNodes(
+  service: BenchService,
+  count: number,
+  from = 0,
+): Promise<readonly LightCredentials[]> {
   return spreadOver(service, count, async (post, index) => {
-    const body = { name: `agent-${index}`, address: '192.0.2.1' };
+    const body = { name: `agent-${from + index}`, address: '192.0.2.1' };
     const node = await post<{ id: string; control_psk: string }>('/api/nodes', body);
     return { nodeId: node.id, controlPsk: node.control_psk };
   });

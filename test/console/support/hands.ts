@@ -40,3 +40,21 @@ export async function pressAll(page: Page, address: string, pressed: Set<string>
     }
   }
 }
+
+/** What this needs of an element of the page, whose types Node has not. */
+interface Element {
+  matches(selector: string): boolean;
+}
+
+/** More stops than a page has before what is meant. */
+const mostTabs = 120;
+
+/** Tabs on until the element has the focus. @throws Error when it is not reached */
+export async function tabTo(page: Page, what: Locator): Promise<void> {
+  await what.waitFor();
+  for (let stops = 0; stops < mostTabs; stops += 1) {
+    if (await what.evaluate((element) => (element as unknown as Element).matches(':focus'))) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`${String(what)} is not reached by ${mostTabs} tabs`);
+}
