@@ -8,7 +8,8 @@ import { agentsStream, streams, type Actor, type RecordedCommand, type RecordedE
 import type { JsonObject } from '../../src/kernel/json.js';
 import { limits } from '../../src/kernel/limits.js';
 import { foldEntity, workOf } from '../../src/projections/engine/fold.js';
-import { auditQueries, auditTrail, readCommands } from '../../src/projections/models/audit-queries.js';
+import { auditQueries, auditTrail } from '../../src/projections/models/audit-queries.js';
+import { readCommands } from '../../src/projections/models/logged-commands.js';
 import { actorOf } from '../../src/projections/models/audit-entry.js';
 import { audit } from '../../src/projections/models/audit.js';
 import { deploymentQueries, deployments } from '../../src/projections/models/deployments.js';

@@ -2,122 +2,23 @@
  * Queries on the stored audit, for REST and for reverts. The read model finds the entries; the log has their content. Implements
  * `docs/contract/rest.md#audit`.
  */
-import { apiTokenType } from '../../domain/accounts/declaration.js';
 import { fleetSetType } from '../../domain/fleet-set/declaration.js';
 import { describeCommand } from '../../domain/audit/describe.js';
-import { readCommand } from '../../domain/log/upcast.js';
 import { yieldToEventLoop } from '../../kernel/background.js';
-import { isForeign, type RecordedCommand, type RecordedEvent } from '../../kernel/event.js';
 import type { Collection, GroupRange, StoredDocument } from '../../storage/read-store.js';
 import type { EventStore } from '../../storage/event-store.js';
 import { loggedEntry, namesShownBy, withName } from './audit-entry.js';
 import { isIndexed, searchAudit } from './audit-search.js';
-import { auditGroups, closedTypes, type AuditFields } from './audit.js';
+import { auditGroups, type AuditFields } from './audit.js';
+import { rangesOfQuery } from './audit-ranges.js';
+import { readCommands } from './logged-commands.js';
 import { nextOf } from './walk.js';
 import { namesAt, type NameFields } from './names.js';
-import type { AuditQuery, NameLookup, Projections, StoredEntry } from '../port.js';
+import type { NameLookup, Projections, StoredEntry } from '../port.js';
 import { tuning } from '../tuning.js';
 
 type Audit = Collection<AuditFields>;
 type EntryDocument = StoredDocument<AuditFields>;
-
-interface CommandPlace {
-  readonly stream: string;
-  /** The revision of the command's first event. */
-  readonly revision: number;
-  readonly count: number;
-}
-
-interface Range {
-  readonly stream: string;
-  readonly from: number;
-  to: number;
-}
-
-/** Ranges that cover all places; nearby places of a stream share a range. */
-function rangesOf(places: readonly CommandPlace[]): readonly Range[] {
-  const sorted = [...places].sort((a, b) =>
-    a.stream < b.stream ? -1 : a.stream > b.stream ? 1 : a.revision - b.revision,
-  );
-  const ranges: Range[] = [];
-  for (const { stream, revision, count } of sorted) {
-    const last = ranges.at(-1);
-    const near = last?.stream === stream && revision - last.to <= tuning.auditReadGap;
-    if (last === undefined || !near) ranges.push({ stream, from: revision, to: revision + count });
-    else last.to = Math.max(last.to, revision + count);
-  }
-  return ranges;
-}
-
-const keyOf = (stream: string, revision: number): string => `${stream}@${revision}`;
-
-/**
- * The commands at the places, in the same order and current shapes; undefined for one that the log no longer has completely.
- * @throws ServiceError `unavailable`
- * @internal exported for tests
- */
-export async function readCommands(
-  store: EventStore,
-  places: readonly CommandPlace[],
-): Promise<readonly (RecordedCommand | undefined)[]> {
-  const wanted = new Set(
-    places.flatMap(({ stream, revision, count }) =>
-      Array.from({ length: count }, (_, index) => keyOf(stream, revision + index)),
-    ),
-  );
-  const events = new Map<string, RecordedEvent>();
-  const ranges = [...rangesOf(places)];
-  const readNext = async (): Promise<void> => {
-    for (let range = ranges.pop(); range !== undefined; range = ranges.pop()) {
-      const options = { direction: 'forward', from: range.from, maxCount: range.to - range.from } as const;
-      for await (const event of store.read(range.stream, options)) {
-        if (event.revision >= range.to) break;
-        const key = keyOf(event.stream, event.revision);
-        if (wanted.has(key) && !isForeign(event)) events.set(key, event);
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: tuning.auditReads }, readNext));
-  return places.map(({ stream, revision, count }) => {
-    const parts = Array.from({ length: count }, (_, index) => events.get(keyOf(stream, revision + index)));
-    const [first, ...rest] = parts.filter((event) => event !== undefined);
-    return first === undefined || rest.length + 1 < count
-      ? undefined
-      : readCommand({ stream, events: [first, ...rest] });
-  });
-}
-
-/** The entries that a query selects by the index: at most two disjoint ranges for each type that it names. */
-function rangesOfQuery({ resourceTypes, ...query }: AuditQuery): readonly GroupRange[] {
-  return resourceTypes === undefined
-    ? rangesOfType(query, undefined)
-    : [...new Set(resourceTypes)].flatMap((type) => rangesOfType(query, type));
-}
-
-function rangesOfType(
-  { includeAccounts, ownTokensOf, ...query }: AuditQuery,
-  resourceType: string | undefined,
-): readonly GroupRange[] {
-  const { resourceId, actor, action, from, to } = query;
-  const times = from === undefined && to === undefined ? undefined : { from: canonical(from), to: canonical(to) };
-  const filters = (open: (group: string) => string): readonly string[] => [
-    ...(resourceId === undefined ? [] : [open(auditGroups.resource(resourceId))]),
-    ...(actor === undefined ? [] : [open(auditGroups.actor(actor))]),
-    ...(action === undefined ? [] : [auditGroups.action(action)]),
-    ...(resourceType === undefined ? [] : [auditGroups.type(resourceType)]),
-  ];
-  const range = (open: (group: string) => string): GroupRange => {
-    const groups = filters(open);
-    return { groups: groups.length > 0 ? groups : [open(auditGroups.all)], times };
-  };
-  const asNamed = (group: string): string => group;
-  if (includeAccounts) return [range(asNamed)];
-  // A resource type implies who may read its entries.
-  const type = resourceType ?? action?.slice(0, action.indexOf('.'));
-  const ofAll = type !== undefined && closedTypes.has(type) ? [] : [range(auditGroups.open)];
-  if (ownTokensOf === undefined || (type !== undefined && type !== apiTokenType)) return ofAll;
-  return [...ofAll, { groups: [auditGroups.reader(ownTokensOf), ...filters(asNamed)], times }];
-}
 
 interface Part {
   readonly skip: number;
@@ -183,9 +84,6 @@ async function entriesIn(
     return low;
   }
 }
-
-/** RFC 3339 in UTC with milliseconds, so that times compare as text. */
-const canonical = (time: string | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
 
 /**
  * For each entry, the revert in effect, or null. A reverted revert is not in effect, so the chain of reverts is followed to its

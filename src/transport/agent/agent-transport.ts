@@ -35,7 +35,7 @@ import {
 } from './counters.js';
 import { createGrpcServer } from './grpc-server.js';
 import { createStrangersBytes } from './guarded-stream.js';
-import type { LiveSession, LiveSessionDeps } from './live-session.js';
+import type { LiveSession, LiveSessionDeps } from './live-session-port.js';
 import { createNodeSessions } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
 import { createReadBudgets, type ReadLimits, type UnfinishedBytes } from './read-budget.js';

@@ -9,7 +9,8 @@ import type { PendingTable } from './admission/pending-table.js';
 import type { AgentStream, StreamHandlers } from './agent-stream.js';
 import { closeReasons, type CloseReason } from './close-reasons.js';
 import { decodeFrame } from './frames.js';
-import { startLiveSession, type LiveSession, type LiveSessionDeps } from './live-session.js';
+import { startLiveSession } from './live-session.js';
+import type { LiveSession, LiveSessionDeps } from './live-session-port.js';
 
 interface ControlDeps {
   readonly clock: Clock;

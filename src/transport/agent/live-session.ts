@@ -3,8 +3,7 @@
  * with delivery, telemetry and the stream. `reading.ts` decides when it reads. Implements
  * `docs/contract/agent-protocol.md#control` and `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
-import type { JoinAnswer, JoinRequested } from '../../commands/join-tokens.js';
-import type { AgentCommandName, ConfigAnswer, Delivery, SnapshotPush } from '../../delivery/port.js';
+import type { AgentCommandName, ConfigAnswer, SnapshotPush } from '../../delivery/port.js';
 import {
   ServicePayload,
   type AgentHello,
@@ -14,99 +13,26 @@ import {
 import type { Clock } from '../../kernel/clock.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import { joinTokenIn } from '../../kernel/ids.js';
-import type { Logger } from '../../kernel/logger.js';
 import type { CipherState } from '../../channel/noise/cipher-state.js';
-import type { Diagnostics, PresenceFacts, ReportingProcess, Telemetry } from '../../reports/port.js';
+import type { PresenceFacts, ReportingProcess } from '../../reports/port.js';
 import type { PendingSession } from './admission/pending-table.js';
 import type { AgentStream } from './agent-stream.js';
-import type { AgentConnection } from '../listener/connection.js';
 import { jittered, type CloseReason } from './close-reasons.js';
+import { BesideFrames } from './beside-frames.js';
 import { ConfigExchange } from './config-exchange.js';
-import { countIn, type Counters } from './counters.js';
+import { countIn } from './counters.js';
 import { InboundFrames, type Frame, type Inbound } from './frames.js';
 import { Heartbeats, type AgentIntervals } from './heartbeats.js';
+import type { LiveSession, LiveSessionDeps } from './live-session-port.js';
 import { Reading } from './reading.js';
 import { Outbox, SessionClosing } from './outbox.js';
-import type { ReadBudget, UnfinishedBytes } from './read-budget.js';
+import type { ReadBudget } from './read-budget.js';
 import { dueAt, startState, step, type SessionInput, type SessionOutput, type SessionState } from './session.js';
 import { diagnosticsFacts, heartbeatFacts, metricsFacts } from '../../reports/reported.js';
 
 /** Base of the jittered `retry_after_ms` of DRAINING and of OVERLOADED. */
 const drainRetryMs = 2_000;
 const overloadRetryMs = 5_000;
-
-/**
- * What a connection may carry beside the ciphertexts of its session. Acknowledging a snapshot of 64 MiB takes some 50
- * KiB, and data waiting in the windows of HTTP/2 counts until it is read.
- */
-const besideFrames = {
-  burstBytes: 512 * 1024,
-  bytesPerSecond: 20 * 1024,
-  /** On the wire, a frame has headers of gRPC, HTTP/2 and perhaps TLS, and may be split into pieces. */
-  wireFactor: 2,
-  wireBytes: 128,
-} as const;
-
-export interface LiveSessionDeps {
-  readonly delivery: Pick<Delivery, 'openNodeSession' | 'settings'>;
-  readonly telemetry: Pick<Telemetry, 'alive' | 'metrics'>;
-  /** Whether commands are queued for a node, including claimed and expired ones. */
-  hasCommands(nodeId: string): boolean;
-  /** At most 16, oldest first; each is claimed once. */
-  claimCommands(nodeId: string): Promise<readonly AgentCommandName[]>;
-  readonly diagnostics: Pick<Diagnostics, 'take'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly random: () => number;
-  readonly instanceId: string;
-  readonly rekeySeconds: number;
-  readonly counters: Counters;
-  readonly unfinished: UnfinishedBytes;
-  /** The read budget of a node. */
-  readBudget(nodeId: string): ReadBudget;
-  /** The session has exceeded its read budget. */
-  onThrottled(session: LiveSession): void;
-  /** The session's first valid frame has arrived. */
-  onProven(session: LiveSession, connection: AgentConnection): void;
-  /** The hello has arrived: the session becomes its node's live one. Rejects when the stores are out of reach. */
-  onHello(session: LiveSession, hello: AgentHello): Promise<void>;
-  /** Makes the node of a machine that joins. Rejects when it may try again. */
-  join(request: JoinRequested): Promise<JoinAnswer>;
-  /** Nothing more will come from the session; its stream may still be closing. */
-  onEnded(session: LiveSession, reason: CloseReason, agentReason: SessionCloseReason | undefined): void;
-}
-
-export interface LiveSession {
-  readonly nodeId: string;
-  /** Lower-case hex. */
-  readonly id: string;
-  /** The PSK that it was opened under. */
-  readonly psk: PendingSession['psk'];
-  /** The agent's address. */
-  readonly address: string;
-  /** When OpenSession was answered, monotonic milliseconds. */
-  readonly openedAt: number;
-  presence(): PresenceFacts;
-  readonly offlineAfterMs: number;
-  frame(frame: Frame): void;
-  message(bytes: Uint8Array): void;
-  halfClosed(): void;
-  /** The stream is over. */
-  gone(): void;
-  supersede(): void;
-  revoke(): void;
-  drain(): void;
-  /** Checks the time limits. */
-  tick(): void;
-  /** For how many milliseconds the peer has not taken the current fragment. */
-  slowFor(now: number): number;
-  /** Its reads are paused because it has exceeded its budget. */
-  readonly throttled: boolean;
-  /** Nothing more comes from it. */
-  readonly over: boolean;
-  /** Resolves when the stream is over. */
-  readonly closed: Promise<void>;
-}
 
 /**
  * A class, because each agent has one: see `src/channel/noise/cipher-state.ts`. Its parts call it back directly,
@@ -126,8 +52,7 @@ class AttachedSession implements LiveSession {
   #proven = false;
   /** No time limit ends before this, monotonic milliseconds. */
   #dueAt = 0;
-  /** Until when it is credited for bytes beside its frames, monotonic milliseconds. */
-  #creditedAt: number;
+  readonly #beside: BesideFrames;
   /** Lower-case hex; empty for an agent that does not name its process. */
   #processId = '';
   #over = false;
@@ -156,7 +81,7 @@ class AttachedSession implements LiveSession {
     this.cipher = pending.noise.send;
     this.#state = startState({ nodeId, openedAt, streamAt, rekeyAfterSecs: deps.rekeySeconds, intervals });
     this.readBudget = deps.readBudget(nodeId);
-    this.#creditedAt = streamAt;
+    this.#beside = new BesideFrames(stream.connection, streamAt);
     this.#reading = new Reading(this, streamAt);
     this.#inbound = new InboundFrames(pending.noise.receive, pending.sessionId);
     this.#outbox = new Outbox(this);
@@ -207,7 +132,7 @@ class AttachedSession implements LiveSession {
     this.#run({ kind: 'draining', retryAfterMs: jittered(drainRetryMs, this.#deps.random) });
   }
   tick(): void {
-    this.#endFlood();
+    if (this.#beside.isFlood(this.now()) && !this.#over) this.#endFlood();
     if (this.throttled) this.#reading.balance();
     // The agent's silence is checked once everything it has sent is read.
     if (this.#reading.holds || this.now() < this.#dueAt) return;
@@ -422,28 +347,19 @@ class AttachedSession implements LiveSession {
     this.#unfinishedBytes = bytes;
   }
 
-  /**
-   * Ends the connection of an agent that sends too much beside the frames of its session, such as pings: HTTP/2 answers
-   * them, and pausing reads does not hold them back.
-   */
   #endFlood(): void {
-    const { connection } = this.stream;
-    const now = this.now();
-    connection.answered(((now - this.#creditedAt) * besideFrames.bytesPerSecond) / 1_000);
-    this.#creditedAt = now;
-    if (this.#over || connection.unansweredBytes <= besideFrames.burstBytes) return;
     const [node_id, address] = [this.nodeId, this.address];
     this.#deps.logger.warn(
       { node_id, address },
       'the connection of an agent is closed: it sends too much beside frames',
     );
-    connection.destroy();
+    this.stream.connection.destroy();
   }
 
   #receive(incoming: Inbound, bytes: number): void {
     this.#deps.counters.framesIn += 1;
     this.readBudget.frame(bytes);
-    this.stream.connection.answered(besideFrames.wireFactor * bytes + besideFrames.wireBytes);
+    this.#beside.frame(bytes);
     if (!this.#proven && this.#inbound.proven) {
       this.#proven = true;
       this.#deps.onProven(this, this.stream.connection);

@@ -15,7 +15,7 @@ import { limits } from '../../kernel/limits.js';
 import type { LogFields, Logger } from '../../kernel/logger.js';
 import type { Telemetry } from '../../reports/port.js';
 import type { CloseReason } from './close-reasons.js';
-import type { LiveSession } from './live-session.js';
+import type { LiveSession } from './live-session-port.js';
 
 /** A hello within this time after the predecessor's SessionClose REKEY counts as its rekey. */
 const rekeyWindowMs = 20_000;

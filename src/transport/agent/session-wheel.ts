@@ -3,7 +3,7 @@
  * those over their budget, because they resume reading as soon as their debt is paid. Serves
  * `docs/contract/agent-protocol.md#control`.
  */
-import type { LiveSession } from './live-session.js';
+import type { LiveSession } from './live-session-port.js';
 
 /** How often the wheel turns. */
 export const turnMs = 200;
