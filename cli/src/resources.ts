@@ -303,7 +303,7 @@ export async function* pagesOf(
   for (let after: string | null = 'start'; after !== null;) {
     const asked = { page_size: pageSize, ...query, after } as never;
     const { items, next = null } = await dataOf(api.GET(path as typeof anyList, { params: { query: asked } }));
-    yield items as unknown as readonly Row[];
+    yield items as readonly Row[];
     after = next;
   }
 }
@@ -313,7 +313,7 @@ export async function* numberedPagesOf(api: Api, path: string, query: Query = {}
   for (let page = 1, seen = 0; ; page += 1) {
     const asked = { page_size: pageSize, ...query, page } as never;
     const { items, total } = await dataOf(api.GET(path as typeof anyList, { params: { query: asked } }));
-    yield items as unknown as readonly Row[];
+    yield items as readonly Row[];
     seen += items.length;
     if (items.length === 0 || seen >= total) return;
   }
@@ -356,7 +356,7 @@ export async function findOne(api: Api, type: ResourceType, nameOrId: string): P
   const { data, etag } = await doneOf(
     api.GET(`${type.path}/{id}` as typeof anyOne, { params: { path: { id: wanted } } }),
   );
-  const fields = data as unknown as Row;
+  const fields = data as Row;
   return { id: wanted, name: String(fields[type.nameField]), fields, etag };
 }
 
@@ -382,7 +382,7 @@ export async function createOne(
   }
   const body = (called === undefined ? given : { ...given, [nameField]: called }) as never;
   const header = { 'idempotency-key': randomUUID() };
-  return (await dataOf(api.POST(path as typeof anyList, { params: { header }, body }))) as unknown as Row;
+  return (await dataOf(api.POST(path as typeof anyList, { params: { header }, body }))) as Row;
 }
 
 /** @returns the changed resource @throws Failure, a 412 when it was changed since it was read */
@@ -399,7 +399,7 @@ export async function changeOne(
   }
   const params = { ...paramsOf(found), query };
   const sent = api.PUT(`${path}/{id}` as typeof anyOne, { params, body: changes as never });
-  return (await dataOf(sent)) as unknown as Row;
+  return (await dataOf(sent)) as Row;
 }
 
 /** @throws Failure, a 412 when it was changed since it was read */

@@ -75,9 +75,7 @@ export function createObserver(deps: ObserverDeps): StatusSource {
     const status = statusOf(deps, id);
     const opened = agentFacts.of(id).session?.at;
     const at = status === 'online' && opened !== undefined ? Date.parse(opened) : lastSeen(id);
-    // An agent that was silent within its session comes back without another one.
-    const isBack = status === 'online' && at < Date.parse(ledger.last({ type: 'node', id })?.since ?? '');
-    return { name: node.name, status, reason: null, since: at === 0 || isBack ? undefined : at };
+    return { name: node.name, status, reason: null, since: at === 0 ? undefined : at };
   }
 
   function chainNow(id: string): Now | undefined {

@@ -65,8 +65,7 @@ export function answering(store: UntypedReadStore, readMs?: number): ReadStore {
   const { collection, ...others } = wrapped(store, answerUnavailable);
   return {
     ...others,
-    collection: async <F extends Fields>(spec: CollectionSpec) =>
-      part(await collection(spec)) as unknown as Collection<F>,
+    collection: async <F extends Fields>(spec: CollectionSpec) => part(await collection(spec)) as Collection<F>,
     leases: part(store.leases),
     close: store.close,
   };

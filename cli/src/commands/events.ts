@@ -92,7 +92,7 @@ export async function* feedPages(
     // The answer could only be a stream if one had been requested.
     if (!response.ok || data === undefined || typeof data === 'string') throw refusalOf(response, error);
     const page = data.data;
-    yield page.items as unknown as readonly FeedItem[];
+    yield page.items as readonly FeedItem[];
     if (page.caught_up) return;
     cursor = page.cursor;
   }
@@ -118,7 +118,7 @@ export async function followFeed(
         params: { query: { ...filter, after: cursor } as never },
       });
       if (!response.ok || data === undefined) throw refusalOf(response, error);
-      const stream = data as unknown as ReadableStream<Uint8Array>;
+      const stream = data as ReadableStream<Uint8Array>;
       for await (const { id, event = '', data: json } of stream
         .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
         .pipeThrough(new EventSourceParserStream())) {

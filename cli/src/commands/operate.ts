@@ -246,7 +246,7 @@ async function showEntry(api: Api, entry: Schemas['AuditEntry'], dryRun: boolean
   if (total === changes.length) return showChanges(changes, dryRun);
   if (!dryRun) {
     const pages = numberedPagesOf(api, `/api/audit/${id}/changes`);
-    for await (const page of pages) await showChanges(page as unknown as Shown, false);
+    for await (const page of pages) await showChanges(page as Shown, false);
     return;
   }
   await showChanges(changes, true);

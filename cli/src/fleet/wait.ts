@@ -60,6 +60,6 @@ async function* touchedBy(
   query: Readonly<Record<string, string>>,
 ): AsyncGenerator<Node> {
   for await (const page of pagesOf(api, typeOf('nodes'), query)) {
-    for (const node of page as unknown as readonly Node[]) if (touched.has(node.name)) yield node;
+    for (const node of page as readonly Node[]) if (touched.has(node.name)) yield node;
   }
 }

@@ -75,9 +75,9 @@ export function NewCredentialPage(): ReactNode {
             />
             <NameField form={form} hint={text.nameHint} />
             {key_type === 'reality' ? (
-              <RealityFields form={form as unknown as FormOf<RealityValues>} />
+              <RealityFields form={form as FormOf<RealityValues>} />
             ) : (
-              <KeyFields form={form as unknown as FormOf<KeyValues>} type={key_type} />
+              <KeyFields form={form as FormOf<KeyValues>} type={key_type} />
             )}
           </>
         )}
@@ -102,7 +102,7 @@ export const EditCredentialPage = editPage<Stored, Credential>({
   Fields: ({ form, resource }) => (
     <>
       <NameField form={form} hint={text.nameHint} />
-      {resource?.key_type === 'reality' && <RealityFields form={form as unknown as FormOf<RealityValues>} />}
+      {resource?.key_type === 'reality' && <RealityFields form={form as FormOf<RealityValues>} />}
     </>
   ),
 });

@@ -41,8 +41,7 @@ export function dueFact(last: LastFact | undefined, observed: Observed, now: num
   if (status === was || !isTold(type, status)) return { kind: 'nothing' };
   const at = Math.max(observed.dueAt, budgetedAt(last?.toldAt ?? []));
   if (at > now) return { kind: 'later', at };
-  // What another instance has told meanwhile ended later than this one has seen it begin.
-  const began_at = timestamp(last !== undefined && since < Date.parse(last.since) ? now : since);
+  const began_at = timestamp(since);
   const open = last === undefined ? null : openIncident(last);
   const incident = !isBad(type, status)
     ? open

@@ -31,14 +31,14 @@ function resourceQueries(type: PlainType | 'node', fleet: () => Fleet): Resource
 
 /** @param fleet the committed fleet */
 export function nodeQueries(fleet: () => Fleet): FleetQueries['nodes'] {
-  return resourceQueries('node', fleet) as unknown as FleetQueries['nodes'];
+  return resourceQueries('node', fleet) as FleetQueries['nodes'];
 }
 
 /** The queries of all plain resources. @param fleet the committed fleet */
 export function allResourceQueries(fleet: () => Fleet): FleetQueries['resources'] {
   return Object.fromEntries(
     plainTypes.map((type) => [type, resourceQueries(type, fleet)]),
-  ) as unknown as FleetQueries['resources'];
+  ) as FleetQueries['resources'];
 }
 
 type Listed = ResourceMeta & { readonly name: string };

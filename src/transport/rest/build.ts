@@ -76,7 +76,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => answerClientError(error, socket, deps.refusals),
     frameworkErrors: (error, request, reply) => void answerError(error, request, reply, deps),
-  }).withTypeProvider<ZodTypeProvider>() as unknown as RestApp;
+  }).withTypeProvider<ZodTypeProvider>() as RestApp;
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
 

@@ -184,4 +184,4 @@ export interface RestApp extends Omit<Instance, 'route'> {
 }
 
 /** For routes that are not in the OpenAPI document. */
-export const undocumented = (app: RestApp): FastifyInstance => app as unknown as FastifyInstance;
+export const undocumented = (app: RestApp): FastifyInstance => app as FastifyInstance;

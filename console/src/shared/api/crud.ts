@@ -48,7 +48,7 @@ export interface Save<V> {
 }
 
 /** The client by paths that are known when it runs; the types above say what each takes and answers. */
-const call = api as unknown as Readonly<
+const call = api as Readonly<
   Record<'GET' | 'POST' | 'PUT' | 'DELETE', <D>(path: string, init: object) => Promise<Answer<D>>>
 >;
 

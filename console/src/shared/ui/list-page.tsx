@@ -169,7 +169,7 @@ export function listPage<L extends List, S extends object>(page: ListPage<L, S>)
                 isChosen: ({ id }) => chosen.has(id),
                 onChoose: choose,
                 // Every list is of things that have a name.
-                nameOf: (row) => nameOf(row as unknown as Named),
+                nameOf: (row) => nameOf(row as Named),
               },
             })}
           sorting={{

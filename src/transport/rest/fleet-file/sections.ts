@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { noReferences, type ReferenceField, type ReferenceFields } from '../../../domain/fleet-file/naming.js';
-import { resources, resourceTypes, type AnyResource, type ResourceType } from '../../../domain/fleet/resources.js';
+import { declarationOf, resources, resourceTypes, type ResourceType } from '../../../domain/fleet/resources.js';
 import { policyKey, policyTransports, priorityLabels } from '../../../domain/listener-policy/policy.js';
 import type { DeclaredRoute, InFile } from '../route-declaration.js';
 import { body, list, listenIp, oneOf, port, uuid } from '../schemas/fields.js';
@@ -49,7 +49,7 @@ export function sectionsOf(routes: Iterable<DeclaredRoute>): Sections {
     // Paths are made of types.
     const inFile = byPath.get(`/api/${type.replaceAll('_', '-')}s`);
     if (inFile === undefined) return [];
-    const { singular, noun, decide } = resources[type] as unknown as AnyResource;
+    const { singular, noun, decide } = declarationOf(type);
     const deploys = Object.hasOwn(decide, `Deploy${noun}`);
     return [{ ...inFile, type, name: `${singular}s`, references: referencesIn(inFile.body), deploys }];
   });

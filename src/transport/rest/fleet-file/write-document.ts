@@ -51,7 +51,7 @@ function fieldsOf(
   nameOf: WholeFleet['nameOf'],
 ): Json {
   const fields = withNames(inFile(state), references, nameOf) as JsonObject;
-  const deployed = deploys && chainStatus(state as unknown as ChainState) === 'deployed';
+  const deployed = deploys && chainStatus(state as ChainState) === 'deployed';
   return deployed ? { ...fields, deploy: true } : fields;
 }
 

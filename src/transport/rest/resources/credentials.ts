@@ -124,7 +124,7 @@ export function credentialRoutes(app: RestApp, deps: RestDeps): void {
       const credential = queries.get(id);
       return credential === undefined ? undefined : view(credential);
     },
-    create: (context, _definition, checked) => commands.create(context, checked as unknown as NewCredential),
+    create: (context, _definition, checked) => commands.create(context, checked as NewCredential),
     update: (context, id, ifMatch, changes: CredentialChanges) => commands.update(context, id, ifMatch, changes),
     remove: commands.remove,
     view,

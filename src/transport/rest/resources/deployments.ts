@@ -79,7 +79,7 @@ const listedDeployment: z.ZodType<ListedDeployment> = z
   .object({
     ...fields,
     definition: documented(
-      (definitionSchema as unknown as z.ZodType<ChainDefinition>).optional(),
+      (definitionSchema as z.ZodType<ChainDefinition>).optional(),
       'The deployed definition, with `definition=true`',
     ),
   })

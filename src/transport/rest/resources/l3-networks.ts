@@ -191,7 +191,7 @@ function networkInFile(state: object): JsonObject {
       interface_name === `svc${network_id}` ? member : { ...member, interface_name },
     ),
     ...(tunnels.length === 0 ? {} : { tunnels: tunnels.map(({ context_id: _, ...tunnel }) => tunnel) }),
-  } as unknown as JsonObject;
+  } as JsonObject;
 }
 
 const memberNodes = z
