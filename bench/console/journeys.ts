@@ -197,10 +197,9 @@ async function fiftyLabelled({ page, ...hand }: Hand): Promise<void> {
 
 async function shutOut({ page, ...hand }: Hand): Promise<void> {
   await hand.click(link(page, 'kim'));
-  await hand.click(page.getByRole('main').locator('a[href$="/password"]'));
-  await hand.type(page.locator('input[type=password]').first(), 'a password that nobody knows');
-  await hand.click(page.getByRole('main').locator('button[type=submit]'));
-  await page.waitForURL(/\/users\/[\w-]+$/);
+  await hand.click(button(page, 'Shut out'));
+  await hand.click(page.getByRole('dialog').getByRole('button', { name: 'Shut out', exact: true }));
+  await page.getByText('kim is shut out.').waitFor();
 }
 
 async function pastedLine(hand: Hand, { service, folder, agents }: World): Promise<void> {

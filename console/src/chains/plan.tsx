@@ -80,7 +80,7 @@ type PlannedNode = NonNullable<ReturnType<typeof usePlan>['data']>['nodes'][numb
 const usePlan = (id: string) => useQuery(planQuery(id));
 
 const columns = columnsOf<PlannedNode>([
-  [text.node, (row) => <NamedLink type="node" id={row.node_id} />],
+  [text.node, (row) => <NamedLink type="node" id={row.node_id} />, { cut: true }],
   [text.rulesAdded, (row) => signed('+', row.added.length), { numeric: true }],
   [text.rulesChanged, (row) => signed('~', row.changed.length), { numeric: true }],
   [text.rulesRemoved, (row) => signed('−', row.removed.length), { numeric: true }],

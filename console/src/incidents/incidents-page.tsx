@@ -29,6 +29,7 @@ const name = [
       {resource.name}
     </TextLink>
   ),
+  { cut: true },
 ] as const;
 const shared = [
   [text.type, ({ resource }: Incident) => typeNames[resource.type] ?? resource.type, { minor: true }],

@@ -20,7 +20,7 @@ import { Problem } from '../shared/ui/problem.js';
 import { resourcePage } from '../shared/ui/resource-page.js';
 import { SecretOnce } from '../shared/ui/secret-once.js';
 import { Section } from '../shared/ui/section.js';
-import { State } from '../shared/ui/state.js';
+import { Sign, type Mood } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
 import { dropCandidate, makeCandidate, nodes, type Node } from './nodes.js';
 import { rotationOf, type PskRotation } from './psk-rotation.js';
@@ -186,12 +186,22 @@ function TakeBack({ id }: { readonly id: string }): ReactNode {
   );
 }
 
+/** A sentence with a sign, which may need several lines. */
+function Told({ mood, children }: { readonly mood: Mood; readonly children: string }): ReactNode {
+  return (
+    <Group gap={6} wrap="nowrap" align="flex-start">
+      <Sign mood={mood} />
+      <span>{children}</span>
+    </Group>
+  );
+}
+
 function Progress({ rotation }: { readonly rotation: PskRotation }): ReactNode {
   const said = {
     none: null,
-    waiting: <State mood="busy">{text.waiting}</State>,
-    over: <State mood="good">{text.over}</State>,
-    gone: <State mood="warning">{text.gone}</State>,
+    waiting: <Told mood="busy">{text.waiting}</Told>,
+    over: <Told mood="good">{text.over}</Told>,
+    gone: <Told mood="warning">{text.gone}</Told>,
   };
   return (
     <Text size="sm" component="div" aria-live="polite">

@@ -114,6 +114,7 @@ const waveColumns = columnsOf<WaveRow>([
         {text.wave} {formatCount(index + 1)}
       </TextLink>
     ),
+    { cut: true },
   ],
   [text.state, (row) => <HowFar {...row} />],
   [text.progress, ({ rollout, index }) => countOf(rollout, index), { numeric: true }],

@@ -26,7 +26,7 @@ interface ShapeRow extends Pick<PictureTableProps, 'groupBy' | 'search'> {
 
 const shapeColumns = columnsOf<ShapeRow>([
   [text.name, (row) => <Name {...row} />, { cut: true }],
-  [text.state, ({ shape }) => <State mood={shape.mood}>{shape.state}</State>, { cut: true }],
+  [text.state, ({ shape }) => <State mood={shape.mood}>{shape.state}</State>],
   [
     text.chainsColumn,
     ({ shape: { chains } }) => (chains === null ? none : formatCount(chains)),

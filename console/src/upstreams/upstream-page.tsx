@@ -42,9 +42,9 @@ export const UpstreamPage = resourcePage(upstreams, ({ resource: upstream }) => 
       [text.interval]: formatMilliseconds(upstream.health_check_interval_ms),
     }}
   >
-    <UsedBy upstream={upstream} />
     <HistorySection type="l4_upstream" id={upstream.id} usual="1h" />
     <Health id={upstream.id} />
+    <UsedBy upstream={upstream} />
   </ResourcePage>
 ));
 
@@ -65,7 +65,7 @@ function securityFacts({ tls, reality }: Upstream): Readonly<Record<string, Reac
 type Report = Schemas['UpstreamHealth'];
 
 const columns = columnsOf<Report>([
-  [text.node, (row) => <ResourceLink type="node" id={row.node_id} name={row.node_name} />],
+  [text.node, (row) => <ResourceLink type="node" id={row.node_id} name={row.node_name} />, { cut: true }],
   [text.state, (row) => <HealthState healthy={row.healthy} />],
   [text.since, (row) => <When at={row.since} />, { minor: true }],
   [text.requests, (row) => (row.requests === null ? none : formatCount(row.requests)), { numeric: true }],

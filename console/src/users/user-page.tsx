@@ -1,9 +1,14 @@
 /** One user. The service changes nothing of another person but the password, which shuts them out. */
 import { useQuery } from '@tanstack/react-query';
 import { meQuery } from '../shared/session.js';
+import { Button } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { Confirm } from '../shared/forms/confirm.js';
+import { useDialog } from '../shared/ui/dialog.js';
+import { sayDone } from '../shared/ui/done.js';
 import { LinkButton } from '../shared/ui/links.js';
 import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
-import { users } from './users.js';
+import { shutOut, users, type User } from './users.js';
 import { text } from './users.text.js';
 
 export const UserPage = resourcePage(users, ({ resource: user }) => {
@@ -15,9 +20,12 @@ export const UserPage = resourcePage(users, ({ resource: user }) => {
       role="admin"
       actions={
         me?.id !== user.id && (
-          <LinkButton variant="default" to="/users/$id/password" params={{ id: user.id }}>
-            {text.reset}
-          </LinkButton>
+          <>
+            <LinkButton variant="default" to="/users/$id/password" params={{ id: user.id }}>
+              {text.reset}
+            </LinkButton>
+            <ShutOut user={user} />
+          </>
         )
       }
       facts={{
@@ -28,3 +36,27 @@ export const UserPage = resourcePage(users, ({ resource: user }) => {
     />
   );
 });
+
+/** For somebody who leaves: one step. */
+function ShutOut({ user: { id, username } }: { readonly user: User }): ReactNode {
+  const { opened, open, close } = useDialog('shut-out');
+  return (
+    <>
+      <Button variant="default" onClick={open}>
+        {text.shutOut}
+      </Button>
+      <Confirm
+        opened={opened}
+        title={text.shutOutTitle(username)}
+        action={text.shutOut}
+        onClose={close}
+        onConfirm={async () => {
+          const { data } = await shutOut(id);
+          sayDone(text.shutOutDone(username, data.join_tokens_deleted));
+        }}
+      >
+        {text.shutOutMeaning}
+      </Confirm>
+    </>
+  );
+}

@@ -21,9 +21,15 @@ export const text = {
   reset: 'Reset password',
   resetTitle: (name: string) => `Reset password of ${name}`,
   resetMeaning:
-    'Ends every session and API token of this person at once. This shuts out somebody who leaves. It cannot be undone.',
+    'Ends every session and API token of this person at once. It cannot be undone. For somebody who leaves, there is “Shut out”.',
   resetNow: 'Reset password',
   resetDone: (name: string) => `Password of ${name} reset. All their sessions and API tokens have ended.`,
+  shutOut: 'Shut out',
+  shutOutTitle: (name: string) => `Shut out ${name}?`,
+  shutOutMeaning:
+    'The password becomes one that nobody knows. Every session and API token of this person ends at once, and join tokens made by them are deleted. What they did stays. This cannot be undone, but a new password lets them in again.',
+  shutOutDone: (name: string, tokens: number) =>
+    tokens === 0 ? `${name} is shut out.` : `${name} is shut out. Join tokens deleted: ${tokens}.`,
   password: 'Password',
   passwordHint: 'At least 12 characters. The person changes it after signing in.',
 } as const;

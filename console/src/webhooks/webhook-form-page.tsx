@@ -71,7 +71,6 @@ function choose(form: FieldsProps<Values, Webhook>['form'], format: Values['form
 function Fields({ form }: FieldsProps<Values, Webhook>): ReactNode {
   return (
     <>
-      <NameField form={form} hint={text.nameHint} />
       <Select
         label={text.format}
         data={Object.entries(text.formats).map(([value, label]) => ({ value, label }))}
@@ -79,6 +78,7 @@ function Fields({ form }: FieldsProps<Values, Webhook>): ReactNode {
         {...form.getInputProps('format')}
         onChange={(value) => choose(form, (value ?? 'standard') as Values['format'])}
       />
+      <NameField form={form} hint={text.nameHint} />
       <TextInput label={text.url} description={text.urlHint} type="url" required {...form.getInputProps('url')} />
       <Checkbox.Group label={text.types} required {...form.getInputProps('types')}>
         <Stack gap="xs" pt="xs">

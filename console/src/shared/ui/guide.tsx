@@ -1,8 +1,9 @@
 /** A guided list of steps: each ticked by what is there, the first that is not done marked. The caller says what a step shows. */
-import { Stack, Text } from '@mantine/core';
+import { Stack, Text, VisuallyHidden } from '@mantine/core';
 import type { ReactNode } from 'react';
 import classes from './guide.module.css';
-import { State } from './state.js';
+import { Sign } from './state.js';
+import { text } from './ui.text.js';
 
 export interface GuideStep {
   readonly title: string;
@@ -24,11 +25,13 @@ export function Guide({ steps }: { readonly steps: readonly GuideStep[] }): Reac
           aria-current={index === next ? 'step' : undefined}
         >
           <Stack gap="xs">
-            <State mood={done ? 'good' : index === next ? 'busy' : 'idle'}>
+            <div className={classes.title}>
+              <Sign mood={done ? 'good' : index === next ? 'busy' : 'idle'} />
               <strong>
                 {index + 1}. {title}
+                {done && <VisuallyHidden>, {text.stepDone}</VisuallyHidden>}
               </strong>
-            </State>
+            </div>
             <Text size="sm" c="dimmed" component="div">
               {meaning}
             </Text>

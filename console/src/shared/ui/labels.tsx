@@ -6,7 +6,7 @@ export function Labels({ labels }: { readonly labels: Readonly<Record<string, st
   return (
     <Group gap={4}>
       {Object.entries(labels).map(([key, value]) => (
-        <Badge key={key} variant="default" tt="none" fw={400} size="sm">
+        <Badge key={key} variant="default" tt="none" fw={400} size="sm" flex="none" maw="100%">
           {value === '' ? key : `${key}: ${value}`}
         </Badge>
       ))}

@@ -6,6 +6,7 @@ export const text = {
   cancel: 'Cancel',
   close: 'Close',
   history: 'History',
+  stepDone: 'done',
   name: 'Name',
   node: 'Node',
   listener: {
