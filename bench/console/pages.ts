@@ -3,6 +3,7 @@
  * come from the links of other pages.
  */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { eventually } from '../../scripts/stack/process.js';
 import { openContext } from './browser.js';
 
 export interface ConsolePage {
@@ -39,6 +40,17 @@ export async function visit(page: Page, address: string): Promise<void> {
   await settled(page);
 }
 
+/** Goes on to another address as a link does: what the browser has loaded stays. @internal exported for tests */
+export async function goTo(page: Page, address: string): Promise<void> {
+  await page.evaluate(`self.__TSR_ROUTER__.navigate({ to: ${JSON.stringify(address)} })`);
+  const isThere = `(() => {
+    const { status, location, resolvedLocation } = self.__TSR_ROUTER__.state;
+    return status === 'idle' && resolvedLocation?.href === location.href;
+  })()`;
+  await eventually(`the page of ${address} is there`, async () => (await page.evaluate<boolean>(isThere)) || undefined);
+  await settled(page);
+}
+
 /** Waits until a page shows its heading or an error, and has finished loading. */
 export async function settled(page: Page): Promise<void> {
   await page.locator('h1, .mantine-Alert-root').first().waitFor();
@@ -68,7 +80,7 @@ export async function consolePages(page: Page): Promise<readonly ConsolePage[]> 
   for (let visits = 0; open.size > 0 && visits < visitsMax; visits += 1) {
     const address = waiting.shift() ?? others.shift();
     if (address === undefined) break;
-    await visit(page, address);
+    await goTo(page, address);
     for (const link of await linksOf(page)) {
       const route = routeOf(link);
       if (route === undefined || seen.has(link)) continue;

@@ -2,18 +2,19 @@
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import type { RunningProgram } from '../../scripts/stack/process.js';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import { openBrowser } from './support/browser.js';
-import { openSite, type Site } from './support/site.js';
+import { openSiteOf, type Site } from './support/site.js';
 import { expectAbsent, expectCount, expectOpacity, expectText } from './support/waiting.js';
 
 const browser = await openBrowser();
 const rowsMax = 60;
 
 describe.skipIf(browser === undefined)('a page that stays open', () => {
-  let site: Site;
+  let site: Site<ServiceProcess>;
   let agent: RunningProgram | undefined;
   beforeAll(async () => {
-    site = await openSite(browser!);
+    site = await openSiteOf(prepareService, browser!);
   });
   afterAll(async () => {
     await agent?.stop();

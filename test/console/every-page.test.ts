@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fillFleet, type FilledFleet } from '../../bench/console/fleet.js';
-import { consolePages, visit, type ConsolePage } from '../../bench/console/pages.js';
+import { consolePages, goTo, visit, type ConsolePage } from '../../bench/console/pages.js';
 import { openBrowser } from './support/browser.js';
 import { faultsOf } from './support/faults.js';
 import { pressAll } from './support/hands.js';
@@ -37,7 +37,7 @@ describe.skipIf(browser === undefined)('every page', () => {
       const faults: string[] = [];
       for (const { route, address } of pages) {
         await page.setViewportSize(wide);
-        await visit(page, address);
+        await goTo(page, address);
         const found = [...(await faultsOf(page))];
         await page.setViewportSize(narrow);
         await page.emulateMedia({ colorScheme: 'dark' });

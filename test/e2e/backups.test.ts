@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { eventually } from '../../scripts/stack/process.js';
 import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
-import { runMaintenance } from '../support/programs.js';
+import { runMaintenance, runMaintenanceProgram } from '../support/programs.js';
 import { onStorePairs, type StorePair } from '../support/store-pairs.js';
 
 const named = /^backup-([0-9a-f-]{36})-\d{8}T\d{6}Z\.svclog$/;
@@ -78,7 +78,7 @@ onStorePairs('backups by the service', (stores) => {
 
       pairs.push(await stores.open());
       const empty = { ...pairs[1]!.env, ...key, SVC_DATA_DIR: join(root, 'restored') };
-      const restore = (...args: string[]) => runMaintenance('restore', args, empty);
+      const restore = (...args: string[]) => runMaintenanceProgram('restore', args, empty);
       const altered = join(root, 'altered.svclog');
       await writeFile(altered, (await readFile(path, 'utf8')).replace('"192.0.2.1"', '"192.0.2.2"'));
       expect(await restore(altered)).toMatchObject({ code: 1, err: expect.stringContaining('is not imported') });

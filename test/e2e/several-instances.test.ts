@@ -18,7 +18,7 @@ import { startEventStoreDb, type EventStoreDbServer } from '../servers/eventstor
 import { ferretDbBuilt, startFerretDb, type FerretDb } from '../servers/ferretdb-process.js';
 import { startBalancer, type Balancer } from '../support/balancer.js';
 import { freeze } from '../support/freeze.js';
-import { runMaintenance } from '../support/programs.js';
+import { runMaintenanceProgram } from '../support/programs.js';
 
 interface NodeView {
   readonly id: string;
@@ -185,7 +185,12 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
     });
     const eve = await signIn(services[0]!.url, 'eve', 'correct horse battery');
     const typed = 'a password that was typed';
-    const { code, out, err } = await runMaintenance('admin:reset-password', ['Eve', '--stdin'], env, `${typed}\n`);
+    const { code, out, err } = await runMaintenanceProgram(
+      'admin:reset-password',
+      ['Eve', '--stdin'],
+      env,
+      `${typed}\n`,
+    );
     expect([code, out, err]).toEqual([0, 'The password of Eve is changed; all of its tokens have ended.\n', '']);
     expect((await eve.send('GET', '/api/auth/me')).status).toBe(401);
     for (const { url } of services) await signIn(url, 'eve', typed);

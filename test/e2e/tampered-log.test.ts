@@ -3,13 +3,11 @@
  * `log:verify` proves before and after a rotation of the master key, an export and an import (`docs/log-chain.md`).
  */
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freePorts, startProgram } from '../../scripts/stack/process.js';
-import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
+import { StartError } from '../../src/app/installation/installation.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
@@ -17,6 +15,7 @@ import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import { wholeLog } from '../support/installations.js';
 import { runMaintenance, type ScriptOutcome } from '../support/programs.js';
 import { proof } from '../support/proof.js';
+import { prepareServiceHere, type ServiceHere } from '../support/service-here.js';
 import { tamper } from '../support/tampering.js';
 
 let root: string;
@@ -39,13 +38,9 @@ async function copy(): Promise<string> {
   return folder;
 }
 
-async function serving<T>(
-  dataDir: string,
-  use: (service: ServiceProcess) => Promise<T>,
-  start: Parameters<ServiceProcess['start']>[0] = {},
-): Promise<T> {
-  const service = await prepareService({ dataDir });
-  await service.start(start);
+async function serving<T>(dataDir: string, use: (service: ServiceHere) => Promise<T>, env = {}): Promise<T> {
+  const service = await prepareServiceHere({ dataDir, env });
+  await service.start();
   try {
     return await use(service);
   } finally {
@@ -53,16 +48,15 @@ async function serving<T>(
   }
 }
 
-/** Starts the service, which must end by itself. @returns what it says of it */
-async function refusedStart(dataDir: string, more: object = {}): Promise<string> {
-  const [http, control] = await freePorts(2);
-  const listening = { SVC_HTTP_LISTEN_ADDR: `127.0.0.1:${http}`, SVC_REALITY_LISTEN_ADDR: `127.0.0.1:${control}` };
-  const program = startProgram('main', environment(dataDir, { ...listening, ...more }));
-  await once(program.child, 'close');
-  expect(program.child.exitCode, program.output()).toBe(1);
-  const [, sentence] = /The start is refused: (.*)/.exec(program.output()) ?? [];
-  expect(sentence, program.output()).toBeDefined();
-  return sentence!;
+/** Starts the service, which refuses. @returns what it says of it */
+async function refusedStart(dataDir: string): Promise<string> {
+  const service = await prepareServiceHere({ dataDir });
+  const sentence = await service.start().then(
+    () => service.stop().then(() => 'nothing: it has started'),
+    (error: unknown) => (error instanceof StartError ? error.message : String(error)),
+  );
+  expect(sentence).toMatch(/^The start is refused: /);
+  return sentence.replace('The start is refused: ', '');
 }
 
 type Change = (commands: readonly RecordedCommand[]) => readonly RecordedCommand[];
@@ -90,7 +84,7 @@ const unlinked = ({ stream, events }: RecordedCommand): RecordedCommand => {
   return { stream, events: [first!, ...rest] as unknown as RecordedCommand['events'] };
 };
 
-const metric = async (service: ServiceProcess, name: string): Promise<number> =>
+const metric = async (service: ServiceHere, name: string): Promise<number> =>
   Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await (await fetch(`${service.url}/metrics`)).text())?.[1]);
 const headsOf = ({ out }: ScriptOutcome): readonly string[] =>
   Array.from(out.matchAll(/head (\S+)$/gm), ([, head]) => head!);
@@ -113,7 +107,7 @@ test('a log that nobody touched is proven; one whose end was cut off is found ou
   await serving(folder, async (service) => {
     expect(await metric(service, 'svc_log_broken')).toBe(0);
     // Each start tells the heads that it finds.
-    expect(service.program().output()).toContain(`"heads":["${fleet}","${accounts}","${own}"]`);
+    expect(service.output()).toContain(`"heads":["${fleet}","${accounts}","${own}"]`);
     await (await service.admin()).call('POST', '/api/nodes', { name: 'd', address: '192.0.2.4' });
   });
   const proven = await verify(folder, '--contains', fleet!, '--contains', accounts!, '--contains', own!);
@@ -207,9 +201,7 @@ describe('a log that was put together anew, with its own events, by somebody wit
   test('with the accounts of another installation under the same master key is not started', async () => {
     const key = { SVC_MASTER_KEY_FILE: join(good, 'master.key') };
     const staging = join(root, 'staging');
-    const other = await prepareService({ dataDir: staging, env: key });
-    await other.start();
-    await other.stop();
+    await serving(staging, async () => undefined, key);
     await cp(join(good, 'master.key'), join(staging, 'master.key'));
     const theirs = await openFolder(staging);
     const accounts = (await wholeLog(theirs.eventStore)).filter(({ stream }) => stream === 'svc-accounts');
@@ -292,14 +284,9 @@ test('a rotation of the master key, interrupted and repeated, keeps the whole lo
   expect(await rotate()).toMatchObject({ code: 0 });
   expect(await rotate()).toMatchObject({ code: 0 });
   await rm(join(folder, 'master.key'));
-  const service = await prepareService({ dataDir: folder, env: { SVC_MASTER_KEY: next } });
-  await service.start();
-  try {
-    const admin = await service.admin();
-    await admin.call('POST', '/api/nodes', { name: 'after the rotation', address: '192.0.2.7' });
-  } finally {
-    await service.stop();
-  }
+  const created = async (service: ServiceHere): Promise<unknown> =>
+    (await service.admin()).call('POST', '/api/nodes', { name: 'after the rotation', address: '192.0.2.7' });
+  await serving(folder, created, { SVC_MASTER_KEY: next });
   const contains = before.flatMap((head) => ['--contains', head]);
   const proven = await runMaintenance('log:verify', contains, environment(folder, { SVC_MASTER_KEY: next }));
   expect(proven).toMatchObject({ code: 0 });

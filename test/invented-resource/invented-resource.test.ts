@@ -27,7 +27,7 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import { createManualClock } from '../support/manual-clock.js';
 import { wholeLog } from '../support/installations.js';
-import { runMaintenance } from '../support/programs.js';
+import { runMaintenanceProgram } from '../support/programs.js';
 import { copyProject, type ProjectCopy } from '../support/project-copy.js';
 import { projectRoot } from '../support/project-root.js';
 import { edits } from './edits.js';
@@ -308,9 +308,15 @@ describe('the service with a new resource', () => {
     expect(restored.idOfName('beacon', 'South')).toBe(beacon.id);
     expect([...restored.referrersOf('node', nodeId)]).toEqual([`beacon/${beacon.id}`]);
 
-    const rebuilt = await runMaintenance('projections:rebuild', [], { SVC_DATA_DIR: dataDir }, '', root);
+    const rebuilt = await runMaintenanceProgram('projections:rebuild', [], { SVC_DATA_DIR: dataDir }, '', root);
     expect(rebuilt).toMatchObject({ code: 0, out: expect.stringMatching(/^Rebuilt all read models from \d+/) });
-    const compared = await runMaintenance('projections:rebuild', ['--check'], { SVC_DATA_DIR: dataDir }, '', root);
+    const compared = await runMaintenanceProgram(
+      'projections:rebuild',
+      ['--check'],
+      { SVC_DATA_DIR: dataDir },
+      '',
+      root,
+    );
     expect(compared).toMatchObject({ code: 0, out: expect.stringMatching(/: 0 different\.\n$/) });
 
     await service.start({ root });

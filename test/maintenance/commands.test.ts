@@ -7,7 +7,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { durationText, progressLine } from '../../scripts/maintenance/progress-bar.js';
 import { createRestClient, signIn, type RestClient } from '../../scripts/stack/rest-client.js';
 import { startProgram } from '../../scripts/stack/process.js';
-import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import { fleetAggregate } from '../../src/commands/aggregate.js';
 import { createGateway } from '../../src/commands/gateway.js';
 import { systemContext } from '../../src/commands/system.js';
@@ -26,7 +25,13 @@ import { importFrom } from '../support/installations.js';
 import { headOf, linked } from '../support/log-chain.js';
 import { inNewNamespaces } from '../support/namespaces.js';
 import { maintenanceCommands } from '../../scripts/maintenance/commands.js';
-import { runMaintenance as run, runMaintenanceSeries, type ScriptOutcome } from '../support/programs.js';
+import {
+  runMaintenance as run,
+  runMaintenanceProgram as runProgram,
+  runMaintenanceSeries,
+  type ScriptOutcome,
+} from '../support/programs.js';
+import { prepareServiceHere, type ServiceHere } from '../support/service-here.js';
 
 interface NodeItem {
   readonly id: string;
@@ -42,7 +47,7 @@ const nodesOf = async (admin: RestClient): Promise<readonly NodeItem[]> => {
 let root: string;
 let first: string;
 let archive: string;
-let service: ServiceProcess;
+let service: ServiceHere;
 let before: readonly NodeItem[];
 const inFolder = (dataDir: string): Readonly<Record<string, string>> => ({
   SVC_DATA_DIR: dataDir,
@@ -50,8 +55,8 @@ const inFolder = (dataDir: string): Readonly<Record<string, string>> => ({
 });
 
 /** Runs the service on a folder while `use` runs. */
-async function serving<T>(dataDir: string, use: (service: ServiceProcess) => Promise<T>): Promise<T> {
-  const started = await prepareService({ dataDir, env: { SVC_LOG_LEVEL: 'warn' } });
+async function serving<T>(dataDir: string, use: (service: ServiceHere) => Promise<T>): Promise<T> {
+  const started = await prepareServiceHere({ dataDir });
   await started.start();
   try {
     return await use(started);
@@ -102,7 +107,7 @@ async function written(dataDir: string, commands: readonly FleetCommand[], unkno
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'commands-'));
   [first, archive] = [join(root, 'first'), join(root, 'archive.jsonl')];
-  service = await prepareService({ dataDir: first, env: { SVC_LOG_LEVEL: 'warn' } });
+  service = await prepareServiceHere({ dataDir: first });
   await service.start();
   const admin = await service.admin();
   for (let index = 0; index < 5; index += 1) {
@@ -173,11 +178,11 @@ describe('an installation', () => {
   beforeAll(() => service.stop());
 
   it('moves to another folder with its generations, and runs there', async () => {
-    const exported = await run('log:export', [archive], inFolder(first));
+    const exported = await runProgram('log:export', [archive], inFolder(first));
     expect(exported.err).toMatch(/^exporting 100 % /m);
     expect(exported.code).toBe(0);
     const digest = /content sha256 (\w+)/.exec(exported.out)?.[1];
-    const verified = await run('log:verify', [archive], {});
+    const verified = await runProgram('log:verify', [archive], {});
     expect(verified).toMatchObject({
       code: 1,
       out: expect.stringContaining(`${archive} is complete, and not proven: The master key cannot be used`),
@@ -191,7 +196,7 @@ describe('an installation', () => {
     });
     await mkdir(second, { recursive: true });
     await cp(join(first, 'master.key'), join(second, 'master.key'));
-    const imported = await run('log:import', [archive], inFolder(second));
+    const imported = await runProgram('log:import', [archive], inFolder(second));
     expect(imported).toMatchObject({ code: 0, out: expect.stringMatching(/^Imported \d+ events into /) });
     const verifiedLog = await run('log:verify', [], inFolder(second));
     expect(verifiedLog).toMatchObject({ code: 0, out: expect.stringContaining(`content sha256 ${digest}`) });
@@ -244,7 +249,7 @@ describe('an installation', () => {
     const copy = join(root, 'rotated');
     await cp(first, copy, { recursive: true });
     const old = await readFile(join(copy, 'master.key'), 'utf8');
-    const rotated = await run('keys:rotate-master', [], inFolder(copy));
+    const rotated = await runProgram('keys:rotate-master', [], inFolder(copy));
     expect(rotated).toMatchObject({ code: 0, out: expect.stringMatching(/^The keyring is now wrapped by mk_/) });
     expect(await readFile(join(copy, 'master.key'), 'utf8')).not.toBe(old);
     const files = await readdir(copy);
@@ -259,8 +264,8 @@ describe('an installation', () => {
     const given = { ...inFolder(copy), SVC_NEW_MASTER_KEY: Buffer.alloc(32, 7).toString('base64') };
     expect(await run('keys:rotate-master', [], { ...given, SVC_MASTER_KEY: old.trim() })).toMatchObject({ code: 1 });
     expect(await run('keys:rotate-master', [], given)).toMatchObject({ code: 0 });
-    const env = { SVC_MASTER_KEY: given.SVC_NEW_MASTER_KEY, SVC_LOG_LEVEL: 'warn' };
-    const last = await prepareService({ dataDir: copy, env });
+    const env = { SVC_MASTER_KEY: given.SVC_NEW_MASTER_KEY };
+    const last = await prepareServiceHere({ dataDir: copy, env });
     await last.start();
     await last.stop();
   }, 120_000);
@@ -289,7 +294,7 @@ describe('an installation', () => {
   it('gets another key that seals, and still opens what the earlier one has sealed', async () => {
     const copy = join(root, 'sealing');
     await cp(first, copy, { recursive: true });
-    expect(await run('keys:rotate-sealing', [], inFolder(copy))).toMatchObject({
+    expect(await runProgram('keys:rotate-sealing', [], inFolder(copy))).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^The keyring has 2 keys now; sk_[\w-]+ seals from now on\.\n$/),
     });
@@ -303,7 +308,8 @@ describe('an installation', () => {
   it('goes back to the compiler of an older release with higher generations, but not below this release', async () => {
     const copy = join(root, 'gone-back');
     await cp(first, copy, { recursive: true });
-    const lower = (version: number): Promise<ScriptOutcome> => run('compiler:lower', [String(version)], inFolder(copy));
+    const lower = (version: number): Promise<ScriptOutcome> =>
+      runProgram('compiler:lower', [String(version)], inFolder(copy));
     expect(await lower(compilerVersion)).toMatchObject({
       code: 1,
       err: `the log is at compiler version ${compilerVersion}, and ${compilerVersion} is not lower\n`,
@@ -347,7 +353,7 @@ describe('an installation', () => {
     await serving(copy, async (before) => {
       await (await before.admin()).call('POST', '/api/join-tokens', { name: 'made by the admin' });
     });
-    const reset = await run('admin:reset-password', ['Admin'], inFolder(copy));
+    const reset = await runProgram('admin:reset-password', ['Admin'], inFolder(copy));
     expect(reset).toMatchObject({
       code: 0,
       out: expect.stringContaining('\nJoin tokens of this account that were deleted: 1.\n'),
@@ -363,11 +369,11 @@ describe('an installation', () => {
       const joins = await createRestClient(again.url, token).call<{ total: number }>('GET', '/api/join-tokens');
       expect(joins.total).toBe(0);
     });
-    expect(await run('keys:rotate-signing', [], inFolder(copy))).toMatchObject({
+    expect(await runProgram('keys:rotate-signing', [], inFolder(copy))).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^Tokens are now signed with a new key; all earlier tokens have ended\./),
     });
-    const quiet = await run('admin:reset-password', ['admin', '--stdin'], inFolder(copy), `${typed}\n`);
+    const quiet = await runProgram('admin:reset-password', ['admin', '--stdin'], inFolder(copy), `${typed}\n`);
     expect(quiet).toMatchObject({ code: 0, out: expect.not.stringContaining(typed) });
     await serving(copy, async (again) => {
       expect((await createRestClient(again.url, token).send('GET', '/api/auth/me')).status).toBe(401);
@@ -386,7 +392,7 @@ describe('an installation', () => {
       ['𝔭'.repeat(257), 2],
       ['', 2],
     ] as const) {
-      const refused = await run('admin:reset-password', ['admin', '--stdin'], inFolder(copy), `${text}\n`);
+      const refused = await runProgram('admin:reset-password', ['admin', '--stdin'], inFolder(copy), `${text}\n`);
       expect([refused.code, refused.err]).toEqual([
         code,
         expect.stringContaining('A password has 12 to 256 characters'),

@@ -1,7 +1,9 @@
 /** Runs programs of `scripts/` to their end, with only the given SVC_* variables. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { compiledRoot } from '../../scripts/stack/process.js';
 
 export interface ScriptOutcome {
@@ -23,34 +25,77 @@ export function runScript(name: string, args: readonly string[], env: Env): Prom
   return runToEnd([process.execPath, join(compiledRoot, 'scripts', `${name}.js`), ...args], env, '');
 }
 
-/** @param root of the compiled programs of another release @param before precedes the command line */
-export function runMaintenance(
+/**
+ * A maintenance command as a program of its own.
+ * @param root of the compiled programs of another release
+ */
+export function runMaintenanceProgram(
   name: string,
   args: readonly string[],
   env: Env,
   input = '',
   root = compiledRoot,
-  before: readonly string[] = [],
 ): Promise<ScriptOutcome> {
   const program = join(root, 'scripts', 'gateway-control.js');
-  return runToEnd([...before, process.execPath, program, 'maintenance', name, ...args], env, input);
+  return runToEnd([process.execPath, program, 'maintenance', name, ...args], env, input);
 }
 
-/** Runs maintenance commands one after the other in one process, which loads their modules once. */
+let kept: Series | undefined;
+
+/** The same in one process for all tests of a worker, after what it was asked before. */
+export function runMaintenance(name: string, args: readonly string[], env: Env): Promise<ScriptOutcome> {
+  kept ??= startSeries([]);
+  return kept.run({ name, args, env });
+}
+
+/** Several maintenance commands, one after the other in one process. @param before precedes the command line */
 export async function runMaintenanceSeries(
   runs: readonly MaintenanceRun[],
   before: readonly string[] = [],
 ): Promise<readonly ScriptOutcome[]> {
-  const path = join(compiledRoot, 'test', 'maintenance', 'children', 'series.js');
-  const { code, out, err } = await runToEnd([...before, process.execPath, path, JSON.stringify(runs)], {}, '');
-  if (code !== 0) throw new Error(`the commands ended with ${code}: ${err}`);
-  return JSON.parse(out) as readonly ScriptOutcome[];
+  const series = startSeries(before);
+  const outcomes = await Promise.all(runs.map(series.run));
+  series.end();
+  return outcomes;
 }
 
+interface Series {
+  run(this: void, run: MaintenanceRun): Promise<ScriptOutcome>;
+  end(): void;
+}
+
+function startSeries(before: readonly string[]): Series {
+  const path = join(compiledRoot, 'test', 'maintenance', 'children', 'series.js');
+  const [command = '', ...args] = [...before, process.execPath, path];
+  const child = spawn(command, args, { env: withoutSettings(), stdio: ['pipe', 'pipe', 'inherit'] });
+  // It ends with its standard input, at the latest when this process ends.
+  child.unref();
+  for (const stream of [child.stdin, child.stdout] as Partial<Socket>[]) stream.unref?.();
+  const waiting: { resolve(outcome: ScriptOutcome): void; reject(error: Error): void }[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) =>
+    waiting.shift()?.resolve(JSON.parse(line) as ScriptOutcome),
+  );
+  child.on('close', (code) => {
+    for (const { reject } of waiting.splice(0)) reject(new Error(`the maintenance commands ended with ${code}`));
+  });
+  return {
+    run: (run) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ resolve, reject });
+        child.stdin.write(`${JSON.stringify(run)}\n`);
+      }),
+    end: () => void child.stdin.end(),
+  };
+}
+
+const withoutSettings = (): Env =>
+  Object.fromEntries(
+    Object.entries(process.env).flatMap(([key, value = '']) => (key.startsWith('SVC_') ? [] : [[key, value]])),
+  );
+
 async function runToEnd(commandLine: readonly string[], env: Env, input: string): Promise<ScriptOutcome> {
-  const inherited = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('SVC_')));
   const [command = '', ...args] = commandLine;
-  const child = spawn(command, args, { env: { ...inherited, ...env } });
+  const child = spawn(command, args, { env: { ...withoutSettings(), ...env } });
   let [out, err] = ['', ''];
   child.stdout.on('data', (data: Buffer) => (out += data.toString()));
   child.stderr.on('data', (data: Buffer) => (err += data.toString()));

@@ -1,5 +1,6 @@
 /**
- * The real service with its console, and Chromium to open it in. One for each file of journeys. Each person has a context of
+ * The real service with its console, and Chromium to open it in. One for each file of journeys; in the test's process, unless
+ * a journey kills it. Each person has a context of
  * their own, as a browser has for each profile.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -9,13 +10,16 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { openContext } from '../../../bench/console/browser.js';
 import type { RestClient } from '../../../scripts/stack/rest-client.js';
-import { prepareService, type ServiceProcess } from '../../../scripts/stack/service.js';
+import type { ServiceOptions, ServiceProcess } from '../../../scripts/stack/service.js';
+import { prepareServiceHere } from '../../support/service-here.js';
 import { patienceMs } from './waiting.js';
 
 type Role = 'admin' | 'operator' | 'viewer';
 
-export interface Site {
-  readonly service: ServiceProcess;
+type Service = Pick<ServiceProcess, 'url' | 'controlEndpoint' | 'start' | 'stop' | 'admin' | 'adminPassword'>;
+
+export interface Site<S = Service> {
+  readonly service: S;
   /** Signed in as the admin, over REST. */
   readonly admin: RestClient;
   /** Opens a page in a fresh context. Its errors fail `close`. */
@@ -28,9 +32,15 @@ export interface Site {
   close(): Promise<void>;
 }
 
-export async function openSite(browser: Browser): Promise<Site> {
+export const openSite = (browser: Browser): Promise<Site> => openSiteOf(prepareServiceHere, browser);
+
+/** @param prepare for a service of another kind */
+export async function openSiteOf<S extends Service>(
+  prepare: (options: ServiceOptions) => Promise<S>,
+  browser: Browser,
+): Promise<Site<S>> {
   const dataDir = mkdtempSync(join(tmpdir(), 'console-'));
-  const service = await prepareService({ dataDir });
+  const service = await prepare({ dataDir });
   await service.start();
   const errors: string[] = [];
   const admin = await service.admin();

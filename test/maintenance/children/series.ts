@@ -1,13 +1,13 @@
 /**
  * Runs maintenance commands one after the other in one process, each with its own arguments and environment, because
- * starting a process for each takes longer than the commands. Argument: the runs, as JSON. Prints their outcomes as JSON.
+ * starting a process for each takes longer than the commands. A line of standard input is a run, as JSON; its outcome is
+ * answered with a line.
  */
 import { writeSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { runMaintenance } from '../../../scripts/maintenance/commands.js';
-import type { MaintenanceRun, ScriptOutcome } from '../../support/programs.js';
+import type { MaintenanceRun } from '../../support/programs.js';
 
-const runs = JSON.parse(process.argv[2] ?? '[]') as readonly MaintenanceRun[];
-const outcomes: ScriptOutcome[] = [];
 let [out, err] = ['', ''];
 process.stdout.write = (text) => {
   out += String(text);
@@ -18,13 +18,13 @@ process.stderr.write = (text) => {
   return true;
 };
 
-for (const { name, args, env } of runs) {
+for await (const line of createInterface({ input: process.stdin })) {
+  const { name, args, env } = JSON.parse(line) as MaintenanceRun;
   [out, err] = ['', ''];
   for (const variable of Object.keys(process.env)) if (variable.startsWith('SVC_')) delete process.env[variable];
   Object.assign(process.env, env);
   process.exitCode = undefined;
   await runMaintenance([name, ...args]);
-  outcomes.push({ code: Number(process.exitCode ?? 0), out, err });
+  writeSync(1, `${JSON.stringify({ code: Number(process.exitCode ?? 0), out, err })}\n`);
 }
 process.exitCode = 0;
-writeSync(1, JSON.stringify(outcomes));
