@@ -213,6 +213,8 @@ async function makeTheRest(rest: RestClient, { members, cover, edge, port, polic
     listenPort: policyPort,
     priorityOrder: [],
   });
+  // Its agent has the PSK from its environment, so it waits for the one who installs it.
+  await rest.call('POST', `/api/nodes/${edge.nodeId}/psk?mode=candidate`);
   await make('/api/join-tokens', { name: 'rack 7', uses: 20, labels: { region: 'fra' } });
   await make('/api/webhooks', { name: 'tickets', url: 'https://hooks.example/gateways', enabled: false });
   const document = 'svc: 1\nset: partners\nupstreams:\n  partner: {endpoint: "203.0.113.5:443"}\n';
