@@ -4,14 +4,15 @@
  */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { prepareService } from '../../scripts/stack/service.js';
 import { eventually } from '../support/eventually.js';
 import { createMakerFor, lookingPaths, sessionPaths } from '../support/one-of-each.js';
 import type { Document } from '../support/openapi-document.js';
 import type { ListOf } from './support/resources.js';
 import { refused } from './support/rest.js';
-import { adminPassword, sharedService } from './support/running.js';
+import { adminPassword, sharedServiceOf } from './support/running.js';
 
-const shared = sharedService();
+const shared = sharedServiceOf(prepareService);
 
 it('the first start makes an admin, who signs in with the password of the settings and no other', async () => {
   const { api } = shared;

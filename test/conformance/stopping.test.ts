@@ -1,12 +1,13 @@
 /** What a stop does to agents (DRAINING in `docs/contract/agent-protocol.md#control`) and to requests. */
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { prepareService } from '../../scripts/stack/service.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { attach, configRequest, enrol, status, type Enrolment, type Link } from './support/agent.js';
 import { createChain, createNode, deploy, rawHop } from './support/resources.js';
-import { sharedService } from './support/running.js';
+import { sharedServiceOf } from './support/running.js';
 
-const shared = sharedService();
+const shared = sharedServiceOf(prepareService);
 const links: Link[] = [];
 
 async function enrolled(): Promise<Enrolment> {

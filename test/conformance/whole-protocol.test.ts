@@ -4,6 +4,7 @@
  */
 import { x25519 } from '@noble/curves/ed25519.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import type { RuntimeListener } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
@@ -34,9 +35,9 @@ import {
   type Deployment,
   type NodeData,
 } from './support/resources.js';
-import { startService, type Running } from './support/running.js';
+import { startServiceOf, type Running } from './support/running.js';
 
-let running: Running;
+let running: Running<ServiceProcess>;
 let enrolment: Enrolment;
 let node: { readonly id: string; readonly name: string };
 let link: Link;
@@ -77,7 +78,7 @@ const unchanged = async (): Promise<void> =>
   expect(await control.update()).toEqual({ $case: 'unchanged', value: { generation: runs.generation } });
 
 beforeAll(async () => {
-  running = await startService();
+  running = await startServiceOf(prepareService);
   const created = await createNode(running.api);
   node = created;
   enrolment = enrol(created.id, created.control_psk);

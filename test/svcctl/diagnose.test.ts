@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { eventually, freePorts, type RunningProgram } from '../../scripts/stack/process.js';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
-import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import { startPretendService } from './support/pretend-service.js';
+import { prepareServiceHere, type ServiceHere } from '../support/service-here.js';
 import { createRunner, type Runner } from './support/run.js';
 
 interface Created {
@@ -16,7 +16,7 @@ interface Created {
 }
 
 let folder: string;
-let service: ServiceProcess;
+let service: ServiceHere;
 let admin: RestClient;
 let script: Runner;
 let agent: RunningProgram;
@@ -27,7 +27,7 @@ let deadUpstream: number;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svcctl-'));
-  service = await prepareService({ dataDir: join(folder, 'data') });
+  service = await prepareServiceHere({ dataDir: join(folder, 'data') });
   await service.start();
   admin = await service.admin();
   const { token } = await admin.call<{ token: string }>('POST', '/api/auth/tokens', { name: 'script', role: 'admin' });

@@ -11,19 +11,19 @@ import { join } from 'node:path';
 import { execPath } from 'node:process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
-import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import { projectRoot } from '../support/project-root.js';
+import { prepareServiceHere, type ServiceHere } from '../support/service-here.js';
 import { createRunner, type Ran, type Runner } from './support/run.js';
 
 let folder: string;
-let service: ServiceProcess;
+let service: ServiceHere;
 let admin: RestClient;
 let script: Runner;
 let environment: Record<string, string>;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svcctl-once-'));
-  service = await prepareService({ dataDir: join(folder, 'data') });
+  service = await prepareServiceHere({ dataDir: join(folder, 'data') });
   await service.start();
   admin = await service.admin();
   const { token } = await admin.call<{ token: string }>('POST', '/api/auth/tokens', { name: 'script', role: 'admin' });
