@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/run/order.js';
 import { SkippedReporter } from './test/run/skipped.js';
 
 /** Tests that replace a module, or count something of the whole process. */
@@ -43,9 +44,10 @@ export default defineConfig({
     expect: { poll: { timeout: 20_000 } },
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    sequence: { sequencer: LongestFirst },
     // Three on two cores, because the longest files mostly wait for the programs that they start.
     maxWorkers: 3,
-    // Projects run in the order of their names: the many short files at the end leave no worker without work.
+    // Otherwise projects run in the order of their names: the many short files at the end leave no worker without work.
     projects: [
       { extends: true, test: { name: 'alone', include: alone } },
       { extends: true, test: { name: 'programs', include: programs, exclude: alone, ...shared } },

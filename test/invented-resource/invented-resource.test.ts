@@ -196,7 +196,7 @@ describe('the service with a new resource', () => {
   let beacon: Beacon;
   beforeAll(async () => {
     mkdirSync(dataDir, { mode: 0o700 });
-    root = await copy.compile();
+    root = await copy.compile('scripts/gateway-control');
     service = await prepareService({ dataDir });
     await service.start({ root });
     admin = await service.admin();

@@ -102,13 +102,19 @@ export async function compilePrograms(): Promise<void> {
   writeFileSync(stamp, now);
 }
 
+/** The worker threads of the service: paths from the root, without `.ts`. */
+export const threadsOfTheService: readonly string[] = [
+  'src/projections/history/worker',
+  'src/transport/rest/fleet-file/texts-worker',
+  'src/backups/archive-thread',
+];
+
 /** What `package.json` starts from the build, without the benchmarks, the worker threads of the service, and the simulator's processes. */
-export function builtPrograms(): readonly string[] {
+function builtPrograms(): readonly string[] {
   const text = readFileSync(join(projectRoot, 'package.json'), 'utf8');
   return [...text.matchAll(/dist\/((?:src|scripts)\/\S+)\.js/g)]
     .map(([, program = '']) => program)
-    .concat('src/projections/history/worker', 'src/transport/rest/fleet-file/texts-worker')
-    .concat('src/backups/archive-thread', 'scripts/simulate/process');
+    .concat(threadsOfTheService, 'scripts/simulate/process');
 }
 
 function testPrograms(): readonly string[] {

@@ -4,7 +4,7 @@
  */
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { builtPrograms, compileProgramsOf } from '../run/compile.js';
+import { compileProgramsOf, threadsOfTheService } from '../run/compile.js';
 import { projectRoot } from './project-root.js';
 
 export interface ProjectCopy {
@@ -12,8 +12,12 @@ export interface ProjectCopy {
   readonly root: string;
   /** Replaces a text that a file must hold exactly once. @param path from the root of the copy */
   replace(path: string, from: string, to: string): Promise<void>;
-  /** @returns root of the compiled programs, for `startProgram(…, { root })` */
-  compile(): Promise<string>;
+  /**
+   * Compiles the service, with the threads that it starts, and other programs.
+   * @param others paths from the root, without `.ts`
+   * @returns root of the compiled programs, for `startProgram(…, { root })`
+   */
+  compile(...others: readonly string[]): Promise<string>;
   remove(): Promise<void>;
 }
 
@@ -34,10 +38,9 @@ export async function copyProject(name: string, folders: readonly string[]): Pro
         text.replace(from, () => to),
       );
     },
-    async compile() {
+    async compile(...others) {
       const out = join(root, 'compiled');
-      const programs = builtPrograms().filter((program) => folders.some((folder) => program.startsWith(`${folder}/`)));
-      await compileProgramsOf(root, programs, out);
+      await compileProgramsOf(root, ['src/main', ...threadsOfTheService, ...others], out);
       return out;
     },
     remove: () => rm(root, { recursive: true, force: true }),
