@@ -212,7 +212,7 @@ describe.skipIf(browser === undefined)('a fleet that is not well', () => {
     const path = page.getByRole('region', { name: 'Path' });
     await path.getByText(`127.0.0.1:${ports[0]}`).waitFor();
     await path.getByText('running').waitFor();
-    // The page says what the draft changes below, and nowhere that it listens.
-    await path.getByText(String(ports[1])).waitFor({ state: 'detached' });
+    // What the next deploy changes stands beside it.
+    await path.getByText(String(ports[1])).first().waitFor();
   }, 120_000);
 });
