@@ -38,6 +38,14 @@ export function createTlsCarrier(socket: Socket): TlsCarrier {
     write(chunk: Buffer, _encoding, done) {
       socket.write(chunk, done);
     },
+    // TLS gives several records at once: one call of the system for all of them.
+    writev(chunks, done) {
+      socket.cork();
+      for (const [index, { chunk }] of chunks.entries()) {
+        socket.write(chunk as Buffer, index === chunks.length - 1 ? done : undefined);
+      }
+      socket.uncork();
+    },
     final(done) {
       socket.end(done);
     },
