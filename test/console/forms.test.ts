@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
 import { openSite, type Site } from './support/site.js';
-import { expectAbsent, expectText, expectValue } from './support/waiting.js';
+import { expectAbsent, expectCovered, expectCut, expectText, expectValue } from './support/waiting.js';
 
 const browser = await openBrowser();
 
@@ -89,6 +89,43 @@ describe.skipIf(browser === undefined)('a form', () => {
     await page.getByRole('link', { name: 'Edit' }).waitFor();
     await toNodes(page).click();
     await isAtNodes(page);
+  });
+
+  test('a notice covers no control, and its words are whole, in a narrow window too; after its undo nothing is left of what it made', async () => {
+    const page = await site.openAs('operator', '/upstreams/new', { viewport: { width: 360, height: 640 } });
+    await page.getByRole('textbox', { name: 'Name' }).fill('a name that is long enough for two lines of a notice');
+    await endpoint(page).fill('203.0.113.9:443');
+    await button(page, 'Add upstream').click();
+    const undo = button(page, 'Undo');
+    await undo.waitFor();
+    await page.getByRole('heading', { level: 1 }).getByText('a name that').waitFor();
+    await expectCovered(page).toEqual([]);
+    await expectCut(undo).toBe(false);
+    await undo.click();
+    await page.getByText('Undone.').waitFor();
+    await page
+      .getByRole('alert')
+      .getByText(/\(request [\w-]+\)/)
+      .waitFor();
+    await expectAbsent(page, page.getByRole('link', { name: 'Edit' }));
+  });
+
+  test('the filters of every list fold in a narrow window', async () => {
+    const page = await site.openAs('viewer', '/audit', { viewport: { width: 360, height: 640 } });
+    for (const list of ['audit', 'ports', 'rollouts', 'nodes', 'chains', 'credentials']) {
+      await page.goto(`/console/${list}`);
+      const others = page.locator('main [data-filters]');
+      await button(page, 'Filters').waitFor();
+      await others.waitFor({ state: 'hidden' });
+      await button(page, 'Filters').click();
+      await others.waitFor({ state: 'visible' });
+    }
+  });
+
+  test('who may not add one sees that, and no dead form', async () => {
+    const page = await site.openAs('viewer', '/upstreams/new');
+    await page.getByText('Only operators can change this.').waitFor();
+    await expectAbsent(page, endpoint(page), button(page, 'Cancel'));
   });
 
   test('a chooser with nothing to choose leads to the form of the first one, which can be chosen when one comes back', async () => {

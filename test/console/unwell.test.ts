@@ -15,7 +15,9 @@ import { openReality } from '../../src/agent/reality/handshake.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { startTlsTarget, targetName, type TlsTarget } from '../support/reality-fixture.js';
 import { issue } from '../support/x509.js';
+import { visit } from '../../bench/console/pages.js';
 import { openBrowser } from './support/browser.js';
+import { faultsOf } from './support/faults.js';
 import { openSite, type Site } from './support/site.js';
 
 const browser = await openBrowser();
@@ -152,6 +154,25 @@ describe.skipIf(browser === undefined)('a fleet that is not well', () => {
     await says(sentence, 'chain_down', 'node_offline');
     await page.goto(`/console/chains/${chainId}`);
     await page.getByText(/last known: running/).waitFor();
+    // What is wrong is legible, and a link in its sentence is one, in the dark too.
+    await page.emulateMedia({ colorScheme: 'dark' });
+    const shown: string[] = [];
+    for (const address of [
+      '/',
+      '/chains',
+      `/chains/${chainId}`,
+      '/nodes',
+      `/nodes/${nodeId}`,
+      '/incidents',
+      '/topology',
+      '/audit',
+    ]) {
+      await visit(page, address);
+      const faults = await faultsOf(page, ['color-contrast', 'link-in-text-block']);
+      shown.push(...faults.map((fault) => `${address}: ${fault}`));
+    }
+    await page.emulateMedia({ colorScheme: 'light' });
+    expect(shown).toEqual([]);
     await page.goto('/console/');
     agent = startAgent();
     await mended(sentence);

@@ -1,9 +1,10 @@
 /** Who did what, in sentences, with filters that the address keeps. An entry opens beside the list, and its address can be sent to others. */
-import { Checkbox, Group, Select, Skeleton, Text, TextInput } from '@mantine/core';
+import { Checkbox, Select, Skeleton, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { Empty } from '../shared/ui/empty.js';
+import { FilterBar } from '../shared/ui/filter-bar.js';
 import { Page } from '../shared/ui/page.js';
 import { TextLink } from '../shared/ui/links.js';
 import { Pager } from '../shared/ui/data-table.js';
@@ -61,8 +62,7 @@ function Filters({ search }: { readonly search: AuditSearch }): ReactNode {
   const [typeOfAction, verb = null] = search.action?.split('.') ?? [];
   const type = search.resource_type ?? typeOfAction ?? null;
   return (
-    <Group gap="xs" align="center">
-      <TextInput {...find} type="search" aria-label={text.find} placeholder={text.find} w={220} />
+    <FilterBar find={<TextInput {...find} type="search" aria-label={text.find} placeholder={text.find} />} folded>
       <Select
         aria-label={text.resourceType}
         placeholder={text.anyType}
@@ -95,7 +95,7 @@ function Filters({ search }: { readonly search: AuditSearch }): ReactNode {
           {text.ofOne} <TextLink to="/audit">{text.clear}</TextLink>
         </Text>
       )}
-    </Group>
+    </FilterBar>
   );
 }
 

@@ -8,6 +8,7 @@ import { pageSize } from '../shared/search.js';
 import { Choices, type Choice } from '../shared/ui/choices.js';
 import { columnsOf, DataTable } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
+import { FilterBar } from '../shared/ui/filter-bar.js';
 import { formatListener } from '../shared/ui/format.js';
 import { ListenerState } from '../shared/ui/listener-state.js';
 import { TextLink } from '../shared/ui/links.js';
@@ -113,15 +114,19 @@ function Filters({ search }: { readonly search: PortsSearch }): ReactNode {
   const filter = (changed: Partial<PortsSearch>): void =>
     void navigate({ search: { ...search, ...changed, page: undefined }, replace: true });
   return (
-    <Group gap="xs">
-      <ResourceSelect
-        kind={{ type: 'node' }}
-        ariaLabel={text.node}
-        placeholder={text.anyNode}
-        clearable
-        value={search.node_id}
-        onChange={(id) => filter({ node_id: id || undefined })}
-      />
+    <FilterBar
+      find={
+        <ResourceSelect
+          kind={{ type: 'node' }}
+          ariaLabel={text.node}
+          placeholder={text.anyNode}
+          clearable
+          value={search.node_id}
+          onChange={(id) => filter({ node_id: id || undefined })}
+        />
+      }
+      folded
+    >
       <Choices choices={choices} search={search} onFilter={filter} />
       <NumberInput
         aria-label={text.port}
@@ -134,6 +139,6 @@ function Filters({ search }: { readonly search: PortsSearch }): ReactNode {
         onChange={(port) => filter({ listen_port: typeof port === 'number' ? port : undefined })}
         w={110}
       />
-    </Group>
+    </FilterBar>
   );
 }

@@ -1,5 +1,4 @@
 /** The list of rollouts, newest first; its filters are in the address. */
-import { Group } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -7,6 +6,7 @@ import { ResourceSelect } from '../shared/forms/resource-select.js';
 import { Choices } from '../shared/ui/choices.js';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
+import { FilterBar } from '../shared/ui/filter-bar.js';
 import { LinkButton, TextLink } from '../shared/ui/links.js';
 import { ListTable } from '../shared/ui/list-table.js';
 import { Page } from '../shared/ui/page.js';
@@ -53,21 +53,25 @@ export function RolloutsPage(): ReactNode {
         </LinkButton>
       }
     >
-      <Group gap="xs">
+      <FilterBar
+        find={
+          <ResourceSelect
+            kind={{ type: 'node' }}
+            ariaLabel={text.node}
+            placeholder={text.anyNode}
+            value={search.node_id}
+            onChange={(id) => filter({ node_id: id === '' ? undefined : id })}
+            clearable
+          />
+        }
+        folded
+      >
         <Choices
           choices={[{ name: 'state', label: text.state, any: text.anyState, words: wordsOf('rollout') }]}
           search={search}
           onFilter={filter}
         />
-        <ResourceSelect
-          kind={{ type: 'node' }}
-          ariaLabel={text.node}
-          placeholder={text.anyNode}
-          value={search.node_id}
-          onChange={(id) => filter({ node_id: id === '' ? undefined : id })}
-          clearable
-        />
-      </Group>
+      </FilterBar>
       <ListTable
         caption={text.caption}
         columns={columns}

@@ -104,3 +104,26 @@ export const expectPixels = (canvas: Locator, colour: string): Waiting<Promise<n
       [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16)),
     ),
   );
+
+/** The controls of the page that a notice covers once one has scrolled to its end. */
+export const expectCovered = (page: Page): Waiting<Promise<string[]>> =>
+  until(() =>
+    page.evaluate<string[]>(`(() => {
+      scrollTo(0, document.body.scrollHeight);
+      const controls = [...document.querySelectorAll('main :is(a, button, input, textarea)')];
+      const covers = (control) => {
+        const { left, top, width, height } = control.getBoundingClientRect();
+        return document.elementFromPoint(left + width / 2, top + height / 2)?.closest('.mantine-Notification-root');
+      };
+      return controls.filter(covers).map(({ outerHTML }) => outerHTML.slice(0, 120));
+    })()`),
+  );
+
+/** Whether the words of an element are wider than it. */
+export const expectCut = (what: Locator): Waiting<Promise<boolean>> =>
+  until(() => what.evaluate((element: Measured) => element.scrollWidth > element.clientWidth));
+
+interface Measured {
+  readonly scrollWidth: number;
+  readonly clientWidth: number;
+}

@@ -156,6 +156,8 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
     }
   };
 
+  // Nothing to see for those who may not add one.
+  if (!maySave && resource === undefined) return <Text size="sm">{text.needsRole[role]}</Text>;
   return (
     <form
       ref={place}

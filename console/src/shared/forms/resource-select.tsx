@@ -99,13 +99,13 @@ export function ResourceSelect(props: ResourceSelectProps): ReactNode {
       openOnFocus={false}
     />
   );
+  const none = isSuccess && wanted === '' && found.length === 0;
   // A filter is of no use before there is something, and says so by being empty.
-  const none = input.label !== undefined && children === undefined && isSuccess && wanted === '' && found.length === 0;
-  if (children === undefined && !none) return select;
+  if (input.label === undefined && children === undefined) return select;
   return (
     <div>
       {select}
-      {none ? <NoneYet of={kind.type === 'credential' ? kind.keyType : kind.type} /> : children}
+      {children ?? (none && <NoneYet of={kind.type === 'credential' ? kind.keyType : kind.type} />)}
     </div>
   );
 }

@@ -38,11 +38,10 @@ export function RolloutPolicySelect(props: RolloutPolicySelectProps): ReactNode 
       allowDeselect={clearable}
     />
   );
-  if (data?.total !== 0) return select;
   return (
     <div>
       {select}
-      <NoneYet of="rollout_policy" />
+      {data?.total === 0 && <NoneYet of="rollout_policy" />}
     </div>
   );
 }

@@ -29,7 +29,7 @@ export function FilterBar({ find, folded, children }: FilterBarProps): ReactNode
           {text.filters}
         </Button>
       )}
-      <div className={classes.others} data-opened={opened || undefined}>
+      <div className={classes.others} data-filters data-opened={opened || undefined}>
         {children}
       </div>
     </div>

@@ -30,8 +30,14 @@ export function resourcePage<R>(
   return function OnePage() {
     const { id = '' } = useParams({ strict: false });
     const { data: resource, error, refetch } = useQuery(one(id));
-    if (resource === undefined) {
-      return error === null ? <PageSkeleton /> : <Problem error={error} retry={() => void refetch()} />;
+    // It was deleted, perhaps by the undo of its creation: what it was is of no use.
+    const isGone = error?.status === 404;
+    if (resource === undefined || isGone) {
+      return error === null ? (
+        <PageSkeleton />
+      ) : (
+        <Problem error={error} {...(!isGone && { retry: () => void refetch() })} />
+      );
     }
     return <Shown key={id} resource={resource} />;
   };
