@@ -85,4 +85,19 @@ describe.skipIf(browser === undefined)('the audit', () => {
     await page.getByText('Confirmed by admin').waitFor();
     expect((await newest())?.confirm).toMatchObject({ confirmed_by: { name: 'admin' } });
   });
+
+  test('is narrowed to a time that is picked by day, hour and minute, in the reader’s zone', async () => {
+    const page = await site.openAs('viewer', '/audit?from=2030-01-31T11:30:00.000Z', { timezoneId: 'Asia/Tokyo' });
+    const from = page.getByRole('button', { name: 'From 31 Jan 2030, 20:30' });
+    await page.getByText('No matches').waitFor();
+    await from.click();
+    await page.getByRole('button', { name: '30 January 2030' }).click();
+    await page.getByLabel('Hours').fill('06');
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Done' }).click();
+    await expectSearch(page).toBe(`?from=${encodeURIComponent('2030-01-29T21:30:00.000Z')}`);
+    await page.getByRole('button', { name: 'Clear From' }).click();
+    await expectSearch(page).toBe('');
+    await page.getByText('admin added upstream web').waitFor();
+  });
 });

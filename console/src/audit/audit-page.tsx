@@ -3,6 +3,7 @@ import { Checkbox, Select, Skeleton, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { TimeField } from '../shared/forms/time-field.js';
 import { Empty } from '../shared/ui/empty.js';
 import { FilterBar } from '../shared/ui/filter-bar.js';
 import { Page } from '../shared/ui/page.js';
@@ -83,8 +84,8 @@ function Filters({ search }: { readonly search: AuditSearch }): ReactNode {
         w={190}
       />
       <TextInput {...actor} aria-label={text.actorFilter} placeholder={text.actorFilter} w={140} />
-      <TimeFilter label={text.from} value={search.from} onChange={(from) => filter({ from })} />
-      <TimeFilter label={text.to} value={search.to} onChange={(to) => filter({ to })} />
+      <TimeField label={text.from} value={search.from} onChange={(from) => filter({ from })} />
+      <TimeField label={text.to} value={search.to} onChange={(to) => filter({ to })} />
       <Checkbox
         label={text.signIns}
         checked={search.sign_ins !== undefined}
@@ -97,33 +98,4 @@ function Filters({ search }: { readonly search: AuditSearch }): ReactNode {
       )}
     </FilterBar>
   );
-}
-
-interface TimeFilterProps {
-  readonly label: string;
-  /** RFC 3339, as in the API. */
-  readonly value: string | undefined;
-  readonly onChange: (value: string | undefined) => void;
-}
-
-/** In the reader's zone. */
-function TimeFilter({ label, value, onChange }: TimeFilterProps): ReactNode {
-  return (
-    <TextInput
-      type="datetime-local"
-      aria-label={label}
-      leftSection={label}
-      leftSectionWidth={48}
-      w={250}
-      value={value === undefined ? '' : localOf(value)}
-      onChange={({ currentTarget }) =>
-        onChange(currentTarget.value === '' ? undefined : new Date(currentTarget.value).toISOString())
-      }
-    />
-  );
-}
-
-function localOf(at: string): string {
-  const time = new Date(at);
-  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
