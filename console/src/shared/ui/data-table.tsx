@@ -144,7 +144,9 @@ export function DataTable<Row extends RowData>(props: DataTableProps<Row>): Reac
                 ))}
               </Table.Tr>
             ))}
-            {rows === undefined && <Coming columns={shown.length + (choosing === undefined ? 0 : 1)} />}
+            {rows === undefined && (
+              <Coming columns={[...(choosing === undefined ? [] : [undefined]), ...shown.map(({ meta }) => meta)]} />
+            )}
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
@@ -185,13 +187,13 @@ function tellWhole({ currentTarget: cell }: MouseEvent<HTMLElement>): void {
   cell.title = cell.scrollWidth > cell.clientWidth ? (cell.textContent ?? '') : '';
 }
 
-/** Rows in the place of those that come. */
-function Coming({ columns }: { readonly columns: number }): ReactNode {
+/** Rows in the place of those that come, as wide and on the side as they will be. */
+function Coming({ columns }: { readonly columns: readonly (ColumnMeta | undefined)[] }): ReactNode {
   return Array.from({ length: comingRows }, (_, row) => (
     <Table.Tr key={row}>
-      {Array.from({ length: columns }, (_cell, column) => (
-        <Table.Td key={column}>
-          <Skeleton h={10} w={column === 0 ? '70%' : '45%'} />
+      {columns.map((meta, column) => (
+        <Table.Td key={column} {...cellProps(meta)}>
+          <Skeleton h={10} w={column === 0 ? '70%' : '45%'} ml={meta?.numeric && 'auto'} />
         </Table.Td>
       ))}
     </Table.Tr>
