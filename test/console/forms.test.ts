@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
 import { openSite, type Site } from './support/site.js';
-import { expectAbsent, expectCovered, expectCut, expectText, expectValue } from './support/waiting.js';
+import { addressOf, expectAbsent, expectCovered, expectCut, expectText, expectValue } from './support/waiting.js';
 
 const browser = await openBrowser();
 
@@ -148,7 +148,10 @@ describe.skipIf(browser === undefined)('a form', () => {
     const page = await site.openAs('operator', '/nodes/new');
     await page.getByRole('textbox', { name: 'Name' }).fill('edge-1');
     await button(page, 'Add node').click();
-    await page.getByRole('heading', { name: /edge-1/ }).waitFor();
+    // The page with it has an address, at which others see the node alone.
+    const other = await site.openAs('operator', await addressOf(page, /\/nodes\/(?!new)[\w-]+$/));
+    await other.getByText(/^Its agent has never connected/).waitFor();
+    await expectAbsent(other, other.getByLabel('Environment file'));
     await toNodes(page).click();
     await expectText(question(page)).toContain('Shown only once, and not copied yet: PSK.');
     await stay(page);

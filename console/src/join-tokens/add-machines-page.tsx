@@ -1,4 +1,4 @@
-/** Adds machines: one line to paste, shown once by this page, which stays and shows each machine as it joins. */
+/** Adds machines: the page of the token that it makes has one line to paste, shown once, and shows each machine as it joins. */
 import { NumberInput, Text, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { newPage, type FieldsProps } from '../shared/forms/form-pages.js';
@@ -6,11 +6,8 @@ import { LabelsInput } from '../shared/forms/labels-input.js';
 import { NameField } from '../shared/forms/name-field.js';
 import { formatTime } from '../shared/ui/format.js';
 import { TextLink } from '../shared/ui/links.js';
-import { Page } from '../shared/ui/page.js';
-import { SecretOnce } from '../shared/ui/secret-once.js';
 import { joinTokens, type CreatedJoinToken, type JoinToken } from './join-tokens.js';
 import { text } from './join-tokens.text.js';
-import { Machines } from './machines.js';
 
 interface Values extends Record<string, unknown> {
   readonly name: string;
@@ -41,14 +38,7 @@ export const AddMachinesPage = newPage<Values, JoinToken, CreatedJoinToken>({
   create: ({ values: { name = '', name_prefix: prefix, ...values }, headers }) =>
     joinTokens.create({ values: { ...values, name, ...(prefix && { name_prefix: prefix }) }, headers }),
   Fields,
-  Made: ({ made, onKept }) => (
-    <Page title={made.name}>
-      <SecretOnce title={text.lineTitle} label={text.line} secret={made.command} onKept={onKept}>
-        {text.lineMeaning(made.uses)} {made.command?.startsWith('curl ') === false && text.plainHttp}
-      </SecretOnce>
-      <Machines token={made} />
-    </Page>
-  ),
+  withSecret: true,
 });
 
 function Fields({ form }: FieldsProps<Values, JoinToken>): ReactNode {

@@ -1,12 +1,10 @@
-/** The form of a node, new or stored. A new one ends with what its machine needs, which has the PSK and is shown once. */
+/** The form of a node, new or stored. The page of a new one begins with what its machine needs. */
 import { Textarea, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { editPage, newPage, type FieldsProps } from '../shared/forms/form-pages.js';
 import { LabelsInput } from '../shared/forms/labels-input.js';
 import { NameField } from '../shared/forms/name-field.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
-import { Page } from '../shared/ui/page.js';
-import { Machine } from './machine.js';
 import { nodes, type CreatedNode, type Node } from './nodes.js';
 import { text } from './nodes.text.js';
 
@@ -67,11 +65,7 @@ export const NewNodePage = newPage<Values, Node, CreatedNode>({
   ...page,
   title: text.add,
   create: nodes.create,
-  Made: ({ made, onKept }) => (
-    <Page title={text.madeTitle(made.name)}>
-      <Machine nodeId={made.id} psk={made.control_psk} onKept={onKept} />
-    </Page>
-  ),
+  withSecret: true,
 });
 
 export const EditNodePage = editPage<Values, Node>({ ...page, one: nodes.one, update: nodes.update });

@@ -1,6 +1,7 @@
 /** One node: what is wrong first, then its configuration, what it carries, what it listens on, its links, its agent. */
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
+import { useJustMade } from '../shared/just-made.js';
 import { useMay } from '../shared/session.js';
 import { formatCount, none } from '../shared/ui/format.js';
 import { Facts } from '../shared/ui/facts.js';
@@ -23,15 +24,16 @@ import { Machine } from './machine.js';
 import { NodeChains } from './node-chains.js';
 import { NodeProblems } from './node-problems.js';
 import { ApplyState } from './node-state.js';
-import { nodes, referrersQuery, type Node } from './nodes.js';
+import { nodes, referrersQuery, type CreatedNode, type Node } from './nodes.js';
 import { text } from './nodes.text.js';
 
 export const NodePage = resourcePage(nodes, ({ resource: node }) => {
   const { id } = node;
   const { data: referrers } = useQuery(referrersQuery(id));
   const mayOperate = useMay('operator');
+  const made = useJustMade<CreatedNode>(id);
   /** The new PSK, while it is shown; null inside when the answer no longer had it. */
-  const [issued, setIssued] = useState<{ readonly psk: string | null }>();
+  const [issued, setIssued] = useState<{ readonly psk: string | null } | undefined>(made && { psk: made.control_psk });
   return (
     <ResourcePage
       of={nodes}

@@ -42,7 +42,6 @@ export const text = {
   addressHint: 'Host name or IP address that other nodes dial. Empty: the public address that its agent reports.',
   description: 'Description',
 
-  madeTitle: (name: string) => `Connect ${name}`,
   machine: 'What its machine needs',
   pskOnce: 'The PSK is the secret of this node’s agent. It is shown only now: copy it before you leave this page.',
   pskShownBefore: 'The PSK was shown before, and is shown only once. If it was lost, issue another on the node’s page.',

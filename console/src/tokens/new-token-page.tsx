@@ -1,4 +1,4 @@
-/** Makes an API token, and shows it once. */
+/** Makes an API token, whose page shows it once. */
 import { NumberInput, Select, Switch, TagsInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -6,8 +6,6 @@ import type { Schemas } from '../shared/api/client.js';
 import { newPage, type FieldsProps } from '../shared/forms/form-pages.js';
 import { NameField } from '../shared/forms/name-field.js';
 import { meQuery, rolesUpTo } from '../shared/session.js';
-import { Page } from '../shared/ui/page.js';
-import { SecretOnce } from '../shared/ui/secret-once.js';
 import { tokens, type ApiToken } from './tokens.js';
 import { text } from './tokens.text.js';
 
@@ -26,13 +24,7 @@ export const NewTokenPage = newPage<Values, ApiToken, Made>({
   valuesOf: () => ({ name: '', role: 'viewer', expires_in_days: defaultDays, from: [] }),
   create: tokens.create,
   Fields,
-  Made: ({ made, onKept }) => (
-    <Page title={made.name}>
-      <SecretOnce title={text.madeTitle} label={text.token} secret={made.token} onKept={onKept}>
-        {text.made}
-      </SecretOnce>
-    </Page>
-  ),
+  withSecret: true,
 });
 
 function Fields({ form }: FieldsProps<Values, ApiToken>): ReactNode {

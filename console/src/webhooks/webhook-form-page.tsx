@@ -1,12 +1,10 @@
-/** The form of a webhook, new or stored. A new one shows its secret once. */
+/** The form of a webhook, new or stored. The page of a new one shows its secret once. */
 import { Checkbox, MultiSelect, NumberInput, Select, Stack, Switch, TagsInput, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { editPage, newPage, type FieldsProps } from '../shared/forms/form-pages.js';
 import { NameField } from '../shared/forms/name-field.js';
-import { Page } from '../shared/ui/page.js';
 import { typeNames } from '../shared/ui/resource-link.js';
-import { SecretOnce } from '../shared/ui/secret-once.js';
 import { ChosenNodes } from './chosen-nodes.js';
 import { webhooks, type Webhook } from './webhooks.js';
 import { text } from './webhooks.text.js';
@@ -130,14 +128,7 @@ export const NewWebhookPage = newPage<Values, Webhook, Made>({
   ...page,
   title: text.add,
   create: ({ values, headers }) => webhooks.create({ values: sent(values), headers }),
-  showsMade: ({ secret }) => secret !== null,
-  Made: ({ made, onKept }) => (
-    <Page title={made.name}>
-      <SecretOnce title={text.secretTitle} label={text.secret} secret={made.secret} onKept={onKept}>
-        {text.secretMeaning}
-      </SecretOnce>
-    </Page>
-  ),
+  withSecret: true,
 });
 
 export const EditWebhookPage = editPage<Values, Webhook>({

@@ -5,6 +5,7 @@ import { useState, type ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { useAttempt } from '../shared/forms/attempt.js';
 import { Confirm } from '../shared/forms/confirm.js';
+import { useJustMade } from '../shared/just-made.js';
 import { queryClient } from '../shared/live/queries.js';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { useDialog } from '../shared/ui/dialog.js';
@@ -24,7 +25,8 @@ import { text } from './webhooks.text.js';
 
 export const WebhookPage = resourcePage(webhooks, ({ resource: webhook }) => {
   /** A new secret, until the person has kept it. */
-  const [secret, setSecret] = useState<string>();
+  const made = useJustMade<Schemas['CreatedWebhook']>(webhook.id);
+  const [secret, setSecret] = useState<string | undefined>(made?.secret ?? undefined);
   return (
     <ResourcePage
       of={webhooks}

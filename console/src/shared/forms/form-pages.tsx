@@ -1,9 +1,10 @@
 /** Makes the pages that add and edit a resource: one form, which leads to the page of the resource once it is saved. */
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
-import { useState, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { Refusal, type Done } from '../api/client.js';
 import { nameOf, type ListedType, type Query, type Save } from '../api/crud.js';
+import { keepForItsPage } from '../just-made.js';
 import { sayDone, sayDoneOf, sayRefused } from '../ui/done.js';
 import { Page } from '../ui/page.js';
 import { Problem } from '../ui/problem.js';
@@ -36,22 +37,20 @@ interface NewPage<V extends Values, R extends Named, M extends R> extends FormPa
   readonly draft?: string;
   /** Whether a revert takes it back. */
   readonly undoable?: boolean;
-  /** What the page shows once it is made, such as a secret; absent where the page of the resource follows at once. */
-  readonly Made?: (props: { readonly made: M; readonly onKept: () => void }) => ReactNode;
-  /** Whether there is something to show; absent: always. */
-  readonly showsMade?: (made: M) => boolean;
+  /** Its page shows what the answer alone has, such as a secret: see `useJustMade`. */
+  readonly withSecret?: true;
 }
 
 /** The page that adds one. */
 export function newPage<V extends Values, R extends Named, M extends R = R>(page: NewPage<V, R, M>): () => ReactNode {
-  const { type, create, title, valuesOf, labels, role, Fields, Made, undoable = true } = page;
-  const { showsMade = () => true, also, draft } = page;
+  const { type, create, title, valuesOf, labels, role, Fields, withSecret, undoable = true, also, draft } = page;
   const pages = pagesOf(type);
   return function NewPage() {
     const navigate = useNavigate();
-    const [made, setMade] = useState<M>();
-    const show = ({ id }: M): void => void navigate(pages.one(id));
-    if (made !== undefined && Made !== undefined) return <Made made={made} onKept={() => show(made)} />;
+    const show = (made: M): void => {
+      if (withSecret) keepForItsPage(made);
+      void navigate(pages.one(made.id));
+    };
     return (
       <Page title={title}>
         <ResourceForm<V, M>
@@ -63,8 +62,7 @@ export function newPage<V extends Values, R extends Named, M extends R = R>(page
             const said = shared.added(typeNames[type] ?? type, nameOf(done.data));
             if (undoable) sayDoneOf(said, done);
             else sayDone(said);
-            if (Made === undefined || !showsMade(done.data)) show(done.data);
-            else setMade(done.data);
+            show(done.data);
           }}
           onCancel={() => void navigate(pages.list)}
           saveLabel={title}
