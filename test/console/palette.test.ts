@@ -58,6 +58,7 @@ describe.skipIf(browser === undefined)('the command palette', () => {
       await page.waitForURL(place);
     }
     await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: /^Find anything/ }).waitFor();
     await page.keyboard.type('8443');
     await option(page, /edge-1 tcp 0\.0\.0\.0:8443/).waitFor();
     await expectAttribute(page.getByRole('option').first(), 'aria-selected').toBe('true');
