@@ -1,5 +1,5 @@
 /** One accent colour, compact controls; light and dark follow the system. */
-import { Alert, createTheme, Table, type CSSVariablesResolver } from '@mantine/core';
+import { Alert, createTheme, Select, Table, type CSSVariablesResolver } from '@mantine/core';
 
 export const theme = createTheme({
   primaryColor: 'indigo',
@@ -16,6 +16,8 @@ export const theme = createTheme({
   components: {
     // Its colour is that of its sign; words are read.
     Alert: Alert.extend({ styles: { title: { color: 'var(--mantine-color-text)' } } }),
+    // What is chosen stays when it is chosen again; what may be none has a cross.
+    Select: Select.extend({ defaultProps: { allowDeselect: false } }),
     Table: Table.extend({ defaultProps: { horizontalSpacing: 'sm' } }),
   },
 });

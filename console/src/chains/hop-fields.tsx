@@ -72,7 +72,6 @@ export function HopFields({ form, index, transports, chainId }: HopFieldsProps):
           data={transports.map((one) => ({ value: keyOf(one), label: text.transport(one.outer, one.security) }))}
           value={keyOf(hop)}
           onChange={choose}
-          allowDeselect={false}
           error={form.errors[`${path}.outer`] ?? form.errors[`${path}.security`] ?? form.errors[path]}
           data-path={`${path}.outer`}
           w={170}

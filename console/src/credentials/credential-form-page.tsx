@@ -67,7 +67,6 @@ export function NewCredentialPage(): ReactNode {
               label={text.type}
               description={text.typeHints[key_type]}
               data={keyTypes.map((value) => ({ value, label: text.types[value] }))}
-              allowDeselect={false}
               value={key_type}
               onChange={(chosen) =>
                 void navigate({ to: '.', search: { key_type: chosen ?? undefined }, replace: true })

@@ -96,12 +96,7 @@ export function ListenerPolicyFormPage(): ReactNode {
             {key === undefined && (
               <>
                 <ResourceSelect kind={{ type: 'node' }} label={text.node} required {...form.getInputProps('nodeId')} />
-                <Select
-                  label={text.transport}
-                  data={transports}
-                  allowDeselect={false}
-                  {...form.getInputProps('transport')}
-                />
+                <Select label={text.transport} data={transports} {...form.getInputProps('transport')} />
                 <TextInput label={text.address} required {...form.getInputProps('listenAddr')} />
                 <NumberInput label={text.port} min={1} max={65_535} required {...form.getInputProps('listenPort')} />
               </>

@@ -44,7 +44,6 @@ function Fields({ form }: FieldsProps<Values, RolloutPolicy>): ReactNode {
       <Select
         label={text.onFailure}
         data={Object.entries(text.reactions).map(([value, label]) => ({ value, label }))}
-        allowDeselect={false}
         {...form.getInputProps('on_failure')}
       />
       <NumberInput

@@ -36,7 +36,6 @@ function Fields({ form }: FieldsProps<Values, ApiToken>): ReactNode {
       <Select
         label={text.role}
         data={rolesUpTo(me?.role ?? 'viewer').map((value) => ({ value, label: text.roles[value] }))}
-        allowDeselect={false}
         {...form.getInputProps('role')}
       />
       <NumberInput

@@ -73,7 +73,6 @@ function Fleet({ labels: { items, nodes_total: total } }: { readonly labels: Sch
           data={[...(mustGroup ? [] : [{ value: ungrouped, label: text.ungrouped }]), ...keys]}
           value={groupBy ?? ungrouped}
           onChange={(key) => show({ group_by: key ?? undefined, group: undefined, unlabelled: undefined })}
-          allowDeselect={false}
           w={180}
         />
         <Checkbox

@@ -57,7 +57,6 @@ function Fields({ form }: FieldsProps<Values, User>): ReactNode {
         label={text.role}
         description={`${text.roleMeanings[form.getValues().role]} ${text.roleHint}`}
         data={rolesUpTo('admin').map((value) => ({ value, label: text.roles[value] }))}
-        allowDeselect={false}
         {...form.getInputProps('role')}
       />
       <TextInput label={text.displayName} {...form.getInputProps('display_name')} />

@@ -72,7 +72,6 @@ function Fields({ form }: FieldsProps<Values, Webhook>): ReactNode {
       <Select
         label={text.format}
         data={Object.entries(text.formats).map(([value, label]) => ({ value, label }))}
-        allowDeselect={false}
         {...form.getInputProps('format')}
         onChange={(value) => choose(form, (value ?? 'standard') as Values['format'])}
       />

@@ -35,7 +35,6 @@ export function RolloutPolicySelect(props: RolloutPolicySelectProps): ReactNode 
       value={value}
       data={[...also, ...shown.map((name) => ({ value: name, label: name }))]}
       clearable={clearable}
-      allowDeselect={clearable}
     />
   );
   return (

@@ -69,12 +69,7 @@ export function SecurityFields({ path, tls, reality, onChoose, form }: SecurityF
       )}
       {security === 'reality' && (
         <>
-          <Select
-            label={text.carriedBy}
-            data={['tcp', 'quic']}
-            allowDeselect={false}
-            {...form.getInputProps(`${path}reality.outer`)}
-          />
+          <Select label={text.carriedBy} data={['tcp', 'quic']} {...form.getInputProps(`${path}reality.outer`)} />
           <TextInput label={text.publicKey} required {...form.getInputProps(`${path}reality.public_key`)} />
           <TextInput label={text.serverName} required {...form.getInputProps(`${path}reality.server_name`)} />
           <TextInput label={text.shortId} {...form.getInputProps(`${path}reality.short_id`)} />
