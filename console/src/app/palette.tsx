@@ -2,8 +2,8 @@
  * The command palette (Ctrl-K): any page, any action that the role allows, and any resource by its name, address or port. The first of
  * what is found is chosen; Enter takes it, also when it was pressed before the answer came.
  */
-import { Modal, Text, TextInput, useMantineColorScheme } from '@mantine/core';
-import { useDebouncedValue, useDisclosure, useHotkeys } from '@mantine/hooks';
+import { Text, TextInput, useMantineColorScheme } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useNavigate, type LinkProps } from '@tanstack/react-router';
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
@@ -18,27 +18,6 @@ import { find } from './palette-search.js';
 import { text } from './shell.text.js';
 
 const typingMs = 120;
-
-export function Palette({ button }: { readonly button: (open: () => void) => ReactNode }): ReactNode {
-  const [opened, { open, close }] = useDisclosure();
-  useHotkeys([['mod+K', open]], []);
-  return (
-    <>
-      {button(open)}
-      <Modal
-        opened={opened}
-        onClose={close}
-        withCloseButton={false}
-        padding={0}
-        size="lg"
-        yOffset="12vh"
-        attributes={{ content: { 'aria-label': text.search } }}
-      >
-        <Finder onDone={close} />
-      </Modal>
-    </>
-  );
-}
 
 /** What needs no answer of the service, in the words of the menu. */
 function useOwn(go: (target: Pick<LinkProps, 'to' | 'params' | 'search'>) => void, type: (words: string) => void) {
@@ -81,7 +60,11 @@ function useOwn(go: (target: Pick<LinkProps, 'to' | 'params' | 'search'>) => voi
   ];
 }
 
-function Finder({ onDone }: { readonly onDone: () => void }): ReactNode {
+/** What is in the dialog of `palette-button.tsx`. */
+export function Palette({ onDone }: { readonly onDone: () => void }): ReactNode {
+  const field = useRef<HTMLInputElement>(null);
+  // It may come after the dialog, which then has looked for a field already.
+  useEffect(() => field.current?.focus(), []);
   const [typed, type] = useState('');
   const [at, choose] = useState(0);
   /** Enter was pressed before the answer to what is typed. */
@@ -144,6 +127,7 @@ function Finder({ onDone }: { readonly onDone: () => void }): ReactNode {
         variant="unstyled"
         px="md"
         data-autofocus
+        ref={field}
         role="combobox"
         aria-label={text.searchHint}
         aria-expanded="true"

@@ -2,12 +2,11 @@
  * What is around every page: who is signed in, where one can go, and whether what is shown is live. While the service is
  * out of reach the page stays, greyed; it comes back by itself. Nothing here moves when that changes.
  */
-import { AppShell, Burger, Button, Container, Group, Kbd, Text } from '@mantine/core';
-import { IconSearch } from '@tabler/icons-react';
+import { AppShell, Burger, Container, Group, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { Outlet, useLocation } from '@tanstack/react-router';
-import { lazy, Suspense, useEffect, type ReactNode } from 'react';
+import { useEffect, type ReactNode } from 'react';
 import { LeaveGuard } from '../shared/forms/leave-guard.js';
 import { startLive, useLive } from '../shared/live/live.js';
 import { meQuery } from '../shared/session.js';
@@ -16,12 +15,11 @@ import { Problem } from '../shared/ui/problem.js';
 import { LiveState } from './live-state.js';
 import mark from './mark.svg';
 import { Menu } from './menu.js';
+import { PaletteButton } from './palette-button.js';
 import classes from './shell.module.css';
 import { text } from './shell.text.js';
 import { SignInAgain, SignInPage } from './sign-in.js';
 import { UserMenu } from './user-menu.js';
-
-const Palette = lazy(async () => ({ default: (await import('./palette.js')).Palette }));
 
 export function Shell(): ReactNode {
   const { data: me, error, refetch } = useQuery(meQuery);
@@ -61,9 +59,7 @@ function SignedIn(): ReactNode {
           <div className={classes.state}>
             <LiveState live={live} />
           </div>
-          <Suspense fallback={<PaletteButton />}>
-            <Palette button={(open) => <PaletteButton open={open} />} />
-          </Suspense>
+          <PaletteButton />
           <UserMenu />
         </Group>
       </AppShell.Header>
@@ -90,20 +86,5 @@ function Coming(): ReactNode {
     <Container size="md" pt={72}>
       <PageSkeleton />
     </Container>
-  );
-}
-
-function PaletteButton({ open }: { readonly open?: () => void }): ReactNode {
-  return (
-    <Button
-      variant="default"
-      size="xs"
-      onClick={open}
-      className={classes.find}
-      leftSection={<IconSearch size={14} />}
-      rightSection={<Kbd size="xs">Ctrl K</Kbd>}
-    >
-      {text.search}
-    </Button>
   );
 }
