@@ -30,7 +30,8 @@ describe('formats', () => {
   test.each([
     [formatCount(1_234_567), '1,234,567'],
     [formatShare(0.125), '13%'],
-    [formatMilliseconds(1234.56), '1,234.6 ms'],
+    [formatMilliseconds(34.56), '34.6 ms'],
+    [formatMilliseconds(1_250), '1.25 s'],
     [formatBytes(0), '0 B'],
     [formatBytes(1023), '1,023 B'],
     [formatBytes(1536), '1.5 KiB'],

@@ -72,7 +72,8 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
 
   test('figures are English in a browser of another language, as the texts are', async () => {
     const page = await site.openAs('viewer', `/upstreams/${upstream.id}`, { locale: 'de-DE' });
-    await page.getByText('10,000 ms').waitFor();
+    await site.admin.call('PUT', `/api/l4-upstreams/${upstream.id}`, { health_check_interval_ms: 12_500 });
+    await page.getByText('12.5 s').waitFor();
     await page.getByText('Health check', { exact: true }).waitFor();
   });
 

@@ -81,8 +81,7 @@ export const configText = {
     enabled
       ? say`Dials upstream ${ref} at ${list(endpoints)}, ${checked}.`
       : say`Takes no new connections to upstream ${ref} (${list(endpoints)}), which is disabled; ${checked}.`,
-  everyMs: (interval: number) =>
-    `checked every ${interval % 1_000 === 0 ? `${formatCount(interval / 1_000)} s` : formatMilliseconds(interval)}`,
+  everyMs: (interval: number) => `checked every ${formatMilliseconds(interval)}`,
   unchecked: 'not checked',
   accepted: 'accepted',
   refused: 'refused',

@@ -56,8 +56,9 @@ export function formatDuration(seconds: number): string {
   return `${count.format(Math.floor(seconds / length))} ${unit}${Math.floor(seconds / length) === 1 ? '' : 's'}`;
 }
 
-/** @param milliseconds a time that the network took */
-export const formatMilliseconds = (milliseconds: number): string => `${oneDigit.format(milliseconds)} ms`;
+/** A short time in the larger unit that fits, such as `12.3 ms` or `1.5 s`. */
+export const formatMilliseconds = (milliseconds: number): string =>
+  milliseconds < 1_000 ? `${oneDigit.format(milliseconds)} ms` : `${count.format(milliseconds / 1_000)} s`;
 
 /** @param as `exact` with date, time and zone; `short`, `clock`, `minute` and `day` are parts of that */
 export const formatTime = (at: string | number, as: keyof typeof dates = 'exact'): string =>
