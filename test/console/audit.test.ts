@@ -98,6 +98,6 @@ describe.skipIf(browser === undefined)('the audit', () => {
     await expectSearch(page).toBe(`?from=${encodeURIComponent('2030-01-29T21:30:00.000Z')}`);
     await page.getByRole('button', { name: 'Clear From' }).click();
     await expectSearch(page).toBe('');
-    await page.getByText('admin added upstream web').waitFor();
+    await page.getByText('admin added upstream web: endpoint a.example:80').waitFor();
   });
 });

@@ -172,10 +172,10 @@ describe.skipIf(browser === undefined)('a fleet that is not well', () => {
       shown.push(...faults.map((fault) => `${address}: ${fault}`));
     }
     await page.emulateMedia({ colorScheme: 'light' });
-    expect(shown).toEqual([]);
     await page.goto('/console/');
     agent = startAgent();
     await mended(sentence);
+    expect(shown).toEqual([]);
   }, 120_000);
 
   test('whose REALITY target is dead says which chain is down by it, until a client meets a target that lives', async () => {

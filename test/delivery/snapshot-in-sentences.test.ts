@@ -38,7 +38,7 @@ describe('a configuration in sentences', () => {
         "Dials a tunnel of network Edge at 192.0.2.9:9, on interface svc0 with 10.1.0.1/32 (MTU 1300), for 10.2.0.0/16.",
         "Dials upstream up at 192.0.2.1:80, checked every 10 s.",
         "Holds certificate cert for a.example.",
-        "On tcp [::]:443, tls is tried before raw.",
+        "On tcp [::]:443, tries tls first, then raw.",
         "Takes multiplexed connections on tcp port 4443.",
       ]
     `);

@@ -549,10 +549,10 @@ describe('completion', () => {
     expect(complete('svcctl', 'node', '')).toEqual(['env', 'join']);
     expect(complete('svcctl', 'get', 'join')).toEqual(['join-tokens']);
     expect(complete('svcctl', 'deploy', 'front', '--')).toEqual([
-      '--wait',
       '--rollout',
       '--confirm',
       '--confirm-secs',
+      '--wait',
       '--context',
       '--ca-file',
       '--insecure',
