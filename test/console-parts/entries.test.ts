@@ -1,6 +1,7 @@
 /** Audit entries as sentences (`docs/contract/console.md#pages`). */
 import { describe, expect, test } from 'vitest';
 import { entrySentence, type Entry } from '../../console/src/shared/audit/entry-words.js';
+import { formatTime } from '../../console/src/shared/ui/format.js';
 import { fieldWords } from '../../console/src/shared/audit/field-words.js';
 
 const anna = { type: 'user', id: 'a', name: 'anna' } as const;
@@ -39,6 +40,16 @@ describe('an entry reads as a sentence', () => {
       entry('l3_network.create', {
         changes: [change('credential_id', null, '01a228d4-bfd2-718a-96f4-0ecba16c613c'), change('mtu', null, 1_380)],
       }),
+    ],
+    [
+      'anna added user web: role operator',
+      entry('user.create', {
+        changes: [change('username', null, 'web'), change('role', null, 'operator'), change('password', null, '***')],
+      }),
+    ],
+    [
+      `anna added API token web: expires at ${formatTime('2030-02-27T21:14:12.822Z')}`,
+      entry('api_token.create', { changes: [change('expires_at', null, '2030-02-27T21:14:12.822Z')] }),
     ],
     [
       'anna changed enabled of chain web: on → off',

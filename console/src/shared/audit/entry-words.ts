@@ -4,7 +4,7 @@
  */
 import type { Schemas } from '../api/client.js';
 import { actorName } from '../ui/actor.js';
-import { formatListener } from '../ui/format.js';
+import { formatListener, formatTime } from '../ui/format.js';
 import { typeNames } from '../ui/resource-link.js';
 import { entryText as text } from './entry.text.js';
 import { fieldWords } from './field-words.js';
@@ -90,11 +90,17 @@ function detailOf({ changes }: Entry, verb: string): string | null {
   if (verb === 'command') return changes.map(({ after }) => valueWords(after)).join(', ') || null;
   if (verb !== 'create') return null;
   const set = changes.filter(
-    ({ path, after }) => path !== 'name' && !isUnset(after) && typeof after !== 'object' && !isId(after),
+    ({ path, after }) =>
+      !isName(path) && !isUnset(after) && after !== masked && typeof after !== 'object' && !isId(after),
   );
   const shown = set.slice(0, named).map(({ path, after }) => `${fieldWords(path)} ${valueWords(after)}`);
   return shown.length === 0 ? null : shown.join(', ');
 }
+
+/** What the sentence calls the resource by. */
+const isName = (path: string): boolean => path === 'name' || path === 'username';
+/** What the API shows in place of a secret. */
+const masked = '***';
 
 const isUnset = (value: unknown): boolean =>
   value === null ||
@@ -109,6 +115,7 @@ const isId = (value: unknown): boolean =>
 /** Of an id there is nothing to read, and where traffic ends is one field of a target. */
 function valueWords(value: unknown): string {
   if (isId(value)) return text.other;
+  if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)) return formatTime(value);
   if (typeof value === 'object' && value !== null && 'endpoint' in value) return String(value.endpoint);
   if (typeof value === 'object' && value !== null && 'upstream_id' in value) return text.upstream;
   if (value === true) return text.on;
