@@ -2,16 +2,12 @@
  * A separate process that runs parts of the service on a pair of stores: commands through the gateway, following the log
  * without writing, rebuilding the read models. No REST and no delivery; commands do not wait for read models.
  */
-import { fleetAggregate } from '../../src/commands/aggregate.js';
-import { createGateway } from '../../src/commands/gateway.js';
-import type { Gateway } from '../../src/commands/port.js';
+import { fleetGateway } from '../../scripts/maintenance/fleet-gateway.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { allStreams, streams } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { openCommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import { createLogChain } from '../../src/security/log-chain/log-chain.js';
 import { benchChainKey } from './chain-key.js';
 import { rebuildReadModels } from '../../src/projections/rebuild/rebuild.js';
@@ -46,31 +42,15 @@ export interface Rebuilt extends Walked {
 const stores = JSON.parse(process.argv[2] ?? '{}') as AdapterStores;
 const actor = { type: 'user', id: '00000000-0000-4000-8000-000000000001', name: 'operator' } as const;
 let opened: Promise<OpenStores> | undefined;
-let gateway: Promise<Gateway<Fleet, FleetCommand>> | undefined;
+let gateway: ReturnType<typeof fleetGateway> | undefined;
 
 function open(): Promise<OpenStores> {
   opened ??= openStores({ ...stores, clock: systemClock, logger: silentLogger, giveUpMs: 30_000 });
   return opened;
 }
 
-async function openGateway(): Promise<Gateway<Fleet, FleetCommand>> {
-  const { eventStore } = await open();
-  const logChain = createLogChain(benchChainKey);
-  const committed = await openCommittedFleet({ eventStore, logger: silentLogger, logChain });
-  await committed.catchUp();
-  return createGateway(
-    fleetAggregate,
-    { ...committed, state: committed.fleet },
-    {
-      eventStore,
-      clock: systemClock,
-      ids: randomIds,
-      logger: silentLogger,
-      logChain,
-      readOnly: () => undefined,
-      sharedTime: systemClock.now,
-    },
-  );
+async function openGateway(): ReturnType<typeof fleetGateway> {
+  return fleetGateway(await open(), createLogChain(benchChainKey));
 }
 
 /** The same command as the benchmark over REST: a new upstream, always of the same size. */

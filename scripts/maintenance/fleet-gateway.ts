@@ -15,7 +15,7 @@ import type { Installation } from './installation.js';
 
 /** @throws CommandError when the log holds an event that this release does not know, or its chain is broken */
 export async function fleetGateway(
-  { eventStore }: Installation,
+  { eventStore }: Pick<Installation, 'eventStore'>,
   logChain: LogChain,
 ): Promise<Gateway<Fleet, DecidedOnFleet>> {
   const committed = await openCommittedFleet({ eventStore, logger: silentLogger, logChain });
