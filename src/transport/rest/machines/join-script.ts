@@ -98,8 +98,8 @@ join_gateway() {
     if [ -z "$token" ]; then
       (: </dev/tty) 2>/dev/null || die 'expected the join token in SVC_JOIN_TOKEN, or a terminal to ask on'
       asking=yes
-      printf 'Join token: ' >/dev/tty
       stty -echo </dev/tty
+      printf 'Join token: ' >/dev/tty
       IFS= read -r token </dev/tty || :
       stty echo </dev/tty
       asking=''
