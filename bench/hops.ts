@@ -1,5 +1,5 @@
 /**
- * Each kind of hop between two reference agents beside two bare relays of `node:net` and `node:dgram` in a row: bytes, new clients
+ * Each kind of hop between two reference agents beside two bare relays of `node:net`, `node:tls` and `node:dgram` in a row: bytes, new clients
  * and processor time, measured in turn, and what a client that stays holds in memory.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -47,12 +47,18 @@ export async function hops({ quick, only }: BenchOptions): Promise<Report> {
   try {
     const targets = await target.ask<HopTargets>('start');
     /** The entry of a way over both bare relays. */
-    const bare = async (transport: BareHop['transport'], to: number): Promise<number> => {
+    const bare = async (transports: readonly BareHop['transport'][], to: number): Promise<number> => {
       let next = to;
-      for (const relay of relays) next = await relay.ask<number>('relay', { transport, next } satisfies BareHop);
+      for (const [at, relay] of relays.entries())
+        next = await relay.ask<number>('relay', { transport: transports[at] ?? 'tcp', next } satisfies BareHop);
       return next;
     };
-    const floor = { tcp: await bare('tcp', targets.tcp), udp: await bare('udp', targets.udp) };
+    const [tcp, tls, udp] = [
+      await bare(['tcp', 'tcp'], targets.tcp),
+      await bare(['from_tls', 'to_tls'], targets.tcp),
+      await bare(['udp', 'udp'], targets.udp),
+    ];
+    const floors = { tcp, tls, reality: tls, udp, enc: udp };
     const floorPids = relays.map(({ pid }) => pid);
     return await withService({}, async ({ admin, process: service }) => {
       const chains = await startHopChains({
@@ -68,7 +74,7 @@ export async function hops({ quick, only }: BenchOptions): Promise<Report> {
       try {
         const ways = chains.chains.map(({ kind, transport, port }) => {
           const of = transport === 'tcp' ? tcpClients : udpClients;
-          return { kind: kind as string, transport, service: of(port), floor: of(floor[transport]) };
+          return { kind: kind as string, transport, service: of(port), floor: of(floors[kind]) };
         });
         const [httpPort = 0, secondPort = 0] = await freePorts(2);
         await admin.call('POST', '/api/routes', {
@@ -89,7 +95,7 @@ export async function hops({ quick, only }: BenchOptions): Promise<Report> {
             () => undefined,
           ),
         );
-        const bareHttp = httpClients(await bare('tcp', targets.http), httpHost);
+        const bareHttp = httpClients(await bare(['tcp', 'tcp'], targets.http), httpHost);
         ways.push({ kind: 'http', transport: 'tcp', service: http, floor: bareHttp });
 
         const figures: Record<string, Figure> = {};

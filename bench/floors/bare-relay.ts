@@ -1,27 +1,51 @@
-/** The floor of a relay: a pipe of `node:net` from each port to the next hop, or datagrams copied by a socket for each client. Nothing is counted or bounded. */
+/**
+ * The floor of a relay: a pipe of `node:net`, or of `node:tls` on one side, from each port to the next hop, or datagrams
+ * copied by a socket for each client. Nothing is counted, bounded or verified.
+ */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket as TcpSocket } from 'node:net';
 import { pipeline } from 'node:stream';
+import { connect as connectTls, createSecureContext, createServer as createTlsServer } from 'node:tls';
+import { createSelfSigned } from '../../src/security/certificates.js';
 import { answerParent } from '../child.js';
 
 export interface BareHop {
-  readonly transport: 'tcp' | 'udp';
+  /** TLS reaches the next hop with `to_tls`, and comes from the client with `from_tls`. */
+  readonly transport: 'tcp' | 'to_tls' | 'from_tls' | 'udp';
   /** Of the next hop, on 127.0.0.1. */
   readonly next: number;
 }
 
 const idleMs = 60_000;
 
-async function overTcp(next: number): Promise<number> {
-  const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
-    const upstream = connect({ host: '127.0.0.1', port: next, allowHalfOpen: true, noDelay: true });
+async function overTcp({ transport, next }: BareHop): Promise<number> {
+  const to = { host: '127.0.0.1', port: next, allowHalfOpen: true, noDelay: true };
+  const secureContext = createSecureContext();
+  const relay = (client: TcpSocket): void => {
+    const upstream =
+      transport === 'to_tls' ? connectTls({ ...to, secureContext, rejectUnauthorized: false }) : connect(to);
     pipeline(client, upstream, () => undefined);
     pipeline(upstream, client, () => undefined);
-  });
+  };
+  const options = { allowHalfOpen: true, noDelay: true };
+  const server =
+    transport === 'from_tls'
+      ? createTlsServer({ ...options, ...(await ofHop()) }, relay)
+      : createServer(options, relay);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
+}
+
+async function ofHop(): Promise<{ readonly key: string; readonly cert: string }> {
+  const { certificatePem, privateKeyPem } = await createSelfSigned({
+    commonName: 'exit.internal',
+    subjectAltNames: ['exit.internal'],
+    notBefore: Date.now() - 60_000,
+    notAfter: Date.now() + 3_600_000,
+  });
+  return { key: privateKeyPem, cert: certificatePem };
 }
 
 async function overUdp(next: number): Promise<number> {
@@ -51,5 +75,5 @@ async function overUdp(next: number): Promise<number> {
 process.on('SIGUSR2', () => globalThis.gc?.());
 answerParent({
   /** @returns the port */
-  relay: ({ transport, next }: BareHop): Promise<number> => (transport === 'tcp' ? overTcp(next) : overUdp(next)),
+  relay: (hop: BareHop): Promise<number> => (hop.transport === 'udp' ? overUdp(hop.next) : overTcp(hop)),
 });
