@@ -3,7 +3,7 @@
  * Implements `docs/contract/rest.md#envelope`, and SVC_HTTP_* of `docs/contract/configuration.md#configuration`.
  */
 import helmet from '@fastify/helmet';
-import { serializerCompiler, type ZodTypeProvider } from '@fastify/type-provider-zod';
+import { serializerCompiler } from '@fastify/type-provider-zod';
 import Fastify from 'fastify';
 import { addressRanges } from '../../kernel/cidr.js';
 import { limits } from '../../kernel/limits.js';
@@ -76,7 +76,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
     return503OnClosing: false,
     clientErrorHandler: (error, socket) => answerClientError(error, socket, deps.refusals),
     frameworkErrors: (error, request, reply) => void answerError(error, request, reply, deps),
-  }).withTypeProvider<ZodTypeProvider>() as RestApp;
+  }) as RestApp;
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
 

@@ -1,9 +1,9 @@
 /** The dependencies and options of the REST transport. `buildRest` is in `build.ts`. */
 import type { RequestListener, Server, ServerResponse } from 'node:http';
-import type { ZodTypeProvider } from '@fastify/type-provider-zod';
 import type {
   FastifyBaseLogger,
   FastifyInstance,
+  FastifyTypeProvider,
   RawReplyDefaultExpression,
   RawRequestDefaultExpression,
   RawServerDefault,
@@ -11,6 +11,7 @@ import type {
   RouteOptions,
 } from 'fastify';
 import type { Counter, Histogram } from 'prom-client';
+import type { z } from 'zod';
 import type { Backups } from '../../backups/backups.js';
 import type { CommandHandlers } from '../../commands/handlers-port.js';
 import type { Delivery } from '../../delivery/port.js';
@@ -26,6 +27,7 @@ import type { StatusLedger } from '../../status/ledger.js';
 import type { Webhooks } from '../../webhooks/port.js';
 import type { Counts } from '../../reports/counts.js';
 import type { Activity, Diagnostics, Reports } from '../../reports/port.js';
+import type { Shown } from './answers/envelope.js';
 import type { AgentProgram } from './machines/agent-program.js';
 import type { RouteConfig, RouteSchema } from './route-declaration.js';
 import type { Filled } from './usual-parts.js';
@@ -156,12 +158,18 @@ export interface RestOptions {
   readonly timeouts?: Timeouts;
 }
 
+/** Handlers answer with what the types of the domain are: read-only. */
+interface TypeProvider extends FastifyTypeProvider {
+  validator: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown;
+  serializer: this['schema'] extends z.ZodType ? Shown<this['schema']> : unknown;
+}
+
 type Instance = FastifyInstance<
   RawServerDefault,
   RawRequestDefaultExpression,
   RawReplyDefaultExpression,
   FastifyBaseLogger,
-  ZodTypeProvider
+  TypeProvider
 >;
 
 /** The fastify instance of the API: a route without its schemas and descriptions does not compile. */
@@ -175,7 +183,7 @@ export interface RestApp extends Omit<Instance, 'route'> {
         RouteGenericInterface,
         unknown,
         Filled<S>,
-        ZodTypeProvider,
+        TypeProvider,
         FastifyBaseLogger
       >,
       'schema'

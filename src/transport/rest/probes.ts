@@ -77,7 +77,7 @@ export function probeRoutes(app: RestApp, deps: RestDeps, budget: Budget, option
     },
     handler: async (_request, reply) => {
       const { ready, reasons } = deps.readiness();
-      return reply.code(ready ? 200 : 503).send({ ready, reasons: [...reasons] });
+      return reply.code(ready ? 200 : 503).send({ ready, reasons });
     },
   });
 

@@ -7,6 +7,11 @@ import type { ErrorCode } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
 import { documented } from '../schemas/documented.js';
 
+/** What a schema of an answer shows, read-only. */
+export type Shown<S extends z.ZodType> = ReadOnly<z.output<S>>;
+
+type ReadOnly<T> = T extends object ? { readonly [K in keyof T]: ReadOnly<T[K]> } : T;
+
 interface Success<T> {
   success: true;
   data: T;
@@ -79,18 +84,8 @@ export function created<T extends z.ZodType>(data: T) {
 
 export const nothing = z.object({}).meta({ description: 'It is gone', examples: [{}] });
 
-interface Page<T> {
-  readonly items: readonly T[];
-  readonly total: number;
-  /** Of a numbered page. */
-  readonly page?: number;
-  /** Of a step of a walk. */
-  readonly next?: string | null;
-  readonly page_size: number;
-}
-
 /** The schema of a list that has numbered pages, and may be walked. */
-export function pageOf<T>(item: z.ZodType<T>): z.ZodType<Page<T>> {
+export function pageOf<T extends z.ZodType>(item: T) {
   return namedAfter(item, 'Page', 'One page, or a step of a walk', () =>
     z.object({
       items: documented(z.array(item), 'The items of this page'),

@@ -1,6 +1,5 @@
 /** The routes of past applies: get one, revert it. Implements `docs/contract/automation.md#the-fleet-as-a-file`. */
 import { z } from 'zod';
-import type { AuditEntry } from '../../../projections/port.js';
 import { answers, ok } from '../answers/envelope.js';
 import { objectInPieces, sendPieces } from '../answers/streamed-json.js';
 import { commandContext } from '../checks/consistency.js';
@@ -18,12 +17,7 @@ import type { Sections } from './sections.js';
 
 const what = 'apply';
 
-interface RevertedView {
-  readonly commands: readonly AuditEntry[];
-  readonly not_reverted: readonly AuditEntry[];
-}
-
-const revertedSchema: z.ZodType<RevertedView> = z
+const revertedSchema = z
   .object({
     commands: documented(z.array(entrySchema), 'The new entries; with `dry_run=true` a preview of them'),
     not_reverted: documented(z.array(entrySchema), 'Entries of the apply that cannot be reverted'),

@@ -11,23 +11,13 @@ import { warningsOf } from '../../../reports/status.js';
 import type { RestDeps } from '../deps.js';
 import { documented, sample } from '../schemas/documented.js';
 import { actorSchema, entrySchema, shownEntry } from '../resources/audit.js';
-import { deploymentSchema, viewsOf, type DeploymentView } from '../resources/deployments.js';
+import { deploymentSchema, viewsOf } from '../resources/deployments.js';
 import { warningsSchema } from '../resources/warnings.js';
 import { writtenEntry } from '../resources/written-entry.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
 import { stepSchema } from './plan-schema.js';
+import type { Shown } from '../answers/envelope.js';
 import type { Sections } from './sections.js';
-
-export interface AppliedView {
-  readonly apply_id: string;
-  readonly steps: readonly PlannedStep[];
-  readonly steps_total: number;
-  readonly commands: readonly AuditEntry[];
-  readonly deployments: readonly DeploymentView[];
-  readonly warnings: readonly string[];
-  readonly control_psks: readonly { readonly node: string; readonly control_psk: string | null }[];
-  readonly incomplete: { readonly error: string; readonly commands_left: number } | null;
-}
 
 const applied = {
   apply_id: idOf('Id of the apply', sample.command),
@@ -63,19 +53,10 @@ const applied = {
   ),
 };
 
-export const appliedSchema: z.ZodType<AppliedView> = z
-  .object(applied)
-  .meta({ id: 'FleetApplied', description: 'The result of an apply' });
+export const appliedSchema = z.object(applied).meta({ id: 'FleetApplied', description: 'The result of an apply' });
 
 /** An apply that was carried out before. */
-interface PastApplyView extends AppliedView {
-  readonly set: string | null;
-  readonly at: string;
-  readonly actor: AuditEntry['actor'];
-  readonly reverted_by: string | null;
-}
-
-export const pastApplySchema: z.ZodType<PastApplyView> = z
+export const pastApplySchema = z
   .object({
     ...applied,
     set: documented(z.string().nullable(), 'The set; null for what no set owns', 'edge-eu'),
@@ -99,7 +80,7 @@ export async function appliedView(
   { applyId, commands, controlPsks, incomplete }: Extract<FileApplied, { readonly kind: 'done' }>,
   page = 1,
   entryOf = (command: RecordedCommand): AuditEntry | Promise<AuditEntry> => writtenEntry(deps, command),
-): Promise<AppliedView> {
+): Promise<Shown<typeof appliedSchema>> {
   const [from, to] = [(page - 1) * limits.fleetFile.steps, page * limits.fleetFile.steps];
   const steps: PlannedStep[] = [];
   const deployments: Deployment[] = [];
@@ -142,7 +123,7 @@ export async function pastApplyView(
   sections: Sections,
   apply: Extract<FileApplied, { readonly kind: 'done' }>,
   page?: number,
-): Promise<PastApplyView> {
+): Promise<Shown<typeof pastApplySchema>> {
   const made = await appliedView(deps, sections, apply, page, async (command) => {
     // The audit keeps the names of that time.
     const kept = await deps.projections.audit.get(command.events[0].metadata.command.id);

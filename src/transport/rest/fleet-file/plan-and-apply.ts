@@ -6,7 +6,7 @@ import type { FileFlags, FleetDocument } from '../../../domain/fleet-file/docume
 import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
 import { createSemaphore } from '../../../kernel/semaphore.js';
-import { answers } from '../answers/envelope.js';
+import { answers, type Shown } from '../answers/envelope.js';
 import { objectInPieces, sendPieces } from '../answers/streamed-json.js';
 import { callerOf, commandContext } from '../checks/consistency.js';
 import { warningsOf } from '../../../reports/status.js';
@@ -15,7 +15,7 @@ import { withPlan } from '../checks/rolled-out.js';
 import { applyHeaders } from '../schemas/headers.js';
 import { tuning } from '../tuning.js';
 import { appliedSchema, appliedView } from './apply-view.js';
-import { applyBody, applyQuery, flagQuery, flagsOf, planBody, planSchema, tags, type PlanView } from './plan-schema.js';
+import { applyBody, applyQuery, flagQuery, flagsOf, planBody, planSchema, tags } from './plan-schema.js';
 import { readDocument, type ReadDocument } from './read-document.js';
 import type { Sections } from './sections.js';
 import { createTexts } from './texts.js';
@@ -121,7 +121,7 @@ function requestOf({ document }: ReadDocument, text: string, flags: FileFlags): 
 }
 
 /** @throws ServiceError `invalid_request` with the mistakes that show only against the fleet */
-async function planned(deps: RestDeps, read: ReadDocument, request: FileRequest): Promise<PlanView> {
+async function planned(deps: RestDeps, read: ReadDocument, request: FileRequest): Promise<Shown<typeof planSchema>> {
   const { mistakes, needs, ...plan } = await deps.commands.fleetFile.plan(request);
   if (mistakes.length > 0) throw await read.refusal(mistakes);
   return { ...plan, warnings: warningsOf(deps, needs) };

@@ -1,6 +1,5 @@
 /** The schemas of plans, and the bodies of applies. Implements `docs/contract/automation.md#the-fleet-as-a-file`, plan. */
 import { z } from 'zod';
-import type { FilePlan } from '../../../commands/fleet-file-port.js';
 import type { FileFlags } from '../../../domain/fleet-file/document.js';
 import { limits } from '../../../kernel/limits.js';
 import { documented, sample } from '../schemas/documented.js';
@@ -83,10 +82,7 @@ export const stepSchema = z
   })
   .meta({ id: 'FleetPlanStep', description: 'One step of a plan' });
 
-/** A plan in an answer. */
-export type PlanView = Omit<FilePlan, 'mistakes' | 'needs'> & { readonly warnings: readonly string[] };
-
-export const planSchema: z.ZodType<PlanView> = z
+export const planSchema = z
   .object({
     steps: documented(z.array(stepSchema), 'In the order of execution'),
     nodes: documented(

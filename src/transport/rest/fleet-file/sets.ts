@@ -5,8 +5,6 @@
 import { z } from 'zod';
 import { changeWithNames, noReferences } from '../../../domain/fleet-file/naming.js';
 import { ServiceError } from '../../../kernel/errors.js';
-import type { Json } from '../../../kernel/json.js';
-import type { AuditEntry } from '../../../projections/port.js';
 import { answers, ok } from '../answers/envelope.js';
 import { commandContext } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
@@ -17,16 +15,7 @@ import { changersOf } from './drift-entries.js';
 import { tags } from './plan-schema.js';
 import type { Sections } from './sections.js';
 
-interface SetView {
-  readonly set: string;
-  readonly resources: { readonly [type: string]: number };
-  readonly applied_at: string | null;
-  readonly actor: AuditEntry['actor'] | null;
-  readonly document_sha256: string | null;
-  readonly drift: number;
-}
-
-const setsSchema: z.ZodType<{ readonly items: readonly SetView[] }> = z
+const setsSchema = z
   .object({
     items: documented(
       z.array(
@@ -56,21 +45,7 @@ const setsSchema: z.ZodType<{ readonly items: readonly SetView[] }> = z
   })
   .meta({ id: 'FleetSets', description: 'The sets' });
 
-interface DriftView {
-  readonly items: readonly {
-    readonly resource: { readonly type: string; readonly id: string; readonly name: string };
-    readonly changes: readonly {
-      readonly path: string;
-      readonly applied: Json;
-      readonly now: Json;
-      readonly entry_id: string | null;
-    }[];
-  }[];
-}
-
-const json = z.unknown() as z.ZodType<Json>;
-
-const driftSchema: z.ZodType<DriftView> = z
+const driftSchema = z
   .object({
     items: documented(
       z.array(
@@ -95,8 +70,12 @@ const driftSchema: z.ZodType<DriftView> = z
                       'JSON path; `deployed.` begins fields of the deployed definition',
                       'endpoint',
                     ),
-                    applied: documented(json, 'Its value after the apply', '203.0.113.5:443'),
-                    now: documented(json, 'Its current value; null when the resource is deleted', '203.0.113.9:443'),
+                    applied: documented(z.unknown(), 'Its value after the apply', '203.0.113.5:443'),
+                    now: documented(
+                      z.unknown(),
+                      'Its current value; null when the resource is deleted',
+                      '203.0.113.9:443',
+                    ),
                     entry_id: documented(
                       z.string().nullable(),
                       'The newest audit entry that changed it; null while the audit is unavailable, and after the first 500 resources',
@@ -115,7 +94,7 @@ const driftSchema: z.ZodType<DriftView> = z
   })
   .meta({ id: 'FleetDrift', description: 'Manual changes of a set' });
 
-const releasedSchema: z.ZodType<{ readonly commands: readonly AuditEntry[] }> = z
+const releasedSchema = z
   .object({ commands: documented(z.array(entrySchema), 'The audit entries; one, unless the set is large') })
   .meta({ id: 'FleetReleased', description: 'A released set' });
 

@@ -8,7 +8,7 @@ import { originTypes } from '../../../domain/snapshot/snapshot.js';
 import { byResource, measurement, type Measured, type NodeSamples } from '../../../reports/link-samples.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { definitionsOf, nodesOf } from '../../../domain/chain/chain.js';
-import { answers, ok } from '../answers/envelope.js';
+import { answers, ok, type Shown } from '../answers/envelope.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
 import { documented, sample } from '../schemas/documented.js';
@@ -43,7 +43,7 @@ const linkSchema = z
 const linksSchema = z
   .object({ items: documented(z.array(linkSchema), 'The links') })
   .meta({ description: 'The links' });
-type LinkView = z.output<typeof linkSchema>;
+type LinkView = Shown<typeof linkSchema>;
 
 export function linkRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
@@ -76,7 +76,7 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
       const chain = orNotFound(deps.fleet.chain(pathId(request.params, 'L4 chain')), 'L4 chain');
       const links = nodesOf(...definitionsOf(chain)).flatMap((id) => deps.fleet.links(id));
       const own = links.filter(({ resourceId }) => resourceId === chain.id);
-      return ok({ items: [...withMeasurements(deps, own)] });
+      return ok({ items: withMeasurements(deps, own) });
     },
   });
 
@@ -93,7 +93,7 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request) => {
       const { id } = orNotFound(deps.fleet.node(pathId(request.params, 'node')), 'node');
-      return ok({ items: [...withMeasurements(deps, deps.fleet.linksOfNode(id))] });
+      return ok({ items: withMeasurements(deps, deps.fleet.linksOfNode(id)) });
     },
   });
 }

@@ -8,7 +8,7 @@ import { listenerKey } from '../../../domain/port-table/port-table.js';
 import { plainIp } from '../../../kernel/addresses.js';
 import type { ReportedListeners, RuntimeListener } from '../../../reports/port.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { answers } from '../answers/envelope.js';
+import { answers, type Shown } from '../answers/envelope.js';
 import { ip, oneOf, uuid } from '../schemas/fields.js';
 import { nodeOptions, nodeStatus } from './node-status.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
@@ -67,7 +67,7 @@ const runtimeNode = z
 const runtimeTable = z
   .object({ nodes: documented(z.array(runtimeNode), 'By name') })
   .meta({ description: 'The listeners that agents reported' });
-type RuntimeNode = z.output<typeof runtimeNode>;
+type RuntimeNode = Shown<typeof runtimeNode>;
 
 const filters = query({
   node_id: uuid.optional().meta({ description: 'Only this node' }),

@@ -8,7 +8,7 @@ import { matchKinds, routeSources } from '../../../domain/listeners/intent.js';
 import { listenerKey, type PortRow } from '../../../domain/port-table/port-table.js';
 import { missing, stateNow } from '../../../reports/listener-states.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { answers } from '../answers/envelope.js';
+import { answers, type Shown } from '../answers/envelope.js';
 import { oneOf, uuid } from '../schemas/fields.js';
 import { nodeOption, nodeOptions } from './node-status.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
@@ -50,7 +50,7 @@ const portItem = z
     runtimeStale: documented(z.boolean(), 'Whether the node is offline, so that the state may be out of date', false),
   })
   .meta({ id: 'Port', description: 'An intended listener' });
-type PortItem = z.output<typeof portItem>;
+type PortItem = Shown<typeof portItem>;
 
 const portTable = z
   .object({
@@ -115,9 +115,9 @@ function itemsOf(
     transport: row.transport,
     listenAddr: row.listenAddr,
     listenPort: row.listenPort,
-    priorityOrder: [...row.priorityOrder],
+    priorityOrder: row.priorityOrder,
     policySaved: row.policySaved,
-    routes: [...row.routes],
+    routes: row.routes,
     runtimeState: runtimeState(deps, row),
     runtimeStale: deps.reports.presence(row.nodeId) === undefined,
   }));

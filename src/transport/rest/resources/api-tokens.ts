@@ -94,7 +94,7 @@ export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
     handler: async (request) => {
       const query = { ...listQuery(request.query), userId: request.query.user_id };
       const { items, ...rest } = await apiTokens.list(callerOf(request), query);
-      return ok(listAnswer(request.query, { items: items.map(shown), ...rest }));
+      return ok(listAnswer(request.query, { items, ...rest }));
     },
   });
 
@@ -124,7 +124,7 @@ export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
       return reply
         .code(201)
         .header('location', `${path}/${apiToken.id}`)
-        .send(ok({ ...shown(apiToken), token }));
+        .send(ok({ ...apiToken, token }));
     },
   });
 
@@ -142,7 +142,7 @@ export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
     handler: async (request, reply) => {
       const token = orNotFound(await apiTokens.get(callerOf(request), pathId(request.params, what)), what);
       void reply.header('etag', etag(token.version));
-      return ok(shown(token));
+      return ok(token);
     },
   });
 
@@ -171,5 +171,3 @@ export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 }
-
-const shown = <T extends { readonly from: readonly string[] }>(token: T) => ({ ...token, from: [...token.from] });

@@ -5,7 +5,6 @@ import { auditedTypes, describeCommand } from '../../../domain/audit/describe.js
 import { auditVerbs } from '../../../domain/resource/audit-change.js';
 import { mayRead } from '../../../feed/filters.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
-import type { Json } from '../../../kernel/json.js';
 import { limits } from '../../../kernel/limits.js';
 import type { AuditEntry, AuditQuery, StoredEntry } from '../../../projections/port.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
@@ -62,7 +61,6 @@ const named = (what: string, id: string, name: string) => ({
   id: documented(z.string().nullable(), `Id of ${what}; null when there is none`, id),
   name: documented(z.string().nullable(), 'Its name at that time', name),
 });
-const json = z.unknown() as z.ZodType<Json>;
 
 /** The resource that an entry is about. */
 export const auditedResource = z
@@ -85,8 +83,8 @@ export const actorSchema = documented(
 /** A field of a change. */
 export const auditChange = {
   path: documented(z.string(), 'JSON path of the field', 'hops[0].listen_port'),
-  before: documented(json, 'Its value before; null at a create', 443),
-  after: documented(json, 'Its value after; null at a delete', 8443),
+  before: documented(z.unknown(), 'Its value before; null at a create', 443),
+  after: documented(z.unknown(), 'Its value after; null at a delete', 8443),
 };
 
 const changedResource = documented(
@@ -141,7 +139,7 @@ export const confirm = documented(
   null,
 );
 
-export const entrySchema: z.ZodType<AuditEntry> = z
+export const entrySchema = z
   .object({
     ...loggedEntry,
     revertible: documented(z.boolean(), 'Whether it can be undone', true),

@@ -4,19 +4,19 @@
  */
 import { z } from 'zod';
 import { chainStatuses, liveDefinition, type ChainState, type Hop } from '../../../domain/chain/chain.js';
-import { healthStates, type ChainHealth } from '../../../domain/chain/health.js';
+import { healthStates } from '../../../domain/chain/health.js';
 import { chainStatus } from '../../../domain/chain/status.js';
 import { listenerOf } from '../../../domain/chain/transports.js';
 import { missing } from '../../../reports/listener-states.js';
 import { reportedKey } from '../../../reports/listener-table.js';
-import type { ListenerRate } from '../../../reports/port.js';
 import { healthOf, hopState, listenerKeyOf, nameOfNode, statusOf } from '../../../reports/status.js';
 import { chainShape } from './chain-schema.js';
 import type { RestDeps } from '../deps.js';
-import { listenersShown, shownListeners, type ShownListeners } from '../fleet/listener-states.js';
+import { listenersShown, shownListeners } from '../fleet/listener-states.js';
 import { nodeStatus } from '../fleet/node-status.js';
 import { resourceSchema } from './resource-shape.js';
 import { documented, sample } from '../schemas/documented.js';
+import type { Shown } from '../answers/envelope.js';
 import { idOf, nodeId, time } from '../schemas/shared-schemas.js';
 
 const hopStatus = z
@@ -76,15 +76,7 @@ export const chainSchema = resourceSchema('L4Chain', 'An L4 chain', chainShape, 
 });
 
 /** A chain as answers show it; the schema leaves out the deployed definition. */
-export interface ChainView extends ChainState {
-  readonly hop_status: readonly z.output<typeof hopStatus>[];
-  readonly listeners: ShownListeners;
-  readonly status: (typeof chainStatuses)[number];
-  readonly health: ChainHealth;
-  readonly traffic: ListenerRate | null;
-  readonly deployed_version: number | null;
-  readonly deployed_at: string | null;
-}
+export type ChainView = ChainState & Shown<typeof chainSchema>;
 
 export function chainView(deps: RestDeps, chain: ChainState): ChainView {
   const live = liveHops(chain);

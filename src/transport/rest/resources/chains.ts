@@ -13,7 +13,6 @@ import {
   type ChainState,
   type Hop,
 } from '../../../domain/chain/chain.js';
-import type { DeployPlan } from '../../../domain/compile/plan.js';
 import { healthStates } from '../../../domain/chain/health.js';
 import { chainStatus } from '../../../domain/chain/status.js';
 import { yieldToEventLoop } from '../../../kernel/background.js';
@@ -35,7 +34,7 @@ import { documented, sample } from '../schemas/documented.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
 
-const planSchema: z.ZodType<DeployPlan & { readonly warnings: readonly string[] }> = z
+const planSchema = z
   .object({
     nodes: documented(
       z.array(

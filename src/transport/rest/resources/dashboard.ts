@@ -4,7 +4,7 @@ import { healthCauses } from '../../../domain/chain/health.js';
 import { matterKinds, mattersOf, severities, type Matter, type UnwellLists } from '../../../domain/matters/matters.js';
 import { timestamp } from '../../../kernel/clock.js';
 import { limits } from '../../../kernel/limits.js';
-import { answers, ok } from '../answers/envelope.js';
+import { answers, ok, type Shown } from '../answers/envelope.js';
 import { callerOf } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { documented, sample } from '../schemas/documented.js';
@@ -212,7 +212,7 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
   });
 }
 
-function matterView(matter: Matter, now: number): z.output<typeof matterSchema> {
+function matterView(matter: Matter, now: number): Shown<typeof matterSchema> {
   const { severity, kind, cause, count: howMany, sentence, resources } = matter;
   return {
     severity,
@@ -220,7 +220,7 @@ function matterView(matter: Matter, now: number): z.output<typeof matterSchema> 
     cause,
     count: howMany,
     sentence,
-    resources: [...resources],
+    resources,
     filter: listOf(matter, timestamp(now)),
   };
 }

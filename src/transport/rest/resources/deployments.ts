@@ -3,7 +3,7 @@
  * `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
-import type { ChainDefinition, ChainState } from '../../../domain/chain/chain.js';
+import type { ChainState } from '../../../domain/chain/chain.js';
 import { deploymentsOf } from '../../../domain/fleet-file/applied.js';
 import type { DeployResult } from '../../../commands/handlers-port.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
@@ -11,14 +11,14 @@ import { limits } from '../../../kernel/limits.js';
 import type { Deployment } from '../../../projections/port.js';
 import { deploymentNodeStates, deploymentState, type DeploymentNodeState } from '../../../reports/apply-state.js';
 import { definitionSchema } from './chain-schema.js';
-import { chainSchema, chainView, listenersOn, type ChainView } from './chain-view.js';
+import { chainSchema, chainView, listenersOn } from './chain-view.js';
 import { callerOf, commandBefore, commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { answers, ok } from '../answers/envelope.js';
+import { answers, ok, type Shown } from '../answers/envelope.js';
 import { oneOf } from '../schemas/fields.js';
 import { deployHeaders } from '../schemas/headers.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
-import { listenersShown, shownListeners, type ShownListeners } from '../fleet/listener-states.js';
+import { listenersShown, shownListeners } from '../fleet/listener-states.js';
 import { pushFacts } from './node-view.js';
 import { query, queryBoolean, queryInteger } from '../schemas/query.js';
 import { heldBy } from '../../../reports/rollouts.js';
@@ -26,14 +26,6 @@ import { warningsOf } from '../../../reports/status.js';
 import { warningsSchema } from './warnings.js';
 import { documented, sample } from '../schemas/documented.js';
 import { applyErrors, idOf, nodeId, timeOf } from '../schemas/shared-schemas.js';
-
-interface DeploymentStates extends Omit<Deployment, 'nodes'> {
-  readonly nodes: readonly (Deployment['nodes'][number] & DeploymentNodeState)[];
-}
-
-export interface DeploymentView extends DeploymentStates {
-  readonly nodes: readonly (DeploymentStates['nodes'][number] & { readonly listeners: ShownListeners })[];
-}
 
 const fields = {
   id: idOf('Id of the deployment', sample.deployment),
@@ -59,29 +51,22 @@ const fields = {
   ),
 };
 
-export const deploymentSchema: z.ZodType<DeploymentView> = z
+export const deploymentSchema = z
   .object(fields)
   .meta({ id: 'Deployment', description: 'A deployment, with the current states of its nodes' });
 
 const deployedSchema = z
   .object({
-    chain: documented(chainSchema as unknown as z.ZodType<ChainView>, 'The chain'),
+    chain: documented(chainSchema, 'The chain'),
     warnings: warningsSchema,
     deployment: documented(deploymentSchema, 'The deployment'),
   })
   .meta({ id: 'DeployedL4Chain', description: 'The chain and its deployment' });
 
-interface ListedDeployment extends DeploymentView {
-  readonly definition?: ChainDefinition | undefined;
-}
-
-const listedDeployment: z.ZodType<ListedDeployment> = z
+const listedDeployment = z
   .object({
     ...fields,
-    definition: documented(
-      (definitionSchema as z.ZodType<ChainDefinition>).optional(),
-      'The deployed definition, with `definition=true`',
-    ),
+    definition: documented(definitionSchema.optional(), 'The deployed definition, with `definition=true`'),
   })
   .meta({ id: 'ListedDeployment', description: 'A deployment in a list' });
 
@@ -140,7 +125,7 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
         const warnings = warningsOf(deps, deps.fleet.needs('l4_chain', id, 'deployed'));
         return ok({
           chain: chainView(deps, chain),
-          warnings: [...warnings],
+          warnings,
           deployment: orNotFound(view, 'deployment'),
         });
       } finally {
@@ -192,7 +177,7 @@ function repeatedDeploy(
 }
 
 /** Deployments with the current states of their nodes. */
-export function viewsOf(deps: RestDeps, deployments: readonly Deployment[]): DeploymentView[] {
+export function viewsOf(deps: RestDeps, deployments: readonly Deployment[]): Shown<typeof deploymentSchema>[] {
   return deployments.map((deployment) => {
     const chain = deps.fleet.chain(deployment.chain_id);
     const nodes = deployment.nodes.map((node) => {

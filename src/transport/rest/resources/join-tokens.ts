@@ -89,7 +89,6 @@ export function joinTokenRoutes(app: RestApp, deps: RestDeps, options: RestOptio
     const newest = joins.slice(-nodesShown).toReversed();
     return {
       ...token,
-      labels: { ...token.labels },
       used: joins.length,
       expired: hasExpired(token, deps.clock.now()),
       nodes: newest.map(({ node_id: id, node_name, at }) => ({

@@ -11,7 +11,7 @@ import {
 } from '../../../domain/listener-policy/policy.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { answers, nothing, ok } from '../answers/envelope.js';
+import { answers, nothing, ok, type Shown } from '../answers/envelope.js';
 import { body, ip, list, listenIp, oneOf, port, uuid } from '../schemas/fields.js';
 import { etag } from '../schemas/headers.js';
 import { query, queryInteger } from '../schemas/query.js';
@@ -48,13 +48,13 @@ const keyOf = (named: {
   listen_port: named.listenPort,
 });
 
-function view(policy: PolicyState): z.output<typeof policySchema> {
+function view(policy: PolicyState): Shown<typeof policySchema> {
   return {
     nodeId: policy.node_id,
     transport: policy.transport,
     listenAddr: policy.listen_addr,
     listenPort: policy.listen_port,
-    priorityOrder: [...policy.priority_order],
+    priorityOrder: policy.priority_order,
     version: policy.version,
   };
 }

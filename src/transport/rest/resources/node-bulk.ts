@@ -12,7 +12,7 @@ import { documented, sample } from '../schemas/documented.js';
 import { body, distinct, labelKey, labels, list, uuid } from '../schemas/fields.js';
 import { entrySchema } from './audit.js';
 import { command, queuedCommand } from './node-commands.js';
-import { nodeSchema, nodeView, type NodeView } from './node-view.js';
+import { nodeSchema, nodeView } from './node-view.js';
 import { writtenEntry } from './written-entry.js';
 
 const node_ids = documented(distinct(uuid, 1, 'node', limits.rest.bulkNodes), 'Ids of nodes, each once', [
@@ -57,7 +57,7 @@ export function nodeBulkRoutes(app: RestApp, deps: RestDeps): void {
         z
           .object({
             entry: documented(entrySchema.nullable(), 'The audit entry; null when nothing changed'),
-            nodes: documented(z.array(nodeSchema as unknown as z.ZodType<NodeView>), 'In the order of `node_ids`'),
+            nodes: documented(z.array(nodeSchema), 'In the order of `node_ids`'),
           })
           .meta({ id: 'LabelledNodes', description: 'The nodes with their new labels' }),
       ),

@@ -133,7 +133,7 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
     handler: async (request) => {
       const { id } = orNotFound(deps.fleet.node(pathId(request.params, 'node')), 'node');
       const { at, agent_version, items, log } = (await deps.diagnostics.of(id)) ?? none;
-      return ok({ at, agent_version, items: [...items], log: [...log] });
+      return ok({ at, agent_version, items, log });
     },
   });
 }

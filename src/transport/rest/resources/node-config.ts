@@ -80,8 +80,12 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request) => {
       const id = pathId(request.params, 'node');
-      const { generation, checksum, snapshot } = await snapshotOf(deps, id, request.query.generation);
-      return ok({ node_id: id, generation, checksum, snapshot: { ...snapshot } });
+      const {
+        generation,
+        checksum,
+        snapshot: { ...snapshot },
+      } = await snapshotOf(deps, id, request.query.generation);
+      return ok({ node_id: id, generation, checksum, snapshot });
     },
   });
 }

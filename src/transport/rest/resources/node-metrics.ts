@@ -26,7 +26,7 @@ const connections = z
   })
   .meta({ id: 'ConnectionMetrics', description: 'Connections of the agent' });
 
-const bandwidth: z.ZodType<NonNullable<MetricsFacts['bandwidth']>> = z
+const bandwidth = z
   .object({
     bytes_in: counter('Bytes from clients since the agent started', 91_000_000),
     bytes_out: counter('Bytes to clients since', 1_240_000_000),

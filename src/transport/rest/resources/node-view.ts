@@ -5,7 +5,6 @@
 import { z } from 'zod';
 import type { NodeDefinition, NodeState } from '../../../domain/node/node.js';
 import { unexpiredCandidate } from '../../../domain/node/psk.js';
-import type { ResourceMeta } from '../../../domain/resource/meta.js';
 import { effectiveMultiplex } from '../../../domain/settings/settings.js';
 import { timestamp } from '../../../kernel/clock.js';
 import type { PresenceFacts } from '../../../reports/port.js';
@@ -18,6 +17,7 @@ import { heldBy } from '../../../reports/rollouts.js';
 import { statusOf } from '../../../reports/status.js';
 import { resourceSchema, type Shape } from './resource-shape.js';
 import { documented, sample } from '../schemas/documented.js';
+import type { Shown } from '../answers/envelope.js';
 import { applyErrors, time, timeOf } from '../schemas/shared-schemas.js';
 
 export const nodeShape: Shape<NodeDefinition> = {
@@ -57,7 +57,7 @@ export const candidateSchema = z
   .meta({ id: 'PskCandidate', description: 'A second PSK that is valid beside the first; null without one' });
 
 /** @param now milliseconds since the epoch */
-export function candidateOf(node: NodeState, now: number): z.output<typeof candidateSchema> {
+export function candidateOf(node: NodeState, now: number): Shown<typeof candidateSchema> {
   const candidate = unexpiredCandidate(node, now);
   if (candidate === undefined) return null;
   const { fingerprint, issued_at, expires_at } = candidate;
@@ -120,7 +120,7 @@ export const nodeSchema = resourceSchema(
   nodeShape,
   derived,
 );
-export type NodeView = ResourceMeta & NodeDefinition & z.output<z.ZodObject<typeof derived>>;
+export type NodeView = NodeDefinition & Shown<typeof nodeSchema>;
 
 /** The last push to a node, by this instance or by the one that holds its session. */
 export function pushFacts(deps: RestDeps, nodeId: string, presence: PresenceFacts | undefined): PushFacts | undefined {
@@ -163,17 +163,17 @@ export function nodeView(deps: RestDeps, node: NodeState): NodeView {
     agent_version: agent.agent_version,
     public_ipv4: node.public_ipv4,
     public_ipv6: node.public_ipv6,
-    detected_addresses: [...agent.detected_addresses],
+    detected_addresses: agent.detected_addresses,
     cpu_usage: vitals.cpu_usage,
     memory_usage: vitals.memory_usage,
     uptime_seconds: vitals.uptime_seconds,
     last_seen_at: vitals.last_seen_at,
     generation: deps.fleet.generation(node.id) ?? null,
     applied_generation: agent.applied?.generation ?? null,
-    apply: { ...apply, errors: [...apply.errors] },
+    apply,
     listeners: listenersShown(deps, [{ nodeId: node.id, keys: deps.fleet.liveListeners(node.id) }]),
     held_by: heldBy(deps, node.id),
-    features: [...agent.features],
+    features: agent.features,
     managed_by: node.managed_by ?? null,
     created_at: node.created_at,
     updated_at: node.updated_at,

@@ -121,7 +121,7 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: (request) => {
       const { id } = orNotFound(deps.fleet.node(pathId(request.params, 'node')), 'node');
-      return ok({ items: [...deps.fleet.referrers('node', id)] });
+      return ok({ items: deps.fleet.referrers('node', id) });
     },
   });
 }

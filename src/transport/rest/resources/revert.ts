@@ -65,7 +65,7 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
       const handlers = handlersOf(deps, command);
       if (request.query.dry_run === 'true') {
         const changes = await handlers.preview(command, commandContext(request));
-        return ok({ entry_id: id, changes: changes.map((change) => ({ ...change })) });
+        return ok({ entry_id: id, changes });
       }
       const outcome = await handlers.revert(commandContext(request), command);
       setCommandHeaders(reply, outcome);

@@ -6,7 +6,7 @@ import { nodesIn, rolloutStates, type RolloutState } from '../../../domain/rollo
 import { timestamp } from '../../../kernel/clock.js';
 import { withPauses } from '../../../kernel/pieces.js';
 import { progressOf, rolloutNodeStates, waveCounts } from '../../../reports/rollouts.js';
-import { answers, ok, pageOf } from '../answers/envelope.js';
+import { answers, ok, pageOf, type Shown } from '../answers/envelope.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
@@ -112,7 +112,7 @@ function dueAt({ state, policy, clock: { ran_ms, since } }: RolloutState): strin
   return timestamp(Date.parse(since) - ran_ms + seconds * 1_000);
 }
 
-async function view(deps: RestDeps, rollout: RolloutState): Promise<z.output<typeof rolloutSchema>> {
+async function view(deps: RestDeps, rollout: RolloutState): Promise<Shown<typeof rolloutSchema>> {
   const counted = await withPauses(waveCounts(deps, rollout));
   const { id, entry_id, action, resource, policy, state, wave, reason, ended_at } = rollout;
   const { created_at, updated_at, version } = rollout;
@@ -121,7 +121,7 @@ async function view(deps: RestDeps, rollout: RolloutState): Promise<z.output<typ
     entry_id,
     action,
     resource,
-    policy: { ...policy },
+    policy,
     state,
     wave,
     waves: rollout.waves.flatMap(({ released_at, converged_at }, index) => {

@@ -5,7 +5,7 @@ import { routeProblems, type RouteDefinition, type RouteHop, type RouteState } f
 import { formatHostPort } from '../../../kernel/host-port.js';
 import { limits } from '../../../kernel/limits.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { answers, ok } from '../answers/envelope.js';
+import { answers, ok, type Shown } from '../answers/envelope.js';
 import {
   anyAddress,
   boolean,
@@ -175,7 +175,7 @@ export function legacyRouteRoutes(app: RestApp, deps: RestDeps): void {
   });
 }
 
-function hopsOf(deps: RestDeps, { hops, backend }: RouteState): z.output<typeof hopViews>['items'] {
+function hopsOf(deps: RestDeps, { hops, backend }: RouteState): Shown<typeof hopViews>['items'] {
   return hops.map((hop, index) => {
     const next = hops[index + 1];
     return {

@@ -147,7 +147,7 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
       const isDone = outcome.kind === 'done';
       const events = isDone ? outcome.events : (outcome.command?.events ?? []);
       const warnings = warningsOf(deps, await deps.fleet.needsOfEvents(events));
-      return ok({ ...view(deps, isDone ? outcome.result : deps.fleet.settings()), warnings: [...warnings] });
+      return ok({ ...view(deps, isDone ? outcome.result : deps.fleet.settings()), warnings });
     },
   });
 }

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import type { NewWebhook, WebhookChanges } from '../../../commands/handlers-port.js';
 import type { WebhookState } from '../../../domain/webhook/webhook.js';
 import { limits } from '../../../kernel/limits.js';
-import type { Delivery } from '../../../webhooks/port.js';
 import { answers, ok } from '../answers/envelope.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
@@ -136,8 +135,7 @@ export function webhookRoutes(app: RestApp, deps: RestDeps): void {
     handler: async (request) => {
       const id = pathId(request.params, what);
       orNotFound(queries.get(id), what);
-      const items: readonly Delivery[] = await webhooks.deliveries(id);
-      return ok({ items: [...items] });
+      return ok({ items: await webhooks.deliveries(id) });
     },
   });
 }
