@@ -1,7 +1,7 @@
 /** Backups on the core: their settings, their thread, and their metrics. See `docs/architecture.md`. */
 import { startBackups as start, type Backups } from '../backups/backups.js';
 import { writeArchive } from '../backups/write-archive.js';
-import type { NumberSource } from '../instance/metrics.js';
+import { gauge, type NumberSource } from '../instance/metrics.js';
 import type { Config } from './config/config.js';
 import type { Core } from './core.js';
 
@@ -30,20 +30,14 @@ export async function startBackups(core: Core, { backups: settings }: Config, en
 
 function backupMetrics({ last }: Pick<Backups, 'last'>): readonly NumberSource[] {
   return [
-    {
-      type: 'gauge',
-      name: 'svc_backup_last_success_timestamp_seconds',
-      help: 'When the newest backup was made, by whichever instance; 0 while there is none, absent where backups are off.',
-      read: () => {
+    gauge(
+      'svc_backup_last_success_timestamp_seconds',
+      'When the newest backup was made, by whichever instance; 0 while there is none, absent where backups are off.',
+      () => {
         const newest = last();
         return newest && newest.at / 1000;
       },
-    },
-    {
-      type: 'gauge',
-      name: 'svc_backup_bytes',
-      help: 'Size of the newest backup; absent where backups are off.',
-      read: () => last()?.bytes,
-    },
+    ),
+    gauge('svc_backup_bytes', 'Size of the newest backup; absent where backups are off.', () => last()?.bytes),
   ];
 }

@@ -13,7 +13,7 @@ import type { Fleet } from '../domain/fleet/fleet.js';
 import { startLoop } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
-import type { NumberSource } from '../instance/metrics.js';
+import { gauge, type NumberSource } from '../instance/metrics.js';
 import type { FleetQueries } from '../projections/port.js';
 
 interface CredentialWatchOptions {
@@ -49,13 +49,12 @@ export function watchCredentials(options: CredentialWatchOptions): CredentialWat
   );
   return {
     metrics: () => [
-      {
-        type: 'gauge',
-        name: 'svc_credentials',
-        help: 'Credentials: all of them, and those whose certificate expires within 30 days or has expired.',
-        label: 'which',
-        read: () => new Map(Object.entries(countCredentials(fleet.credentials(), now()))),
-      },
+      gauge(
+        'svc_credentials',
+        'Credentials: all of them, and those whose certificate expires within 30 days or has expired.',
+        () => new Map(Object.entries(countCredentials(fleet.credentials(), now()))),
+        'which',
+      ),
     ],
     close: () => loop.close(),
   };

@@ -7,7 +7,7 @@
  */
 import { errorText } from '../kernel/errors.js';
 import type { LogFields, Logger } from '../kernel/logger.js';
-import type { NumberSource } from '../instance/metrics.js';
+import { counter, type NumberSource } from '../instance/metrics.js';
 
 interface FatalLogger extends Logger {
   fatal(fields: LogFields, message: string): void;
@@ -41,12 +41,11 @@ export function handleUncaught(logger: FatalLogger, end: () => void): UncaughtEr
   });
   return {
     metrics: () => [
-      {
-        type: 'counter',
-        name: 'svc_survived_exceptions_total',
-        help: 'Uncaught errors of libraries that were survived: answers to HTTP/2 streams that had ended, and a lost node of the event store.',
-        read: () => survived,
-      },
+      counter(
+        'svc_survived_exceptions_total',
+        'Uncaught errors of libraries that were survived: answers to HTTP/2 streams that had ended, and a lost node of the event store.',
+        () => survived,
+      ),
     ],
   };
 }

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { CommandHandlers } from '../commands/handlers-port.js';
 import { systemContext } from '../commands/system.js';
 import type { WebhookState } from '../domain/webhook/webhook.js';
-import type { NumberSource } from '../instance/metrics.js';
+import { gauge, counter, type NumberSource } from '../instance/metrics.js';
 import { formatHostPort } from '../kernel/host-port.js';
 import { createWebhookHandlers } from '../webhooks/commands.js';
 import { createWebhooks, type WebhookService, type WebhooksDeps } from '../webhooks/webhooks.js';
@@ -89,25 +89,17 @@ export async function startWebhooks(
 
 function webhookMetrics(service: WebhookService): readonly NumberSource[] {
   return [
-    {
-      type: 'gauge',
-      name: 'svc_webhooks',
-      help: 'Webhooks that this instance delivers, by state.',
-      label: 'state',
-      read: service.states,
-    },
-    {
-      type: 'gauge',
-      name: 'svc_webhook_lag_seconds',
-      help: 'Age of the oldest item that a webhook of this instance still has to send; stopped and disabled ones left out.',
-      read: service.lagSeconds,
-    },
-    {
-      type: 'counter',
-      name: 'svc_webhook_deliveries_total',
-      help: 'Messages that this instance has sent to receivers, by outcome.',
-      label: 'outcome',
-      read: service.outcomes,
-    },
+    gauge('svc_webhooks', 'Webhooks that this instance delivers, by state.', service.states, 'state'),
+    gauge(
+      'svc_webhook_lag_seconds',
+      'Age of the oldest item that a webhook of this instance still has to send; stopped and disabled ones left out.',
+      service.lagSeconds,
+    ),
+    counter(
+      'svc_webhook_deliveries_total',
+      'Messages that this instance has sent to receivers, by outcome.',
+      service.outcomes,
+      'outcome',
+    ),
   ];
 }

@@ -23,10 +23,27 @@ export interface NumberSource {
   readonly name: string;
   readonly help: string;
   /** Name of the label when `read` returns a map. */
-  readonly label?: string;
+  readonly label?: string | undefined;
   /** Undefined for a number without a label that is not to be shown. */
   read(): number | undefined | ReadonlyMap<string, number>;
 }
+
+type Read = NumberSource['read'];
+
+/** @param label its name when `read` returns a map */
+export const gauge = (name: string, help: string, read: Read, label?: string): NumberSource => ({
+  type: 'gauge',
+  name,
+  help,
+  label,
+  read,
+});
+
+/** As `gauge`. */
+export const counter = (name: string, help: string, read: Read, label?: string): NumberSource => ({
+  ...gauge(name, help, read, label),
+  type: 'counter',
+});
 
 /** A number to read, or a prom-client metric created with `registers: []`. */
 export type MetricSource = NumberSource | Metric;

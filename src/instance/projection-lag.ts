@@ -5,7 +5,7 @@
  */
 import { startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
-import type { MetricSource } from './metrics.js';
+import { gauge, type MetricSource } from './metrics.js';
 
 const lookEveryMs = 1_000;
 /** When there are more, every second one is dropped; the oldest, which decides, stays. */
@@ -50,18 +50,16 @@ export function watchProjectionLag(options: ProjectionLagOptions): ProjectionLag
   );
   return {
     metrics: () => [
-      {
-        type: 'gauge',
-        name: 'svc_projection_lag_positions',
-        help: 'Log positions by which the read models are behind the newest event that this instance knows of.',
-        read: () => Math.max(0, newest() - held()),
-      },
-      {
-        type: 'gauge',
-        name: 'svc_projection_lag_seconds',
-        help: 'How long the oldest event that is not in the read models yet has been known to this instance.',
-        read: seconds,
-      },
+      gauge(
+        'svc_projection_lag_positions',
+        'Log positions by which the read models are behind the newest event that this instance knows of.',
+        () => Math.max(0, newest() - held()),
+      ),
+      gauge(
+        'svc_projection_lag_seconds',
+        'How long the oldest event that is not in the read models yet has been known to this instance.',
+        seconds,
+      ),
     ],
     close: () => loop.close(),
   };

@@ -7,7 +7,7 @@ import { secondsBounds } from '../kernel/seconds-bounds.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { awayBecause, StoreAccessError } from '../storage/store-access.js';
-import type { MetricSource } from './metrics.js';
+import { gauge, type MetricSource } from './metrics.js';
 
 const pingEveryMs = 1_000;
 /** A store that takes longer counts as out of reach; with the second until the next ping, that shows within 5 s. */
@@ -88,13 +88,12 @@ export async function watchStores(stores: { readonly [K in StoreName]: Pinged },
     problems: () => Array.from(away.values(), ({ sentence }) => sentence),
     reasons: () => Array.from(away.values(), ({ sentence, trouble }) => trouble ?? sentence),
     metrics: () => [
-      {
-        type: 'gauge',
-        name: 'svc_store_up',
-        help: '1 while the store answers.',
-        label: 'store',
-        read: () => new Map(Object.keys(stores).map((name) => [name, away.has(name) ? 0 : 1])),
-      },
+      gauge(
+        'svc_store_up',
+        '1 while the store answers.',
+        () => new Map(Object.keys(stores).map((name) => [name, away.has(name) ? 0 : 1])),
+        'store',
+      ),
       seconds,
     ],
     close: () => loop.close(),

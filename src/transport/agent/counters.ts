@@ -2,7 +2,7 @@
  * The counters and gauges of the transport for `/metrics`, with sums over the agents' last reports
  * (`src/reports/traffic-metrics.ts` has their counters). Totals only: no node is named.
  */
-import type { MetricSource, NumberSource } from '../../instance/metrics.js';
+import { counter, gauge, type MetricSource } from '../../instance/metrics.js';
 import { Counter } from 'prom-client';
 import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
 import { wholeNumber } from '../../reports/counted-rows.js';
@@ -67,11 +67,6 @@ export interface ConnectionStats {
   readonly targetConnections: number;
 }
 
-type Read = NumberSource['read'];
-
-const gauge = (name: string, help: string, read: Read): NumberSource => ({ type: 'gauge', name, help, read });
-const counter = (name: string, help: string, read: Read): NumberSource => ({ type: 'counter', name, help, read });
-
 /** The counters and gauges as `/metrics` shows them. */
 export function metricSources(
   counters: Counters,
@@ -90,15 +85,15 @@ export function metricSources(
   const snapshotsHelp =
     'Snapshots, pushed and asked for: offered, then sent whole, superseded by a newer one, or discarded at the end of the stream';
   return [
-    { ...gauge('svc_agent_connections', openHelp, () => byName(connections().open)), label: 'kind' },
+    gauge('svc_agent_connections', openHelp, () => byName(connections().open), 'kind'),
     counter('svc_agent_connections_accepted_total', 'Agent connections accepted', () => connections().accepted),
-    {
-      ...counter('svc_agent_connections_closed_total', 'Agent connections that the listener closed, by reason', () =>
-        byName(connections().closed),
-      ),
-      label: 'reason',
-    },
-    { ...counter('svc_agent_reality_total', realityHelp, () => byName(connections().met ?? {})), label: 'outcome' },
+    counter(
+      'svc_agent_connections_closed_total',
+      'Agent connections that the listener closed, by reason',
+      () => byName(connections().closed),
+      'reason',
+    ),
+    counter('svc_agent_reality_total', realityHelp, () => byName(connections().met ?? {}), 'outcome'),
     gauge('svc_agent_reality_target_connections', targetsHelp, () => connections().targetConnections),
     gauge('svc_agent_sessions', 'Attached agent sessions', () => gauges().sessions),
     gauge('svc_agent_pending_sessions', 'Agent sessions opened, not yet attached', () => gauges().pending),
@@ -107,12 +102,12 @@ export function metricSources(
     gauge('svc_agent_slow_streams', 'Streams whose peer reads slowly', () => gauges().slowStreams),
     gauge('svc_agent_throttled_sessions', throttledHelp, () => gauges().throttledSessions),
     counter('svc_agent_read_pauses_total', pausesHelp, () => counters.readPauses),
-    { ...counter('svc_agent_handshakes_total', 'OpenSession by outcome', () => counters.handshakes), label: 'outcome' },
-    { ...counter('svc_agent_session_ends_total', 'Ended streams by cause', () => counters.ends), label: 'cause' },
+    counter('svc_agent_handshakes_total', 'OpenSession by outcome', () => counters.handshakes, 'outcome'),
+    counter('svc_agent_session_ends_total', 'Ended streams by cause', () => counters.ends, 'cause'),
     counter('svc_agent_frames_in_total', 'Frames received', () => counters.framesIn),
     counter('svc_agent_frames_out_total', 'Frames sent', () => counters.framesOut),
     counter('svc_agent_ignored_reports_total', 'Apply reports with an unknown status', () => counters.ignoredReports),
-    { ...counter('svc_agent_snapshots_total', snapshotsHelp, () => counters.snapshots), label: 'outcome' },
+    counter('svc_agent_snapshots_total', snapshotsHelp, () => counters.snapshots, 'outcome'),
     counter('svc_agent_heartbeats_total', 'Heartbeats received', () => counters.heartbeats),
     ...counters.reported.metrics(),
   ];
@@ -159,19 +154,17 @@ export function createReportedTotals(): ReportedTotals {
     ended: (sessionId) => void last.delete(sessionId),
     metrics: () => [
       reports,
-      {
-        type: 'gauge',
-        name: 'svc_node_connections',
-        help: 'Connections that nodes carry now, as the agents of this instance reported last',
-        read: () => sumOf('active'),
-      },
-      {
-        type: 'gauge',
-        name: 'svc_node_upstreams',
-        help: 'Upstreams of nodes by health, each counted on each node, as the agents of this instance reported last',
-        label: 'health',
-        read: () => new Map([['healthy', sumOf('healthy')] as const, ['unhealthy', sumOf('unhealthy')] as const]),
-      },
+      gauge(
+        'svc_node_connections',
+        'Connections that nodes carry now, as the agents of this instance reported last',
+        () => sumOf('active'),
+      ),
+      gauge(
+        'svc_node_upstreams',
+        'Upstreams of nodes by health, each counted on each node, as the agents of this instance reported last',
+        () => new Map([['healthy', sumOf('healthy')] as const, ['unhealthy', sumOf('unhealthy')] as const]),
+        'health',
+      ),
     ],
   };
 }
