@@ -2,11 +2,12 @@
  * Sign-in, and authentication by token. Each sign-in is recorded as a fact, without the typed text. Implements
  * `docs/contract/rest.md#authentication-and-roles`.
  */
+import { logsWarning } from '../kernel/logger.js';
 import type { AccountsHandlers, Caller } from '../commands/accounts-port.js';
 import { systemContext } from '../commands/system.js';
 import { userByName } from '../domain/accounts/accounts.js';
 import type { UserState } from '../domain/accounts/user.js';
-import { errorText, ServiceError } from '../kernel/errors.js';
+import { ServiceError } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import { isApiToken } from '../security/api-token.js';
 import type { TokenSubject } from '../security/tokens.js';
@@ -53,8 +54,8 @@ export function signInHandlers(parts: AccountParts): Pick<AccountsHandlers, 'log
         requestId,
       );
       if (hasher.needsRehash(phc)) {
-        rehash(user, password).catch((error: unknown) =>
-          logger.warn({ error: errorText(error), user_id: user.id }, 'a password was not stored under a stronger hash'),
+        rehash(user, password).catch(
+          logsWarning(logger, 'a password was not stored under a stronger hash', { user_id: user.id }),
         );
       }
       return { ...tokens.issue(subjectOf(user)), user: fields.show(user) };

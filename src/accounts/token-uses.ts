@@ -4,9 +4,8 @@
  * `docs/contract/automation.md#api-tokens`.
  */
 import { timestamp, type Clock } from '../kernel/clock.js';
-import { errorText } from '../kernel/errors.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import { createLru } from '../kernel/lru.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { tuning } from './tuning.js';
@@ -47,7 +46,7 @@ export async function openTokenUses({ readStore, clock, logger, away }: TokenUse
       const newer = uses.filter(([id, { at }]) => (known.get(id)?.at ?? '') < at);
       if (newer.length > 0) await stored.set(newer.map(([id, fields]) => ({ id, fields })));
     },
-    onError: (error) => logger.warn({ error: errorText(error) }, 'last uses of API tokens wait for the read store'),
+    onError: logsWarning(logger, 'last uses of API tokens wait for the read store'),
   });
 
   async function lastOf(ids: readonly string[]): Promise<Map<string, TokenUse>> {

@@ -13,9 +13,8 @@ import type { Config } from './config/config.js';
 import { compilerVersion } from '../kernel/release.js';
 import type { Delivery } from '../delivery/port.js';
 import { shutdownMs } from '../kernel/closers.js';
-import { errorText } from '../kernel/errors.js';
 import { joinTokenIn } from '../kernel/ids.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import { openDiagnostics, type DiagnosticsStore } from '../reports/diagnostics.js';
 import { createCarriers } from '../reports/history/carriers.js';
 import { watchCredentials } from './credentials.js';
@@ -199,8 +198,8 @@ function forgetDeletedNodes(
 ): void {
   delivery.onRevoked((nodeId) => {
     if (delivery.node(nodeId) !== undefined || joinTokenIn(nodeId) !== undefined) return;
-    Promise.all(kept.map((one) => one.forget([nodeId]))).catch((error: unknown) => {
-      logger.warn({ error: errorText(error), node_id: nodeId }, 'the reports of a deleted node could not be deleted');
-    });
+    Promise.all(kept.map((one) => one.forget([nodeId]))).catch(
+      logsWarning(logger, 'the reports of a deleted node could not be deleted', { node_id: nodeId }),
+    );
   });
 }

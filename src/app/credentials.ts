@@ -11,8 +11,7 @@ import { countCredentials } from '../domain/fleet/counts.js';
 import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { startLoop } from '../kernel/background.js';
-import { errorText } from '../kernel/errors.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import { gauge, type NumberSource } from '../instance/metrics.js';
 import type { FleetQueries } from '../projections/port.js';
 
@@ -45,7 +44,7 @@ export function watchCredentials(options: CredentialWatchOptions): CredentialWat
         await gateway.execute(command, systemContext('credential overlap'), () => undefined);
       }
     },
-    (error) => logger.warn({ error: errorText(error) }, 'the overlap of a certificate key could not be ended yet'),
+    logsWarning(logger, 'the overlap of a certificate key could not be ended yet'),
   );
   return {
     metrics: () => [

@@ -4,9 +4,8 @@
  * `docs/contract/domain.md#generation`.
  */
 import { startLoop } from '../kernel/background.js';
-import { errorText } from '../kernel/errors.js';
 import type { Ids } from '../kernel/ids.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsError, type Logger } from '../kernel/logger.js';
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
 import { compilerVersion } from '../kernel/release.js';
@@ -39,7 +38,7 @@ export async function whenWritable(
       // Not awaited: it waits for this turn.
       void loop.close();
     },
-    (error) => logger.error({ error: errorText(error) }, 'the writes of this start failed and will be retried'),
+    logsError(logger, 'the writes of this start failed and will be retried'),
   );
   return loop;
 }

@@ -6,9 +6,8 @@ import type { LateBackup } from '../domain/matters/matters.js';
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { fromJson } from '../kernel/json.js';
-import { errorText } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import type { Collection, Leases, ReadStore } from '../storage/read-store.js';
 import { failureOf } from './failure.js';
 import { backupAt, backupFolder, isOfFuture, outdated, type BackupFile } from './folder.js';
@@ -144,11 +143,7 @@ export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
       await folder.discard(backup).catch(() => undefined);
     }
     for (const old of outdated(there, { made: backup, keep, now })) {
-      await folder
-        .remove(old)
-        .catch((error: unknown) =>
-          logger.warn({ file: old.file, error: errorText(error) }, 'an old backup could not be removed'),
-        );
+      await folder.remove(old).catch(logsWarning(logger, 'an old backup could not be removed', { file: old.file }));
     }
   }
 
@@ -228,8 +223,7 @@ export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
 /** Makes backups until closed. @throws ServiceError `unavailable` */
 export async function startBackups(deps: BackupsDeps): Promise<Backups & { close(): Promise<void> }> {
   const backups = await createBackups(deps);
-  const complain = (error: unknown): void =>
-    deps.logger.warn({ error: errorText(error) }, 'this instance does not know of the newest backup now');
+  const complain = logsWarning(deps.logger, 'this instance does not know of the newest backup now');
   const loop = startLoop(tuning.lookEveryMs, backups.turn, complain);
   return {
     last: backups.last,

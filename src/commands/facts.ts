@@ -8,12 +8,12 @@ import type { SigninEvent } from '../domain/accounts/signin.js';
 import type { AgentEvent, FactOutcome } from '../domain/agents/facts.js';
 import { schemaVersions } from '../domain/log/upcast.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
-import { errorText, ServiceError } from '../kernel/errors.js';
+import { ServiceError } from '../kernel/errors.js';
 import { agentShards, agentStreams, agentsStream, streams, type Actor, type ProposedEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsError, type Logger } from '../kernel/logger.js';
 import { createSampledLog } from '../kernel/sampled-log.js';
 import type { EventStore, Retention } from '../storage/event-store.js';
 import type { FactRecorder } from './port.js';
@@ -115,9 +115,9 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
       batches.get(agentsStream(nodeId))?.drop(({ metadata }) => metadata.actor.id === nodeId && obsolete(metadata));
     },
     signin(event: SigninEvent, actor, requestId) {
-      counted(batchOf(streams.signins).add(propose(event, actor, requestId))).catch((error: unknown) => {
-        logger.error({ error: errorText(error), type: event.type }, 'a sign-in could not be recorded');
-      });
+      counted(batchOf(streams.signins).add(propose(event, actor, requestId))).catch(
+        logsError(logger, 'a sign-in could not be recorded', { type: event.type }),
+      );
     },
     stats: () => ({ outcomes, held: budget.held }),
     async close() {

@@ -9,12 +9,11 @@ import { standingFacts } from '../domain/agents/facts.js';
 import { schemaVersions } from '../domain/log/upcast.js';
 import { sleep, startLoop } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
-import { errorText } from '../kernel/errors.js';
 import { agentsStream, type ProposedEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import { asJson, fromJson } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import { backoff } from '../kernel/retry.js';
 import { eventBytes } from '../storage/event-json.js';
 import { lastRevision, type EventStore, type ExpectedRevision } from '../storage/event-store.js';
@@ -195,7 +194,7 @@ export function keepStandingFacts(
       await standing.turn(signal);
       nextAt = clock.monotonic() + tuning.standingFactsEveryMs;
     },
-    (error) => logger.warn({ error: errorText(error) }, 'standing facts could not be written again'),
+    logsWarning(logger, 'standing facts could not be written again'),
   );
   return {
     ...standing,

@@ -5,7 +5,7 @@
 import { ServiceError, errorText, unreachable } from '../kernel/errors.js';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import type { LastGoodSnapshots } from './last-good.js';
 import type { CompilerCheck, Newest, NewestSnapshots } from './newest.js';
 import type { ConfigAnswer } from './port.js';
@@ -130,9 +130,9 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
     if (rejectOf(record.history, claim.stamp)?.sessionId === session.sessionId) return;
     // The history changes at once; the answer does not wait for the fact.
     const applied = { stamp: claim.stamp, named, pushed, durationMs: 0, at: deps.clock.monotonic() };
-    deps.applyReports.applied(record, session, applied).catch((error: unknown) => {
-      deps.logger.warn({ node_id: record.nodeId, error: errorText(error) }, 'a confirmed apply was not recorded');
-    });
+    deps.applyReports
+      .applied(record, session, applied)
+      .catch(logsWarning(deps.logger, 'a confirmed apply was not recorded', { node_id: record.nodeId }));
     if (named === 'pushed') session.unreported = undefined;
   };
 

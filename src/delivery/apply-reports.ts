@@ -6,8 +6,7 @@
 import type { AgentEvent, ApplyError, RecordFact } from '../domain/agents/facts.js';
 import type { NodeNeed } from '../domain/confirmation/confirmation.js';
 import type { Clock } from '../kernel/clock.js';
-import { errorText } from '../kernel/errors.js';
-import type { LogFields, Logger } from '../kernel/logger.js';
+import { logsWarning, type LogFields, type Logger } from '../kernel/logger.js';
 import type { LastGoodSnapshots } from './last-good.js';
 import type { NewestSnapshots } from './newest.js';
 import type { ApplyReport, SnapshotPush } from './port.js';
@@ -172,9 +171,9 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
     entry.history = { ...history, confirmed: generation };
     saveApplied(entry, unconfirmed);
     const event: AgentEvent = { type: 'AgentConfigConfirmed', data: { node_id: nodeId, generation } };
-    deps.recordFact(nodeId, event, sessionId).catch((error: unknown) => {
-      deps.logger.warn({ node_id: nodeId, error: errorText(error) }, 'a confirmation was not recorded');
-    });
+    deps
+      .recordFact(nodeId, event, sessionId)
+      .catch(logsWarning(deps.logger, 'a confirmation was not recorded', { node_id: nodeId }));
   };
 
   /** Keeps the bytes of what the node runs, unless they are its last-good snapshot already. */

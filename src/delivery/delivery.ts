@@ -12,7 +12,7 @@ import { errorText } from '../kernel/errors.js';
 import { createShared } from '../kernel/shared.js';
 import { streams } from '../kernel/event.js';
 import { createListeners } from '../kernel/listeners.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsError, type Logger } from '../kernel/logger.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import type { FoldBatch } from '../projections/fleet/fold-batch.js';
 import type { Keyring } from '../security/keyring.js';
@@ -97,14 +97,13 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
   const parts = createParts(deps, lastGood);
   const { applyReports, fanOut, generation, histories, newest, nodeSessions, raises, reportTurns, retries, sessions } =
     parts;
-  const onListenerError = (error: unknown): void =>
-    logger.error({ error: errorText(error) }, 'a listener of delivery failed');
+  const onListenerError = logsError(logger, 'a listener of delivery failed');
   const revokedListeners = createListeners<string>(onListenerError);
   const endedListeners = createListeners<string | undefined>(onListenerError);
   const retryLoop = startLoop(
     retryTickMs,
     async () => retries.tick(),
-    (error) => logger.error({ error: errorText(error) }, 'rejected configurations were not offered again'),
+    logsError(logger, 'rejected configurations were not offered again'),
   );
   const cleanup = startLastGoodCleanup(cleanupMs, {
     mayRemove: committed.upToDate,

@@ -5,8 +5,7 @@
  */
 import { streams } from '../kernel/event.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
-import type { Logger } from '../kernel/logger.js';
-import { errorText } from '../kernel/errors.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import type { Keyring, Place } from '../security/keyring.js';
 import type { Collection, CollectionSpec, ReadStore } from '../storage/read-store.js';
 import { shutdownMs } from '../kernel/closers.js';
@@ -78,7 +77,7 @@ export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promis
     write: async (entries) => {
       await collection.set(entries.map(([nodeId, push]) => sealed(nodeId, push)));
     },
-    onError: (error) => logger.warn({ error: errorText(error) }, 'last-good snapshots could not be written yet'),
+    onError: logsWarning(logger, 'last-good snapshots could not be written yet'),
     onDropped: (nodeId) =>
       logger.warn({ node_id: nodeId }, 'the last-good snapshot of the node was dropped: too many wait to be written'),
     retry: storeRetry,

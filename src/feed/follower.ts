@@ -6,7 +6,7 @@ import { sleep } from '../kernel/background.js';
 import { errorText, ServiceError, unreachable } from '../kernel/errors.js';
 import { lastEvent, type RecordedCommand, type StoredEvent } from '../kernel/event.js';
 import { createListeners } from '../kernel/listeners.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsError, type Logger } from '../kernel/logger.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 import { createWaiters } from '../kernel/waiters.js';
 import { levelOf } from '../storage/broken-log.js';
@@ -47,9 +47,7 @@ export function followFeed(deps: FollowerDeps): Follower {
   const stop = new AbortController();
   const { signal } = stop;
   const waiters = createWaiters();
-  const listeners = createListeners<FeedNews>((error) =>
-    logger.error({ error: errorText(error) }, 'a reader of the event feed failed'),
-  );
+  const listeners = createListeners<FeedNews>(logsError(logger, 'a reader of the event feed failed'));
   let window: Window | undefined;
   let live = false;
 

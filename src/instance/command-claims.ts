@@ -7,7 +7,7 @@ import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import type { Collection, CollectionSpec, ReadStore, StoredDocument } from '../storage/read-store.js';
 
 /** How long the answer to a heartbeat waits for claims; later claims are sent with the next one. */
@@ -180,9 +180,11 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
       read = old.length;
     }
   }
-  const loop = startLoop(deps.purgeEveryMs ?? limits.agent.commandExpiryMs, purge, (error) => {
-    logger.warn({ error: errorText(error) }, 'expired claims of commands could not be removed');
-  });
+  const loop = startLoop(
+    deps.purgeEveryMs ?? limits.agent.commandExpiryMs,
+    purge,
+    logsWarning(logger, 'expired claims of commands could not be removed'),
+  );
 
   return {
     async claim<Name>(nodeId: string, queued: readonly Queued<Name>[]) {

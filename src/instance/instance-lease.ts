@@ -4,9 +4,8 @@
  */
 import { startLoop } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
-import { errorText } from '../kernel/errors.js';
 import { fromJson } from '../kernel/json.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import type { Activity } from '../reports/port.js';
 import type { LeaseClaim, ReadStore } from '../storage/read-store.js';
 
@@ -79,8 +78,7 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
   const readOthers = async (): Promise<readonly LiveInstance[]> =>
     (await liveInstances(deps.readStore)).filter(({ instance_id }) => instance_id !== instanceId);
   let others = await readOthers();
-  const complain = (error: unknown): void =>
-    logger.warn({ error: errorText(error) }, 'the lease of this instance was not renewed');
+  const complain = logsWarning(logger, 'the lease of this instance was not renewed');
   const loop = startLoop(
     renewEveryMs,
     async () => {

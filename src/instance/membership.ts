@@ -2,7 +2,7 @@
  * This instance among the others. Combines the instance's lease and the waits for other instances, because the waits
  * read the leases, and the lease states what others wait for.
  */
-import { errorText } from '../kernel/errors.js';
+import { logsWarning } from '../kernel/logger.js';
 import type { listenerCounters } from '../reports/counted-rows.js';
 import type { Activity } from '../reports/port.js';
 import { liveInstances, startInstanceLease, type InstanceLeaseDeps } from './instance-lease.js';
@@ -39,11 +39,7 @@ export async function joinCluster(deps: MembershipDeps): Promise<Membership> {
   });
   deps.onRevoked(revocations.revoked);
   deps.onTokensEnded(() => {
-    lease
-      .then(({ publish }) => publish())
-      .catch((error: unknown) => {
-        logger.warn({ error: errorText(error) }, 'the end of tokens could not be published');
-      });
+    lease.then(({ publish }) => publish()).catch(logsWarning(logger, 'the end of tokens could not be published'));
   });
   const lease = startInstanceLease({ ...deps, revokedUpTo: revocations.closedUpTo });
   const { close, others } = await lease;

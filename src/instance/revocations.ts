@@ -7,7 +7,7 @@ import { sleep } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import type { LiveInstance } from './instance-lease.js';
 
 /** How often the leases of the other instances are read, in milliseconds. */
@@ -56,12 +56,9 @@ export function createRevocations(deps: RevocationsDeps): Revocations {
     revoked(nodeId) {
       // The revision already includes this revocation: until its sessions are closed, the previous answer stands.
       revocationsUnderWay += 1;
-      awaitClosed(nodeId).catch((error: unknown) => {
-        logger.warn(
-          { node_id: nodeId, error: errorText(error) },
-          'the end of a revoked session could not be published',
-        );
-      });
+      awaitClosed(nodeId).catch(
+        logsWarning(logger, 'the end of a revoked session could not be published', { node_id: nodeId }),
+      );
     },
     closedUpTo,
     async ended(nodeId, timeoutMs, revision = deps.revision()) {

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { startLoop } from '../kernel/background.js';
 import { timestamp } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import type { CollectionSpec, ReadStore } from '../storage/read-store.js';
 
 /** Removed per step. */
@@ -58,9 +58,7 @@ export async function openSharedHellos({
       if (removed > 0) await hellos.remove(old.map(({ id }) => id));
     }
   }
-  const loop = startLoop(purgeEveryMs, purge, (error) =>
-    logger.warn({ error: errorText(error) }, 'hellos that have expired could not be removed'),
-  );
+  const loop = startLoop(purgeEveryMs, purge, logsWarning(logger, 'hellos that have expired could not be removed'));
 
   return {
     async seen(random, until) {

@@ -7,7 +7,7 @@ import { startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsError, type Logger } from '../kernel/logger.js';
 import type { EventStore, StoreTime } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
 
@@ -146,9 +146,7 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
   const notRead = (): boolean => stores.some(([name]) => !compared.has(name) && !silent.has(name));
 
   await look();
-  const loop = startLoop(lookEveryMs, look, (error) =>
-    logger.error({ error: errorText(error) }, 'the clocks could not be compared'),
-  );
+  const loop = startLoop(lookEveryMs, look, logsError(logger, 'the clocks could not be compared'));
   return {
     problems,
     differences: () => new Map([...compared].map(([name, entry]) => [name, aheadMs(entry) / 1000])),

@@ -2,7 +2,7 @@
 import { Histogram } from 'prom-client';
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsError, type Logger } from '../kernel/logger.js';
 import { secondsBounds } from '../kernel/seconds-bounds.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
@@ -80,9 +80,7 @@ export async function watchStores(stores: { readonly [K in StoreName]: Pinged },
     await Promise.all(Object.entries(stores).map(([name, store]) => check(name, store)));
   };
   await checkAll();
-  const loop = startLoop(pingEveryMs, checkAll, (error) =>
-    logger.error({ error: errorText(error) }, 'the stores could not be checked'),
-  );
+  const loop = startLoop(pingEveryMs, checkAll, logsError(logger, 'the stores could not be checked'));
   return {
     away: (name) => away.get(name)?.sentence,
     problems: () => Array.from(away.values(), ({ sentence }) => sentence),

@@ -2,6 +2,8 @@
  * The logger that every folder uses; pino implements it. Fields first, then a sentence; never a secret in either. A
  * field is a word, a number or a short list of them, so that nobody logs a whole body, header, request or resource.
  */
+import { errorText } from './errors.js';
+
 export type LogValue =
   | string
   | number
@@ -22,6 +24,18 @@ export interface Logger {
   warn(fields: LogFields, message: string): void;
   error(fields: LogFields, message: string): void;
 }
+
+/** Logs what was thrown: for `catch`, and as what a loop does with its errors. */
+export const logsWarning =
+  (logger: Pick<Logger, 'warn'>, message: string, fields: LogFields = {}) =>
+  (error: unknown): void =>
+    logger.warn({ ...fields, error: errorText(error) }, message);
+
+/** The same as an error, which somebody must look at. */
+export const logsError =
+  (logger: Pick<Logger, 'error'>, message: string, fields: LogFields = {}) =>
+  (error: unknown): void =>
+    logger.error({ ...fields, error: errorText(error) }, message);
 
 export const silentLogger: Logger = {
   debug: () => undefined,

@@ -9,9 +9,8 @@ import { nodesIn, rolloutKey } from '../domain/rollout/rollout.js';
 import type { StatusKey } from '../domain/status/status.js';
 import { startLoop, yieldToEventLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
-import { errorText } from '../kernel/errors.js';
 import { createListeners } from '../kernel/listeners.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsError, logsWarning, type Logger } from '../kernel/logger.js';
 import type { FoldBatch } from '../projections/fleet/fold-batch.js';
 import { createCertificateTimes } from './certificates.js';
 import { countChain, countNode, trafficOf, type ChainCount, type NodeCount } from './node-count.js';
@@ -191,8 +190,8 @@ export function keepCounts(deps: CountsDeps): Counts {
   const { kept, judgeNode, judgeChain, judgeUpstream } = createJudges(deps, dirty);
   const recheck = createRechecks(fleet, (id) => dirty.add('chains', id));
   let isComplete = false;
-  const statusListeners = createListeners<readonly StatusKey[]>((error) =>
-    logger.error({ error: errorText(error) }, 'a listener for changes of status failed'),
+  const statusListeners = createListeners<readonly StatusKey[]>(
+    logsError(logger, 'a listener for changes of status failed'),
   );
 
   /** Judges everything dirty: nodes first, because they make chains dirty, and chains before upstreams for the same reason. */
@@ -226,7 +225,7 @@ export function keepCounts(deps: CountsDeps): Counts {
       recheck(kept.chains.size);
       await settled();
     },
-    (error) => logger.warn({ error: errorText(error) }, 'the fleet could not be counted'),
+    logsWarning(logger, 'the fleet could not be counted'),
   );
 
   return {

@@ -8,7 +8,7 @@ import { startLoop } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import type { CollectionSpec, ReadStore } from '../storage/read-store.js';
 import type { Diagnostics, DiagnosticsFacts, KeptDiagnostics } from './port.js';
 
@@ -78,8 +78,10 @@ export async function openDiagnostics<Asked>(deps: DiagnosticsDeps<Asked>): Prom
     const old = { groups: [kind], below: timestamp(time - keptMs), direction: 'asc', limit: removedAtOnce } as const;
     await reports.remove((await reports.find(old)).map(({ id }) => id));
   }
-  const loop = startLoop(deps.removeEveryMs ?? removeEveryMs, removeOld, (error) =>
-    logger.warn({ error: errorText(error) }, 'old diagnostics of nodes could not be deleted'),
+  const loop = startLoop(
+    deps.removeEveryMs ?? removeEveryMs,
+    removeOld,
+    logsWarning(logger, 'old diagnostics of nodes could not be deleted'),
   );
 
   return {

@@ -4,10 +4,10 @@
  * `docs/contract/rest.md#nodes` (`apply`, `duplicate_agent`, `version_conflict_at`) and
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  */
+import { logsError } from '../kernel/logger.js';
 import { agentEvent, type AgentEvent } from '../domain/agents/facts.js';
 import { evolveAgentFacts, neverConnected, type NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 import { fleetEvent } from '../domain/fleet/resources.js';
-import { errorText } from '../kernel/errors.js';
 import { agentStreams, streams, type RecordedEvent } from '../kernel/event.js';
 import { createListeners } from '../kernel/listeners.js';
 import { openFactFold, type FactFold, type FactFoldDeps } from '../projections/fact-fold.js';
@@ -47,9 +47,7 @@ export async function openAgentFacts(deps: FactFoldDeps): Promise<AgentFactsFold
   /** Every existing node. */
   const nodes = new Map<string, NodeAgentFacts>();
   let caughtUp = false;
-  const listeners = createListeners<RecordedFact>((error) =>
-    deps.logger.error({ error: errorText(error) }, 'a listener for agent facts failed'),
-  );
+  const listeners = createListeners<RecordedFact>(logsError(deps.logger, 'a listener for agent facts failed'));
 
   /** Folds a fact; one about a node that no longer exists changes nothing. */
   function takeFact(event: RecordedEvent): void {

@@ -5,8 +5,7 @@
  */
 import { startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
-import { errorText } from '../kernel/errors.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import type { ReportStore, StoredBeat } from './store.js';
 import type { Table } from './table.js';
 import { tuning } from './tuning.js';
@@ -96,8 +95,10 @@ export function followOthers(deps: OthersDeps): Others {
     }
   }
 
-  const loop = startLoop(tuning.othersEveryMs, read, (error) =>
-    deps.logger.warn({ error: errorText(error) }, 'the reports at other instances could not be read'),
+  const loop = startLoop(
+    tuning.othersEveryMs,
+    read,
+    logsWarning(deps.logger, 'the reports at other instances could not be read'),
   );
   return {
     readAt: () => readAt,

@@ -5,10 +5,9 @@
  */
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { shutdownMs } from '../kernel/closers.js';
-import { errorText } from '../kernel/errors.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { Json } from '../kernel/json.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
 import type { Lease, LeaseClaim, Leases } from '../storage/read-store.js';
 import type { PresenceFacts } from './port.js';
@@ -51,8 +50,7 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
   const listeners = new Set<(nodeId: string, sessionId: string) => void>();
   /** Ids of this instance's sessions. A renewal for any other is late and is ignored. */
   const localSessions = new Set<string>();
-  const complain = (error: unknown): void =>
-    logger.warn({ error: errorText(error) }, 'presence could not be written yet');
+  const complain = logsWarning(logger, 'presence could not be written yet');
   const common = {
     everyMs: batchMs,
     batchEntries: batchDocuments,

@@ -5,7 +5,7 @@
 import { sleep, startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 import type { ReadStore } from '../storage/read-store.js';
 import { listenerCounters, sumOfRows } from './counted-rows.js';
@@ -92,8 +92,10 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
   }
 
   const noteRoundTrips = async (): Promise<void> => recorder?.roundTrips(table.entries());
-  const roundTrips = startLoop(tuning.roundTripsEveryMs, noteRoundTrips, (error) =>
-    logger.warn({ error: errorText(error) }, 'round trips could not be recorded'),
+  const roundTrips = startLoop(
+    tuning.roundTripsEveryMs,
+    noteRoundTrips,
+    logsWarning(logger, 'round trips could not be recorded'),
   );
 
   let refusalLoggedAt = Number.NEGATIVE_INFINITY;

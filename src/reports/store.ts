@@ -4,9 +4,8 @@
  * `docs/contract/agent-protocol.md#several-instances`.
  */
 import { shutdownMs } from '../kernel/closers.js';
-import { errorText } from '../kernel/errors.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
 import type { Collection, Fields, ReadStore, StoredDocument } from '../storage/read-store.js';
 import { partsOf, type Beat, type Entry, type Part, type LastListeners, type LastMetrics } from './entry.js';
@@ -126,7 +125,7 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
     maxEntries: tuning.waitingNodes,
     weigh: ({ weight }) => weight,
     write: writeBatch,
-    onError: (error) => logger.warn({ error: errorText(error) }, 'reports of agents could not be written yet'),
+    onError: logsWarning(logger, 'reports of agents could not be written yet'),
     onDropped: (nodeId) => logger.warn({ node_id: nodeId }, 'the reports of a node are not written: too many wait'),
     retry: storeRetry,
     closeWithinMs: shutdownMs,

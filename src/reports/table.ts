@@ -4,9 +4,8 @@
  * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { timestamp, type Clock } from '../kernel/clock.js';
-import { errorText } from '../kernel/errors.js';
 import { createListeners } from '../kernel/listeners.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsError, type Logger } from '../kernel/logger.js';
 import { listenerCounters, sumOfRows } from './counted-rows.js';
 import { Entry, linkSummary } from './entry.js';
 import { rateOf } from './listener-rates.js';
@@ -32,9 +31,7 @@ const noTraffic: Traffic = { bytes_in: 0, bytes_out: 0, active_sessions: 0, tota
 /** @param syncedAt monotonic time up to which signs of life at other instances are known */
 export function createTable(syncedAt: () => number, { now }: Pick<Clock, 'now'>, logger: Logger): Table {
   const nodes = new Map<string, Entry>();
-  const listeners = createListeners<string>((error) =>
-    logger.error({ error: errorText(error) }, 'a listener for reports of nodes failed'),
-  );
+  const listeners = createListeners<string>(logsError(logger, 'a listener for reports of nodes failed'));
   const of = (nodeId: string): Entry => nodes.get(nodeId) ?? emptyEntry;
 
   const linksWith = (nodeId: string, read: typeof linksIn): ReportedLinks | undefined => {

@@ -18,8 +18,8 @@ import {
 } from '../domain/rollout/rollout.js';
 import { createTurns, startLoop } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
-import { ServiceError, errorText } from '../kernel/errors.js';
-import type { Logger } from '../kernel/logger.js';
+import { ServiceError } from '../kernel/errors.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import { ranMs } from '../kernel/run-clock.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { createHeldLease } from '../storage/held-lease.js';
@@ -239,15 +239,11 @@ async function refusalOf(revert: Promise<unknown>): Promise<string | undefined> 
 /** Carries rollouts on until closed. @throws ServiceError `unavailable` */
 export async function startRolloutRunner(deps: RolloutRunnerDeps): Promise<{ close(): Promise<void> }> {
   const runner = await createRolloutRunner(deps);
-  const loop = startLoop(tuning.turnMs, runner.turn, (error) =>
-    deps.logger.warn({ error: errorText(error) }, 'rollouts cannot be carried on yet'),
-  );
+  const loop = startLoop(tuning.turnMs, runner.turn, logsWarning(deps.logger, 'rollouts cannot be carried on yet'));
   return {
     async close() {
       await loop.close();
-      await runner.close().catch((error: unknown) => {
-        deps.logger.warn({ error: errorText(error) }, 'the lease of the rollout runner ends by itself');
-      });
+      await runner.close().catch(logsWarning(deps.logger, 'the lease of the rollout runner ends by itself'));
     },
   };
 }

@@ -3,11 +3,11 @@
  * incidents are open. `src/domain/status/ledger.ts` is the pure fold. Implements
  * `docs/contract/notices.md#status-changes-are-facts`.
  */
+import { logsError } from '../kernel/logger.js';
 import { fleetEvent } from '../domain/fleet/resources.js';
 import { statusChanged } from '../domain/status/facts.js';
 import { afterCommand, afterFact, wellBy, type LastFact } from '../domain/status/ledger.js';
 import { keyText, type StatusKey } from '../domain/status/status.js';
-import { errorText } from '../kernel/errors.js';
 import { streams, type RecordedEvent } from '../kernel/event.js';
 import { createListeners } from '../kernel/listeners.js';
 import { openFactFold, type FactFold, type FactFoldDeps } from '../projections/fact-fold.js';
@@ -39,9 +39,7 @@ const kind = { name: 'svc-status', foldVersion: 1 } as const;
 /** Loads the checkpoint. @throws ServiceError `unavailable` */
 export async function openStatusLedger(deps: FactFoldDeps): Promise<StatusLedgerFold> {
   const facts = new Map<string, LastFact>();
-  const listeners = createListeners<StatusKey>((error) =>
-    deps.logger.error({ error: errorText(error) }, 'a listener for changes of the ledger failed'),
-  );
+  const listeners = createListeners<StatusKey>(logsError(deps.logger, 'a listener for changes of the ledger failed'));
 
   function takeFact(event: RecordedEvent): void {
     const { data } = statusChanged(event);

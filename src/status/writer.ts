@@ -9,11 +9,11 @@ import type { StatusFact } from '../domain/status/facts.js';
 import { keyText, statusTypes, type StatusKey } from '../domain/status/status.js';
 import { createTurns, startLoop } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
-import { errorText, unreachable } from '../kernel/errors.js';
+import { unreachable } from '../kernel/errors.js';
 import { isForeign, streams, type ProposedEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import { createTokenBucket } from '../kernel/token-bucket.js';
 import type { EventStore } from '../storage/event-store.js';
 import { createHeldLease } from '../storage/held-lease.js';
@@ -184,15 +184,11 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
 /** Writes over and over until closed. */
 export function startStatusWriter(deps: StatusWriterDeps): { close(): Promise<void> } {
   const writer = createStatusWriter(deps);
-  const loop = startLoop(tuning.turnMs, writer.turn, (error) =>
-    deps.logger.warn({ error: errorText(error) }, 'changes of status cannot be told yet'),
-  );
+  const loop = startLoop(tuning.turnMs, writer.turn, logsWarning(deps.logger, 'changes of status cannot be told yet'));
   return {
     async close() {
       await loop.close();
-      await writer.close().catch((error: unknown) => {
-        deps.logger.warn({ error: errorText(error) }, 'the lease of the status writer ends by itself');
-      });
+      await writer.close().catch(logsWarning(deps.logger, 'the lease of the status writer ends by itself'));
     },
   };
 }

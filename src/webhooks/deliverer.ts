@@ -13,7 +13,7 @@ import { timestamp, type Clock } from '../kernel/clock.js';
 import { errorText, ServiceError, unreachable } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import { noTries, type Cursors, type Checkpoint, type WebhookFact } from './cursors.js';
 import type { Deliveries } from './deliveries.js';
 import type { Message, Messages } from './messages.js';
@@ -139,9 +139,7 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
     }
     // If this instance ends, a missing answer is not the receiver's failure.
     else if (ended()) return false;
-    await deliveries.add(id, delivery).catch((error: unknown) => {
-      logger.warn({ webhook_id: id, error: errorText(error) }, 'a delivery was not recorded');
-    });
+    await deliveries.add(id, delivery).catch(logsWarning(logger, 'a delivery was not recorded', { webhook_id: id }));
     switch (next.kind) {
       case 'delivered':
         if (!ended()) await recordIfDue(deps, webhook, at);
@@ -210,9 +208,7 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
     wake = new AbortController();
   };
   const running = run()
-    .catch((error: unknown) => {
-      logger.warn({ webhook_id: id, error: errorText(error) }, 'the last state of a webhook was not recorded');
-    })
+    .catch(logsWarning(logger, 'the last state of a webhook was not recorded', { webhook_id: id }))
     .finally(() => {
       done = true;
     });

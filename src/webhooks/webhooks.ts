@@ -10,7 +10,7 @@ import type { Clock } from '../kernel/clock.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
-import type { Logger } from '../kernel/logger.js';
+import { logsWarning, type Logger } from '../kernel/logger.js';
 import type { Keyring } from '../security/keyring.js';
 import type { EventStore } from '../storage/event-store.js';
 import type { ReadStore } from '../storage/read-store.js';
@@ -179,8 +179,10 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
     }
     lagSeconds = largest;
   }
-  const measuring = startLoop(tuning.measureEveryMs, measureLag, (error) =>
-    logger.warn({ error: errorText(error) }, 'the lag of webhooks cannot be measured'),
+  const measuring = startLoop(
+    tuning.measureEveryMs,
+    measureLag,
+    logsWarning(logger, 'the lag of webhooks cannot be measured'),
   );
 
   let pings = 0;
@@ -194,9 +196,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
     pings += 1;
     try {
       const { delivery } = await messages.ping(webhook, ending.signal);
-      await deliveries.add(id, delivery).catch((error: unknown) => {
-        logger.warn({ webhook_id: id, error: errorText(error) }, 'a ping was not recorded');
-      });
+      await deliveries.add(id, delivery).catch(logsWarning(logger, 'a ping was not recorded', { webhook_id: id }));
       return delivery;
     } finally {
       pings -= 1;
@@ -232,9 +232,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
     async close() {
       ending.abort();
       await Promise.all([supervision.close(), measuring.close()]);
-      await leases.close().catch((error: unknown) => {
-        logger.warn({ error: errorText(error) }, 'the leases of webhooks could not be released');
-      });
+      await leases.close().catch(logsWarning(logger, 'the leases of webhooks could not be released'));
       sender.close();
     },
   };

@@ -8,9 +8,8 @@ import { headText, namesAll, type LogHead, type RecordLogHeads } from '../../dom
 import { storedLink, type ChainHead } from '../../domain/log-chain/links.js';
 import { startLoop, type Loop } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
-import { errorText } from '../../kernel/errors.js';
 import { chainedStreams, isForeign, streams } from '../../kernel/event.js';
-import type { Logger } from '../../kernel/logger.js';
+import { logsWarning, type Logger } from '../../kernel/logger.js';
 import { firstFrom, type EventStore } from '../../storage/event-store.js';
 import { writeService, type ServiceStreamOptions } from './service-stream.js';
 
@@ -78,6 +77,6 @@ export function recordHeadsDaily(
       await recordHeads(options);
       recordedAt = clock.monotonic();
     },
-    (error) => logger.warn({ error: errorText(error) }, 'the heads of the log chains could not be recorded yet'),
+    logsWarning(logger, 'the heads of the log chains could not be recorded yet'),
   );
 }

@@ -2,11 +2,10 @@
  * The progress of the read models: their status, and the callers that wait to read their own writes. The number of waits is
  * bounded, and every wait ends. Implements `docs/contract/rest.md#consistency`.
  */
-import { errorText } from '../../kernel/errors.js';
 import { lastEvent, type RecordedCommand } from '../../kernel/event.js';
 import { jsonEqual } from '../../kernel/json.js';
 import { createListeners } from '../../kernel/listeners.js';
-import type { Logger } from '../../kernel/logger.js';
+import { logsError, type Logger } from '../../kernel/logger.js';
 import { createWaiters } from '../../kernel/waiters.js';
 import type { ParkedEntity, ProjectionStatus } from '../port.js';
 import { tuning } from '../tuning.js';
@@ -89,8 +88,8 @@ export function createStatusBoard(
     lastError: null,
   };
   let lastReported: unknown;
-  const listeners = createListeners<ProjectionStatus>((error) =>
-    logger.error({ error: errorText(error) }, 'a listener to the state of the projections failed'),
+  const listeners = createListeners<ProjectionStatus>(
+    logsError(logger, 'a listener to the state of the projections failed'),
   );
   const current = (): ProjectionStatus => {
     return { ...state, position: position(), parked: parked() };

@@ -3,8 +3,7 @@
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "what expires never changes what is shown".
  */
 import { startLoop, type Loop } from '../../kernel/background.js';
-import { errorText } from '../../kernel/errors.js';
-import type { Logger } from '../../kernel/logger.js';
+import { logsWarning, type Logger } from '../../kernel/logger.js';
 import type { Collection, ReadStore } from '../../storage/read-store.js';
 import type { ReadModel } from '../read-model.js';
 import type { OpenCollections } from '../read-models.js';
@@ -22,7 +21,7 @@ export function startRemovals(everyMs: number, what: string, remove: () => Promi
       const removed = await remove();
       if (removed > 0) logger.debug({ removed }, `${what} removed`);
     },
-    (error) => logger.warn({ error: errorText(error) }, `${what} could not be removed`),
+    logsWarning(logger, `${what} could not be removed`),
   );
 }
 

@@ -14,7 +14,7 @@ import { yieldToEventLoop } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
 import { streams, type RecordedCommand } from '../../kernel/event.js';
 import { createListeners } from '../../kernel/listeners.js';
-import type { Logger } from '../../kernel/logger.js';
+import { logsError, type Logger } from '../../kernel/logger.js';
 import type { LogChain } from '../../security/log-chain/log-chain.js';
 import { createWaiters } from '../../kernel/waiters.js';
 import { levelOf } from '../../storage/broken-log.js';
@@ -59,8 +59,7 @@ export interface CommittedFleetDeps {
 export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<CommittedFleet> {
   const { eventStore, logger, logChain } = deps;
   const waiters = createWaiters();
-  const onListenerError = (error: unknown): void =>
-    logger.error({ error: errorText(error) }, 'a listener of the committed fleet failed');
+  const onListenerError = logsError(logger, 'a listener of the committed fleet failed');
   const batchListeners = createListeners<FoldBatch>(onListenerError);
   const stateListeners = createListeners<ServingState>(onListenerError);
   const upToDateListeners = createListeners<undefined>(onListenerError);

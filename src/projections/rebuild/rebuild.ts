@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { sleep, startLoop } from '../../kernel/background.js';
 import { errorText, ServiceError } from '../../kernel/errors.js';
-import type { Logger } from '../../kernel/logger.js';
+import { logsWarning, type Logger } from '../../kernel/logger.js';
 import { passedBy, type EventStore, type ResumePoint } from '../../storage/event-store.js';
 import type { Checkpoint, ReadStore } from '../../storage/read-store.js';
 import { differenceFrom, ofAnotherLog } from '../engine/another-log.js';
@@ -111,7 +111,7 @@ async function takeLease({ readStore, logger, signal }: RebuildOptions, release:
   const loop = startLoop(
     tuning.rebuildLeaseMs / 4,
     async () => void (await renew()),
-    (error) => logger.warn({ error: errorText(error) }, 'the lease of the rebuild was not renewed'),
+    logsWarning(logger, 'the lease of the rebuild was not renewed'),
   );
   return {
     async assertHeld() {

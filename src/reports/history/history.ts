@@ -5,8 +5,7 @@
  */
 import { startLoop } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
-import { errorText } from '../../kernel/errors.js';
-import type { Logger } from '../../kernel/logger.js';
+import { logsWarning, type Logger } from '../../kernel/logger.js';
 import type { ReadStore } from '../../storage/read-store.js';
 import { openHistoryDocuments, type StepName } from './documents.js';
 import { keepMinutes } from './minutes.js';
@@ -80,7 +79,7 @@ export async function openHistory(
   };
   const flush = (): Promise<void> => write(Math.floor((clock.now() - graceMs) / slotMs));
 
-  const warn = (text: string) => (error: unknown) => logger.warn({ error: errorText(error) }, text);
+  const warn = (text: string) => logsWarning(logger, text);
   const loops = [
     startLoop(writeEveryMs, flush, warn('points of history could not be written yet')),
     startLoop(foldEveryMs, documents.fold, warn('old points of history could not be merged yet')),

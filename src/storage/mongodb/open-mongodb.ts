@@ -7,8 +7,8 @@
  * transactions, change streams, TTL or partial indexes, update pipelines or renames.
  */
 import { MongoClient, ReadConcern, type MongoClientOptions } from 'mongodb';
-import { ServiceError, errorText } from '../../kernel/errors.js';
-import type { Logger } from '../../kernel/logger.js';
+import { ServiceError } from '../../kernel/errors.js';
+import { logsWarning, type Logger } from '../../kernel/logger.js';
 import { answeredWithin, answering, answerUnavailable, type UntypedReadStore } from '../answer-unavailable.js';
 import type { ReadStore } from '../read-store.js';
 import { createCollections } from './collections.js';
@@ -150,7 +150,6 @@ export function reviveSilentClient(
       await client.connect();
     },
     // No retry: calls reopen the client too.
-    (error) =>
-      logger.warn({ error: errorText(error) }, 'the MongoDB client was reopened, but no server can be reached yet'),
+    logsWarning(logger, 'the MongoDB client was reopened, but no server can be reached yet'),
   );
 }

@@ -8,9 +8,8 @@ import type { Delivery } from '../../delivery/port.js';
 import type { AgentHello } from '../../gen/svc/control/v1/session.js';
 import { canonicalIp } from '../../kernel/addresses.js';
 import type { Clock } from '../../kernel/clock.js';
-import { errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
-import type { Logger } from '../../kernel/logger.js';
+import { logsWarning, type Logger } from '../../kernel/logger.js';
 import { hourMs, waitMs, withTime } from '../../kernel/spacing.js';
 
 export type ReportAddress = (nodeId: string, ipv4: string | null, ipv6: string | null) => Promise<void>;
@@ -42,9 +41,9 @@ export function createAddressReports(
     const v4 = ipv4 === '' ? node.public_ipv4 : ipv4;
     const v6 = ipv6 === '' ? node.public_ipv6 : ipv6;
     if (v4 === node.public_ipv4 && v6 === node.public_ipv6) return false;
-    report(nodeId, v4, v6).catch((error: unknown) => {
-      deps.logger.warn({ node_id: nodeId, error: errorText(error) }, 'cannot record a reported public address');
-    });
+    report(nodeId, v4, v6).catch(
+      logsWarning(deps.logger, 'cannot record a reported public address', { node_id: nodeId }),
+    );
     return true;
   };
 

@@ -10,9 +10,8 @@ import { SessionCloseReason, type AgentHello } from '../../gen/svc/control/v1/se
 import { canonicalIp } from '../../kernel/addresses.js';
 import { withDeadline, timedOut } from '../../kernel/background.js';
 import { timestamp, type Clock } from '../../kernel/clock.js';
-import { errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
-import type { LogFields, Logger } from '../../kernel/logger.js';
+import { logsWarning, type LogFields, type Logger } from '../../kernel/logger.js';
 import type { Telemetry } from '../../reports/port.js';
 import type { CloseReason } from './close-reasons.js';
 import type { LiveSession } from './live-session-port.js';
@@ -117,9 +116,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     const until = timestamp(clock.now() + limits.agent.duplicateShownMs);
     deps.facts
       .agent(session.nodeId, { type: 'AgentDuplicateSeen', data: { node_id: session.nodeId, until } }, session.id)
-      .catch((error: unknown) => {
-        logger.warn({ node_id: session.nodeId, error: errorText(error) }, 'cannot record a duplicate agent');
-      });
+      .catch(logsWarning(logger, 'cannot record a duplicate agent', { node_id: session.nodeId }));
   };
 
   return {
@@ -168,9 +165,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       if (!held) return;
       const released = deps.telemetry
         .sessionEnded(session.nodeId, session.id, agentReason === SessionCloseReason.NORMAL)
-        .catch((error: unknown) => {
-          logger.warn({ node_id: session.nodeId, error: errorText(error) }, 'cannot release a presence lease');
-        })
+        .catch(logsWarning(logger, 'cannot release a presence lease', { node_id: session.nodeId }))
         .finally(() => entry.releasing.delete(released));
       entry.releasing.add(released);
     },

@@ -13,7 +13,7 @@ import type { Clock } from '../../kernel/clock.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import { formatHostPort } from '../../kernel/host-port.js';
 import { limits } from '../../kernel/limits.js';
-import type { Logger } from '../../kernel/logger.js';
+import { logsError, type Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
 import { createConnectionTable, type ConnectionKinds, type ConnectionTable, type Entry } from './connection-table.js';
 import { Connection, type AgentConnection, type SessionMarks } from './connection.js';
@@ -302,7 +302,7 @@ export async function startListener(options: ListenerOptions, accept: AcceptAgen
     throw error;
   }
   // For example, no file descriptor is left for the next connection; open connections stay.
-  server.on('error', (error) => logger.error({ error: errorText(error) }, 'agent listener error'));
+  server.on('error', logsError(logger, 'agent listener error'));
   const bound = server.address() as AddressInfo;
 
   const stop = (): void => {
