@@ -88,7 +88,7 @@ describe('plan', () => {
     expect(out).toMatch(/\n1 to update, 1 to create, in 1 command; 0 nodes get a new configuration\n$/);
     expect(out).toContain('~ update node edge-1\n    - address: 192.0.2.1\n    + address: 192.0.2.77\n');
     expect(await admin.call('GET', '/api/nodes?q=edge-3')).toMatchObject({ total: 0 });
-    expect((await script.run(['plan', '-f', '-'], { input: readFileSync(file, 'utf8') })).code).toBe(2);
+    expect((await script.runAlone(['plan', '-f', '-'], { input: readFileSync(file, 'utf8') })).code).toBe(2);
   });
 
   test('prints obstacles, and is refused with them', async () => {

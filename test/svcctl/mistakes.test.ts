@@ -115,7 +115,7 @@ test('a relative --ca-file is kept as a path that holds in every folder', async 
   writeFileSync(join(folder, 'ca.pem'), '');
   answer = ({ path }) => (path.startsWith('/api/auth/me') ? { data: { username: 'ada' } } : listOf());
   const login = ['login', '--server', service.url, '--token-stdin', '--ca-file', 'ca.pem'];
-  expect(await person.run(login, { input: 'svcat_y', cwd: folder })).toMatchObject({ code: 0, err: '' });
+  expect(await person.runAlone(login, { input: 'svcat_y', cwd: folder })).toMatchObject({ code: 0, err: '' });
   expect(JSON.parse(readFileSync(configFile(), 'utf8')).contexts.default.ca_file).toBe(join(folder, 'ca.pem'));
 });
 

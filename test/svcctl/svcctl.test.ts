@@ -96,7 +96,7 @@ describe.skipIf(!terminals)('signing in on a terminal', () => {
     expect(await admin.call('GET', '/api/auth/tokens?q=svcctl@')).toMatchObject({ total: 0 });
     await fails(person.run(['whoami']), 5, /not signed in; run svcctl login/);
     // What it is itself, it says nevertheless.
-    const { code, out, err } = await person.run(['version']);
+    const { code, out, err } = await person.runAlone(['version']);
     expect([code, out]).toEqual([
       5,
       expect.stringMatching(/^client \d+\.\d+\.\d+\+\S+ \(compiler version \d+, format \d+\)\n$/),
@@ -140,9 +140,9 @@ describe('contexts', () => {
       expires_in_days: 10,
     });
     const login = ['login', '--server', service.url, '--context', 'soon', '--token-stdin'];
-    await done(person.run(login, { input: `${token}\n` }));
+    await done(person.runAlone(login, { input: `${token}\n` }));
     await done(
-      person.run(['login', '--server', service.url, '--context', 'other', '--token-stdin'], {
+      person.runAlone(['login', '--server', service.url, '--context', 'other', '--token-stdin'], {
         input: await viewerToken(),
       }),
     );
@@ -177,7 +177,9 @@ describe('resources', () => {
     const file = join(folder, 'web.yaml');
     writeFileSync(file, 'name: web\nendpoint: 203.0.113.5:443\n');
     await done(script.run(['create', 'upstreams', '-f', file]));
-    await done(script.run(['create', 'upstreams', 'piped', '-f', '-'], { input: '{"endpoint": "203.0.113.6:443"}' }));
+    await done(
+      script.runAlone(['create', 'upstreams', 'piped', '-f', '-'], { input: '{"endpoint": "203.0.113.6:443"}' }),
+    );
     const { id: node, generation } = JSON.parse(await done(script.run(['get', 'nodes', 'EDGE-1', '-o', 'json'])));
     firstGeneration = generation;
     const { id: upstream } = JSON.parse(await done(script.run(['get', 'upstreams', 'web', '-o', 'json'])));
@@ -514,7 +516,7 @@ describe('a service that is not there, or not the one', () => {
     await own.start();
     const env = { SVC_SERVER: own.url, SVC_TOKEN: 'svcat_x' };
     await fails(script.run(['get', 'nodes'], { env }), 4, /out of reach: .*certificate/);
-    await fails(script.run(['get', 'nodes', '--ca-file', file], { env }), 5, /unauthenticated: /);
+    await fails(script.runAlone(['get', 'nodes', '--ca-file', file], { env }), 5, /unauthenticated: /);
     await own.stop();
   });
 });
@@ -582,6 +584,6 @@ describe('completion', () => {
   test('offers files behind -f, and says nothing when the service is not there', async () => {
     expect(complete('svcctl', 'plan', '-f', 'completion')).toEqual(['completion.bash']);
     const env = { SVC_SERVER: 'http://127.0.0.1:9' };
-    expect(await done(script.run(['complete', '--', 'deploy', ''], { env }))).toBe('');
+    expect(await done(script.runAlone(['complete', '--', 'deploy', ''], { env }))).toBe('');
   });
 });

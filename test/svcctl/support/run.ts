@@ -1,8 +1,12 @@
-/** Runs `svcctl` as a person or a script does: with pipes, or on a terminal of its own. */
+/**
+ * Runs `svcctl` as a person or a script does: with pipes, or on a terminal of its own. A process takes a quarter of a
+ * second of processor time to start, so most runs are calls in the test's process, which has no terminal either.
+ */
 import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { execPath } from 'node:process';
 import { projectRoot } from '../../support/project-root.js';
+import { runHere } from './run-here.js';
 
 export interface Ran {
   readonly code: number | null;
@@ -17,8 +21,10 @@ const timeoutMs = 60_000;
 export const terminals = spawnSync('script', ['--version']).status === 0;
 
 export interface Runner {
-  /** With pipes. */
-  run(
+  /** Without a terminal, in the test's process. */
+  run(args: readonly string[], given?: { readonly env?: Record<string, string> }): Promise<Ran>;
+  /** With pipes, in a process of its own. */
+  runAlone(
     args: readonly string[],
     given?: { readonly input?: string; readonly env?: Record<string, string>; readonly cwd?: string },
   ): Promise<Ran>;
@@ -41,7 +47,8 @@ export interface Runner {
 export function createRunner(env: Record<string, string>): Runner {
   const environment = { PATH: process.env['PATH'] ?? '', TERM: 'xterm', ...env };
   return {
-    run(args, { input = '', env: more = {}, cwd } = {}) {
+    run: (args, { env: more = {} } = {}) => runHere(args, { ...environment, ...more }),
+    runAlone(args, { input = '', env: more = {}, cwd } = {}) {
       const child = spawn(execPath, [program, ...args], {
         env: { ...environment, ...more },
         timeout: timeoutMs,
