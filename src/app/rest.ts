@@ -18,9 +18,7 @@ import {
 } from '../commands/resources.js';
 import { createRevertHandlers } from '../commands/revert.js';
 import { createRolloutCommands, createRolloutHandlers } from '../commands/rollouts.js';
-import { systemContext } from '../commands/system.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import type { Observe } from '../domain/rollout/rollout.js';
 import type { Config } from './config/config.js';
 import type { Closers } from '../kernel/closers.js';
 import { createMetrics, type MetricSource } from '../instance/metrics.js';
@@ -29,12 +27,7 @@ import { bodyHashBlinder } from '../security/passwords.js';
 import { createLoginLimiter } from '../security/login-limiter.js';
 import { followerMetrics, serviceMetrics, type Measured } from './metrics.js';
 import { keepRecent } from '../feed/recent.js';
-import { keepCounts, type Counts } from '../reports/counts.js';
-import { offlineAfterSeconds } from '../domain/settings/settings.js';
-import { createObserver } from '../status/observer.js';
-import { failingListeners } from '../reports/status.js';
-import { startRolloutRunner } from '../rollouts/runner.js';
-import { startStatusWriter } from '../status/writer.js';
+import type { Counts } from '../reports/counts.js';
 import { formatEndpoint } from '../channel/reality/endpoint.js';
 import { buildRest } from '../transport/rest/build.js';
 import { createDeployPlaces, createStreamPlaces } from '../transport/rest/checks/waiting-places.js';
@@ -46,6 +39,7 @@ import { createRestSockets } from '../transport/rest/server/sockets.js';
 import type { Agents } from './agents.js';
 import type { BackupParts } from './backups.js';
 import type { Core } from './core.js';
+import { observeOf, startJudging } from './judging.js';
 import { version } from '../kernel/version.js';
 import type { WebhookParts } from './webhooks.js';
 
@@ -84,48 +78,7 @@ export async function createRestDeps(
     eventStreams: createStreamPlaces(),
     requests: createRequestCounts(),
   };
-  const counts = keepCounts({
-    fleet: queries,
-    agentFacts: core.agentFacts,
-    reports,
-    clock,
-    logger,
-    onReport: reports.onReport,
-    onFact: (listener) => core.agentFacts.onFact(({ fact }) => listener(fact.data.node_id)),
-    onBatch: core.committed.onBatch,
-  });
-  closers.add('counts', () => counts.close());
-  const { statusLedger } = core;
-  const observed = { fleet: queries, agentFacts: core.agentFacts, reports, counts, ledger: statusLedger };
-  const statusWriter = startStatusWriter({
-    eventStore: core.eventStore,
-    leases: core.readStore.leases,
-    ledger: statusLedger,
-    source: createObserver({ ...observed, clock: clocks.shared }),
-    instanceId: core.instanceId,
-    ids,
-    clock: clocks.shared,
-    graceMs: () => offlineAfterSeconds(queries.settings()) * 1000,
-    readOnly: core.readOnly,
-    logger,
-  });
-  closers.add('status writer', () => statusWriter.close());
-  const rolloutRunner = await startRolloutRunner({
-    readStore: core.readStore,
-    gateway: core.fleet,
-    fleet: () => core.committed.fleet(),
-    observe: observeOf(reports),
-    failing: (nodeId) => failingListeners(observed, nodeId),
-    factsOf: core.agentFacts.of,
-    revert: (id) => commands.rollouts.revert(systemContext('rollout'), id),
-    revertUnconfirmed: (one) => commands.rollouts.revertUnconfirmed(systemContext('confirmation'), one),
-    instanceId: core.instanceId,
-    clock: clocks.shared,
-    offlineAfterMs: () => offlineAfterSeconds(queries.settings()) * 1000,
-    readOnly: core.readOnly,
-    logger,
-  });
-  closers.add('rollout runner', () => rolloutRunner.close());
+  const counts = await startJudging(core, reports, commands.rollouts);
   const sources = metricSources(core, {
     ...options.ofProcess,
     agents,
@@ -155,7 +108,7 @@ export async function createRestDeps(
     delivery,
     reports,
     counts,
-    statusLedger,
+    statusLedger: core.statusLedger,
     commandsDelivered: agents.claims.delivered,
     diagnostics: agents.diagnostics,
     clock,
@@ -203,18 +156,6 @@ function controlEndpointOf(address: string, { reality, publicEndpoint }: Config[
     return (host) => formatEndpoint({ host, port });
   const access = { publicKey: Buffer.from(reality.keys.publicKey), shortId, serverName };
   return (host) => formatEndpoint({ host, port, reality: access });
-}
-
-/** Observes nodes when a wave of a rollout is released. */
-function observeOf(reports: Agents['reports']): Observe {
-  return {
-    isOnline: (nodeId) => reports.presence(nodeId) !== undefined,
-    failing(nodeId) {
-      const states = reports.listenerStates(nodeId)?.states;
-      if (states?.size === 0) return undefined;
-      return [...(states ?? [])].flatMap(([key, state]) => (state === 'running' ? [] : [key]));
-    },
-  };
 }
 
 /** Everything REST calls to change something or to sign somebody in. */

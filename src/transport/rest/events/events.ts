@@ -60,23 +60,14 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
     query: EventsQuery,
     select: Selector,
   ): Promise<FastifyReply> {
-    for (const name of ['page_size', 'wait_ms'] as const) {
-      if (query[name] !== undefined)
-        throw new ServiceError('invalid_request', `${name}: not of a stream, only of a page`);
-    }
+    refuseOfPage(query);
     const caller = callerOf(request);
     const leave = deps.eventStreams.take(caller.userId);
     try {
       const place = await deps.feed.resolve(lastEventId(request) ?? query.after ?? 'now');
       if (reply.raw.destroyed || closing.signal.aborted)
         throw new ServiceError('unavailable', 'the service is shutting down');
-      reply.hijack();
-      reply.raw.writeHead(200, {
-        ...(reply.getHeaders() as OutgoingHttpHeaders),
-        'content-type': eventStream,
-        'cache-control': 'no-store',
-        'x-accel-buffering': 'no',
-      });
+      beginStream(reply);
       const key = JSON.stringify([filtersOf(query), caller.role === 'admin' || caller.userId]);
       const end = streams.open({ response: reply.raw, place, key, select });
       deps.answers.endsBy(reply.raw, () => end('too_slow'));
@@ -109,7 +100,7 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
     });
     try {
       const signal = AbortSignal.any([gone.signal, closing.signal]);
-      const { items, cursor, caughtUp } = await readPage(await deps.feed.resolve(query.after ?? 'now'), {
+      const { items, cursor, caughtUp } = await readPage(deps, await deps.feed.resolve(query.after ?? 'now'), {
         maxItems: page_size,
         until: deps.clock.monotonic() + wait_ms,
         select,
@@ -124,29 +115,6 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
     } finally {
       unwatch();
       leave?.();
-    }
-  }
-
-  interface PageBounds {
-    readonly maxItems: number;
-    /** By the monotonic clock: how long to wait for the first item. */
-    readonly until: number;
-    readonly select: Selector;
-    readonly signal: AbortSignal;
-  }
-
-  async function readPage(
-    from: FeedPlace,
-    { maxItems, until, select, signal }: PageBounds,
-  ): Promise<Pick<FeedBatch, 'items' | 'caughtUp'> & { readonly cursor: string }> {
-    for (let place = from; ;) {
-      // One read is one page, so that no items are held during the next read.
-      const { items, looked, caughtUp, ...read } = await deps.feed.read(place, { maxItems, select, signal });
-      place = read.place;
-      const left = until - deps.clock.monotonic();
-      if (items.length > 0 || (caughtUp ? left <= 0 : looked > 0) || signal.aborted)
-        return { items, caughtUp, cursor: place.cursor ?? 'start' };
-      if (caughtUp) await deps.feed.wait(place, left, signal);
     }
   }
 }
@@ -168,4 +136,46 @@ function acceptsStream({ headers }: FastifyRequest): boolean {
 function lastEventId({ headers }: FastifyRequest): string | undefined {
   const sent = headers['last-event-id'];
   return typeof sent === 'string' && sent !== '' ? sent : undefined;
+}
+
+/** @throws ServiceError `invalid_request` */
+function refuseOfPage(query: EventsQuery): void {
+  for (const name of ['page_size', 'wait_ms'] as const) {
+    if (query[name] !== undefined)
+      throw new ServiceError('invalid_request', `${name}: not of a stream, only of a page`);
+  }
+}
+
+function beginStream(reply: FastifyReply): void {
+  reply.hijack();
+  reply.raw.writeHead(200, {
+    ...(reply.getHeaders() as OutgoingHttpHeaders),
+    'content-type': eventStream,
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+  });
+}
+
+interface PageBounds {
+  readonly maxItems: number;
+  /** By the monotonic clock: how long to wait for the first item. */
+  readonly until: number;
+  readonly select: Selector;
+  readonly signal: AbortSignal;
+}
+
+/** One read is one page, so that no items are held during the next read. */
+async function readPage(
+  { feed, clock }: Pick<RestDeps, 'feed' | 'clock'>,
+  from: FeedPlace,
+  { maxItems, until, select, signal }: PageBounds,
+): Promise<Pick<FeedBatch, 'items' | 'caughtUp'> & { readonly cursor: string }> {
+  for (let place = from; ;) {
+    const { items, looked, caughtUp, ...read } = await feed.read(place, { maxItems, select, signal });
+    place = read.place;
+    const left = until - clock.monotonic();
+    if (items.length > 0 || (caughtUp ? left <= 0 : looked > 0) || signal.aborted)
+      return { items, caughtUp, cursor: place.cursor ?? 'start' };
+    if (caughtUp) await feed.wait(place, left, signal);
+  }
 }

@@ -3,6 +3,7 @@
  * `docs/contract/rest.md#l4-chains`.
  */
 import { z } from 'zod';
+import { createWaiters } from '../../../kernel/waiters.js';
 import type { ChainState } from '../../../domain/chain/chain.js';
 import { deploymentsOf } from '../../../domain/fleet-file/applied.js';
 import type { DeployResult } from '../../../commands/handlers-port.js';
@@ -205,48 +206,20 @@ function stateOf(
 /** Resolves once every connected node has applied or rejected the deployment, after `ms`, or at the signal. */
 async function waitApplied(deps: RestDeps, deployment: Deployment, ms: number, signal: AbortSignal): Promise<void> {
   const ids = new Set(deployment.nodes.map((node) => node.node_id));
-  const deadline = deps.clock.monotonic() + ms;
-  const bell = createBell();
-  const ringFor = (nodeId: string): void => {
-    if (ids.has(nodeId)) bell.ring();
+  const isDecided = (): boolean =>
+    deployment.nodes
+      .map((node) => stateOf(deps, node).state)
+      .every((state) => state !== 'pending' && state !== 'pushed');
+  const waiters = createWaiters();
+  const look = (nodeId: string): void => {
+    if (ids.has(nodeId)) waiters.look();
   };
-  const stops = [deps.agentFacts.onFact(({ fact }) => ringFor(fact.data.node_id)), deps.reports.onReport(ringFor)];
-  signal.addEventListener('abort', bell.ring);
+  const stops = [deps.agentFacts.onFact(({ fact }) => look(fact.data.node_id)), deps.reports.onReport(look)];
+  signal.addEventListener('abort', waiters.close);
   try {
-    for (;;) {
-      const states = deployment.nodes.map((node) => stateOf(deps, node).state);
-      const left = deadline - deps.clock.monotonic();
-      const waiting = states.some((state) => state === 'pending' || state === 'pushed');
-      if (!waiting || left <= 0 || signal.aborted) return;
-      await bell.wait(left);
-    }
+    if (!signal.aborted) await waiters.until(isDecided, ms);
   } finally {
     for (const stop of stops) stop();
-    signal.removeEventListener('abort', bell.ring);
+    signal.removeEventListener('abort', waiters.close);
   }
-}
-
-/** A wake-up that is kept when it comes while nothing waits. */
-function createBell(): { ring(): void; wait(ms: number): Promise<void> } {
-  let rung = false;
-  let wake: (() => void) | undefined;
-  return {
-    ring() {
-      rung = true;
-      wake?.();
-    },
-    async wait(ms) {
-      if (!rung) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, ms);
-          wake = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-      }
-      rung = false;
-      wake = undefined;
-    },
-  };
 }

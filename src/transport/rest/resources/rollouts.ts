@@ -210,7 +210,11 @@ export function rolloutRoutes(app: RestApp, deps: RestDeps): void {
       return ok({ ...(await view(deps, rollout)), nodes, nodes_total: all.length, page, page_size: pageSize });
     },
   });
+  stepRoutes(app, deps, stored);
+}
 
+/** The steps that people take. */
+function stepRoutes(app: RestApp, deps: RestDeps, stored: (id: string) => RolloutState): void {
   for (const [verb, summary, description] of [
     [
       'pause',

@@ -81,6 +81,16 @@ export function webhookRoutes(app: RestApp, deps: RestDeps): void {
     }),
     remove: commands.remove,
   });
+  actionRoutes(app, deps, view);
+}
+
+/** What is done with a webhook beside changing it. */
+function actionRoutes(
+  app: RestApp,
+  { fleet, webhooks, commands }: RestDeps,
+  view: (webhook: WebhookState) => Promise<WebhookView>,
+): void {
+  const queries = fleet.resources.webhook;
 
   app.route({
     method: 'POST',
@@ -97,7 +107,7 @@ export function webhookRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, what);
-      const outcome = await commands.resume(commandContext(request), id, request.body);
+      const outcome = await commands.webhooks.resume(commandContext(request), id, request.body);
       setCommandHeaders(reply, outcome);
       return ok(await view(outcome.kind === 'done' ? outcome.result : orNotFound(queries.get(id), what)));
     },
