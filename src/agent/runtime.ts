@@ -103,8 +103,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
       });
       const errors = planned.ok ? await switchTo(planned.value) : planned.error;
       const duration_ms = Math.round(clock.monotonic() - started);
-      const accepted = errors.length === 0;
-      if (accepted) {
+      if (errors.length === 0) {
         applied = { generation, checksum: Buffer.from(checksum) };
         logger.info({ generation: String(generation), listeners: plans.size, duration_ms }, 'configuration applied');
       } else {
@@ -113,13 +112,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
           'configuration rejected',
         );
       }
-      return {
-        generation,
-        checksum: Buffer.from(checksum),
-        status: accepted ? ConfigApplyStatus.APPLIED : ConfigApplyStatus.REJECTED,
-        errors: errors.slice(0, limits.agent.applyErrors),
-        durationMs: BigInt(duration_ms),
-      };
+      return applyReport(snapshot, errors, duration_ms);
     },
     runtimeListeners,
     linkMetrics: () => links.metrics(),
@@ -136,6 +129,20 @@ export function createRuntime(options: RuntimeOptions): Gateway {
       await listeners.close();
       refusals.close();
     },
+  };
+}
+
+function applyReport(
+  { generation, checksum }: RuntimeConfigSnapshot,
+  errors: readonly ConfigApplyError[],
+  durationMs: number,
+): ConfigApplyReport {
+  return {
+    generation,
+    checksum: Buffer.from(checksum),
+    status: errors.length === 0 ? ConfigApplyStatus.APPLIED : ConfigApplyStatus.REJECTED,
+    errors: errors.slice(0, limits.agent.applyErrors),
+    durationMs: BigInt(durationMs),
   };
 }
 

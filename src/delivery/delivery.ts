@@ -204,20 +204,8 @@ function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
   });
   const timeToApplied = createTimeToApplied();
   const sessionLog = deps.sessionLog ?? logger;
-  const reporting = {
-    timeToApplied,
-    retries,
-    sessionLog,
-    newest,
-    lastGood,
-    generation,
-    waits,
-    need,
-    recordFact,
-    clock,
-    logger,
-  };
-  const applyReports = createApplyReports(reporting);
+  const known = { newest, lastGood, generation, waits, need };
+  const applyReports = createApplyReports({ ...known, timeToApplied, retries, sessionLog, recordFact, clock, logger });
   const raises = createGenerationRaises({
     clock,
     raiseGeneration: deps.raiseGeneration,

@@ -41,6 +41,16 @@ export interface Follower {
   close(): Promise<void>;
 }
 
+/** The newest event of all streams. It ends a command, because appends are atomic. */
+async function endOfLog({ eventStore, cursors }: FollowerDeps): Promise<FeedPlace> {
+  const newest = await Promise.all(feedStreams.map((stream) => newestEvent(eventStore, stream)));
+  const last = newest.reduce<StoredEvent | undefined>(
+    (latest, event) => (event !== undefined && event.position > (latest?.position ?? -1) ? event : latest),
+    undefined,
+  );
+  return last === undefined ? beforeAll : { position: last.position, cursor: cursors.of(last) };
+}
+
 /** Starts to follow the log. */
 export function followFeed(deps: FollowerDeps): Follower {
   const { eventStore, cursors, logger, windowBounds } = deps;
@@ -63,16 +73,6 @@ export function followFeed(deps: FollowerDeps): Follower {
       }
     }
     return undefined;
-  }
-
-  /** The newest event of all streams. It ends a command, because appends are atomic. */
-  async function endOfLog(): Promise<FeedPlace> {
-    const newest = await Promise.all(feedStreams.map((stream) => newestEvent(eventStore, stream)));
-    const last = newest.reduce<StoredEvent | undefined>(
-      (latest, event) => (event !== undefined && event.position > (latest?.position ?? -1) ? event : latest),
-      undefined,
-    );
-    return last === undefined ? beforeAll : { position: last.position, cursor: cursors.of(last) };
   }
 
   /** The names at the place where the window begins: the committed names, and those of the commands up to there. */
@@ -103,7 +103,7 @@ export function followFeed(deps: FollowerDeps): Follower {
 
   async function run(): Promise<void> {
     const committed = deps.committed();
-    const begin = await retried(endOfLog);
+    const begin = await retried(() => endOfLog(deps));
     const names = begin && (await retried(() => namesAt(begin, committed)));
     if (begin === undefined || names === undefined) return;
     window = createWindow(begin, windowBounds);

@@ -100,6 +100,37 @@ async function claimEarlier(claims: Collection<Claim>, { clock, queued }: Comman
   await claims.insert([{ id: marker, fields: { kind, node_id: '', expires_at: never, delivered_at: null } }]);
 }
 
+/**
+ * Without those that must wait. Every instance that asks at the same time claims the same RUN_DIAGNOSTICS, so that only
+ * one of them sends one.
+ * @param queued all of the node
+ */
+async function due<Name>(
+  claims: Collection<Claim>,
+  now: number,
+  queued: readonly Queued<Name>[],
+  open: readonly Queued<Name>[],
+): Promise<Queued<Name>[]> {
+  const others = open.filter((one) => !isDiagnosis(one));
+  if (others.length === open.length) return others;
+  const known = await claims.getMany(queued.filter(isDiagnosis).map(({ id }) => id));
+  const since = timestamp(now - limits.agent.diagnostics.everyMs);
+  if (known.some(({ fields }) => fields.delivered_at !== null && fields.delivered_at > since)) return others;
+  const next = open.find((one) => isDiagnosis(one) && known.every(({ id }) => id !== one.id));
+  return open.filter((one) => one === next || !isDiagnosis(one));
+}
+
+/** Removes claims of before a time, but for commands that are still shown. */
+async function removeOld(claims: Collection<Claim>, below: string, shown: ReadonlySet<string>): Promise<void> {
+  for (let skip = 0, read = purgedAtOnce; read === purgedAtOnce;) {
+    const old = await claims.find({ groups: [kind], below, direction: 'asc', skip, limit: purgedAtOnce });
+    const gone = old.filter(({ id }) => !shown.has(id)).map(({ id }) => id);
+    if (gone.length > 0) await claims.remove(gone);
+    skip += old.length - gone.length;
+    read = old.length;
+  }
+}
+
 /** @throws ServiceError `unavailable` */
 export async function openCommandClaims(deps: CommandClaimsDeps): Promise<CommandClaims> {
   const { readStore, clock, logger } = deps;
@@ -113,21 +144,6 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
   const late = new Map<string, Queued<unknown>[]>();
   let failing = false;
 
-  /**
-   * Without those that must wait. Every instance that asks at the same time claims the same RUN_DIAGNOSTICS, so that only
-   * one of them sends one.
-   * @param queued all of the node
-   */
-  async function due<Name>(queued: readonly Queued<Name>[], open: readonly Queued<Name>[]): Promise<Queued<Name>[]> {
-    const others = open.filter((one) => !isDiagnosis(one));
-    if (others.length === open.length) return others;
-    const known = await claims.getMany(queued.filter(isDiagnosis).map(({ id }) => id));
-    const since = timestamp(clock.now() - limits.agent.diagnostics.everyMs);
-    if (known.some(({ fields }) => fields.delivered_at !== null && fields.delivered_at > since)) return others;
-    const next = open.find((one) => isDiagnosis(one) && known.every(({ id }) => id !== one.id));
-    return open.filter((one) => one === next || !isDiagnosis(one));
-  }
-
   /** The commands that this instance has claimed in one write; none when the store fails. */
   async function claimAll<Name>(
     nodeId: string,
@@ -137,7 +153,7 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
   ): Promise<Queued<Name>[]> {
     underWay.add(nodeId);
     try {
-      const wanted = (await due(queued, open)).slice(0, room);
+      const wanted = (await due(claims, clock.now(), queued, open)).slice(0, room);
       if (wanted.length === 0) return [];
       const claim = { kind, node_id: nodeId, delivered_at: timestamp(clock.now()) } as const;
       const inserted = new Set(
@@ -170,15 +186,8 @@ export async function openCommandClaims(deps: CommandClaimsDeps): Promise<Comman
     for (const [nodeId, queued] of late) if (queued.every(({ expires_at }) => expires_at <= now)) late.delete(nodeId);
     const time = deps.deletionTime();
     if (time === undefined) return;
-    const below = timestamp(time - keptMs);
     const shown = new Set([...deps.queued()].flatMap(([, queued]) => queued.map(({ id }) => id)));
-    for (let skip = 0, read = purgedAtOnce; read === purgedAtOnce;) {
-      const old = await claims.find({ groups: [kind], below, direction: 'asc', skip, limit: purgedAtOnce });
-      const gone = old.filter(({ id }) => !shown.has(id)).map(({ id }) => id);
-      if (gone.length > 0) await claims.remove(gone);
-      skip += old.length - gone.length;
-      read = old.length;
-    }
+    await removeOld(claims, timestamp(time - keptMs), shown);
   }
   const loop = startLoop(
     deps.purgeEveryMs ?? limits.agent.commandExpiryMs,

@@ -61,68 +61,8 @@ export function createObserver(deps: ObserverDeps): StatusSource {
     const offlineAfterMs = offlineAfterSeconds(fleet.settings()) * 1000;
     const closedAt = reports.closedAt(nodeId);
     if (closedAt > 0) return Math.max(closedAt, from) + Math.min(limits.status.closedMs, offlineAfterMs);
-    return Math.max(lastSeen(nodeId), from) + offlineAfterMs;
+    return Math.max(lastSeen(deps, nodeId), from) + offlineAfterMs;
   }
-
-  const lastSeen = (nodeId: string): number => {
-    const { last_seen_at } = reports.vitals(nodeId);
-    return last_seen_at === null ? 0 : Date.parse(last_seen_at);
-  };
-
-  function nodeNow(id: string): Now | undefined {
-    const node = fleet.node(id);
-    if (node === undefined) return undefined;
-    const status = statusOf(deps, id);
-    const opened = agentFacts.of(id).session?.at;
-    const at = status === 'online' && opened !== undefined ? Date.parse(opened) : lastSeen(id);
-    return { name: node.name, status, reason: null, since: at === 0 ? undefined : at };
-  }
-
-  function chainNow(id: string): Now | undefined {
-    const chain = fleet.chain(id);
-    if (chain === undefined) return undefined;
-    const live = liveDefinition(chain);
-    if (live === null) return { name: chain.name, status: 'unknown', reason: null };
-    const faults = faultsOf(deps, chain, live);
-    const isSilence = ({ cause }: Fault): boolean => cause?.kind === 'node_offline';
-    const silent = faults.flatMap((fault) => (isSilence(fault) && fault.cause ? [fault.cause.resource.id] : []));
-    const otherwise = silent.length === 0 ? {} : { otherwise: healthNow(faults.filter((fault) => !isSilence(fault))) };
-    return { name: chain.name, ...healthNow(faults), silent, ...otherwise };
-  }
-
-  function upstreamNow(id: string): Now | undefined {
-    const upstream = fleet.upstream(id);
-    if (upstream === undefined) return undefined;
-    const status = statusOfUpstream(deps, id);
-    const [first, ...others] = unhealthyAt(deps, id).map((nodeId) => nameOfNode(deps, nodeId));
-    const more = others.length === 0 ? '' : ` and ${others.length} more`;
-    const reason = first === undefined ? null : `node "${first}"${more} reports so`;
-    // A node that said it was unhealthy and is silent now has not said otherwise.
-    const silent = status === 'healthy' ? [...diallersOf(fleet, id)] : [];
-    return { name: upstream.name, status, reason, silent, otherwise: { status: 'unknown', reason: null } };
-  }
-
-  function certificateNow(id: string): Now | undefined {
-    const credential = fleet.resources.credential.get(id);
-    const ends = credential?.certificate?.not_after;
-    if (credential === undefined || ends === undefined) return undefined;
-    const { left, since } = certificateLeft(Date.parse(ends), clock.now());
-    const reason = left === 'ended' ? `it ended on ${ends}` : `it ends on ${ends}`;
-    return { name: credential.name, status: left, reason, since };
-  }
-
-  const nowOf = ({ type, id }: StatusKey): Now | undefined => {
-    switch (type) {
-      case 'node':
-        return nodeNow(id);
-      case 'l4_chain':
-        return chainNow(id);
-      case 'l4_upstream':
-        return upstreamNow(id);
-      case 'credential':
-        return certificateNow(id);
-    }
-  };
 
   /** When a resource was first seen to be as it is. */
   function seenSince(key: StatusKey, { status, since }: Now): number {
@@ -142,7 +82,7 @@ export function createObserver(deps: ObserverDeps): StatusSource {
       for (const { id, certificate } of fleet.credentials()) if (certificate !== null) yield { type: 'credential', id };
     },
     observe(key, from) {
-      const now = nowOf(key);
+      const now = nowOf(deps, key);
       if (now === undefined) {
         seen.delete(keyText(key));
         return undefined;
@@ -168,6 +108,68 @@ export function createObserver(deps: ObserverDeps): StatusSource {
     isOlder: ({ type, id }) => type !== 'node' || agentFacts.of(id).connected_once,
     onChange: (listener) => counts.onStatus((keys) => keys.forEach(listener)),
   };
+}
+
+/** Milliseconds since the epoch; 0 of a node that was never seen. */
+function lastSeen({ reports }: Pick<ObserverDeps, 'reports'>, nodeId: string): number {
+  const { last_seen_at } = reports.vitals(nodeId);
+  return last_seen_at === null ? 0 : Date.parse(last_seen_at);
+}
+
+function nodeNow(deps: ObserverDeps, id: string): Now | undefined {
+  const node = deps.fleet.node(id);
+  if (node === undefined) return undefined;
+  const status = statusOf(deps, id);
+  const opened = deps.agentFacts.of(id).session?.at;
+  const at = status === 'online' && opened !== undefined ? Date.parse(opened) : lastSeen(deps, id);
+  return { name: node.name, status, reason: null, since: at === 0 ? undefined : at };
+}
+
+function chainNow(deps: ObserverDeps, id: string): Now | undefined {
+  const chain = deps.fleet.chain(id);
+  if (chain === undefined) return undefined;
+  const live = liveDefinition(chain);
+  if (live === null) return { name: chain.name, status: 'unknown', reason: null };
+  const faults = faultsOf(deps, chain, live);
+  const isSilence = ({ cause }: Fault): boolean => cause?.kind === 'node_offline';
+  const silent = faults.flatMap((fault) => (isSilence(fault) && fault.cause ? [fault.cause.resource.id] : []));
+  const otherwise = silent.length === 0 ? {} : { otherwise: healthNow(faults.filter((fault) => !isSilence(fault))) };
+  return { name: chain.name, ...healthNow(faults), silent, ...otherwise };
+}
+
+function upstreamNow(deps: ObserverDeps, id: string): Now | undefined {
+  const upstream = deps.fleet.upstream(id);
+  if (upstream === undefined) return undefined;
+  const status = statusOfUpstream(deps, id);
+  const [first, ...others] = unhealthyAt(deps, id).map((nodeId) => nameOfNode(deps, nodeId));
+  const more = others.length === 0 ? '' : ` and ${others.length} more`;
+  const reason = first === undefined ? null : `node "${first}"${more} reports so`;
+  // A node that said it was unhealthy and is silent now has not said otherwise.
+  const silent = status === 'healthy' ? [...diallersOf(deps.fleet, id)] : [];
+  return { name: upstream.name, status, reason, silent, otherwise: { status: 'unknown', reason: null } };
+}
+
+function certificateNow(deps: ObserverDeps, id: string): Now | undefined {
+  const credential = deps.fleet.resources.credential.get(id);
+  const ends = credential?.certificate?.not_after;
+  if (credential === undefined || ends === undefined) return undefined;
+  const { left, since } = certificateLeft(Date.parse(ends), deps.clock.now());
+  const reason = left === 'ended' ? `it ended on ${ends}` : `it ends on ${ends}`;
+  return { name: credential.name, status: left, reason, since };
+}
+
+/** How a resource is now; undefined when it is gone. */
+function nowOf(deps: ObserverDeps, { type, id }: StatusKey): Now | undefined {
+  switch (type) {
+    case 'node':
+      return nodeNow(deps, id);
+    case 'l4_chain':
+      return chainNow(deps, id);
+    case 'l4_upstream':
+      return upstreamNow(deps, id);
+    case 'credential':
+      return certificateNow(deps, id);
+  }
 }
 
 const healthNow = (faults: readonly Fault[]): Pick<Now, 'status' | 'reason'> => {

@@ -17,11 +17,11 @@ import type { ReadStore } from '../storage/read-store.js';
 import { addressJudge } from './addresses.js';
 import { createCursors, noTries, type Checkpoint } from './cursors.js';
 import { startDeliverer, type Deliverer } from './deliverer.js';
-import { openDeliveries } from './deliveries.js';
+import { openDeliveries, type Deliveries } from './deliveries.js';
 import { createDeliveryLeases, type DeliveryLeases } from './leases.js';
 import { createMailer, type MailServer } from './mail.js';
-import { createMessages } from './messages.js';
-import type { Delivery, Webhooks } from './port.js';
+import { createMessages, type Messages } from './messages.js';
+import type { Webhooks } from './port.js';
 import { createProgress } from './progress.js';
 import { createSender, type SenderDeps } from './send.js';
 import { nextShipments, selectionOf } from './shipments.js';
@@ -130,6 +130,32 @@ function superviseDeliverers(
   };
 }
 
+/** @returns sends a ping now, a bounded number at a time @throws ServiceError `not_found`, `rate_limited` */
+function createPing(
+  { webhook: find, logger }: WebhooksDeps,
+  messages: Messages,
+  deliveries: Deliveries,
+  signal: AbortSignal,
+): WebhookService['ping'] {
+  let pings = 0;
+  return async (id) => {
+    const webhook = find(id);
+    if (webhook === undefined) throw new ServiceError('not_found', `there is no webhook ${id}`);
+    if (pings >= tuning.pings) {
+      const hints = { retryAfterSeconds: limits.webhooks.tryMs / 1000 };
+      throw new ServiceError('rate_limited', `at most ${tuning.pings} pings at a time; try again later`, { hints });
+    }
+    pings += 1;
+    try {
+      const { delivery } = await messages.ping(webhook, signal);
+      await deliveries.add(id, delivery).catch(logsWarning(logger, 'a ping was not recorded', { webhook_id: id }));
+      return delivery;
+    } finally {
+      pings -= 1;
+    }
+  };
+}
+
 /** Starts delivering. @throws ServiceError `unavailable` */
 export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService> {
   const { eventStore, readStore, feed, keyring, ids, clock, logger, instanceId, slot, all, webhook: find } = deps;
@@ -185,23 +211,6 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
     logsWarning(logger, 'the lag of webhooks cannot be measured'),
   );
 
-  let pings = 0;
-  async function ping(id: string): Promise<Delivery> {
-    const webhook = find(id);
-    if (webhook === undefined) throw new ServiceError('not_found', `there is no webhook ${id}`);
-    if (pings >= tuning.pings) {
-      const hints = { retryAfterSeconds: limits.webhooks.tryMs / 1000 };
-      throw new ServiceError('rate_limited', `at most ${tuning.pings} pings at a time; try again later`, { hints });
-    }
-    pings += 1;
-    try {
-      const { delivery } = await messages.ping(webhook, ending.signal);
-      await deliveries.add(id, delivery).catch(logsWarning(logger, 'a ping was not recorded', { webhook_id: id }));
-      return delivery;
-    } finally {
-      pings -= 1;
-    }
-  }
   return {
     mayDial,
     progress: progress.of,
@@ -216,7 +225,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
         place = batch.place;
       }
     },
-    ping,
+    ping: createPing(deps, messages, deliveries, ending.signal),
     states() {
       const states = new Map<string, number>(webhookStates.map((state) => [state, 0]));
       for (const [id, deliverer] of deliverers) {

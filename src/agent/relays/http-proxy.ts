@@ -10,6 +10,7 @@ import {
   type ClientRequest,
   type IncomingMessage,
   type ServerResponse,
+  type Server,
 } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline, type Duplex } from 'node:stream';
@@ -78,14 +79,7 @@ export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): 
   let draining = false;
   const context: Context = { dependencies, routes: () => routes, draining: () => draining };
 
-  const server = createServer({
-    maxHeaderSize: headerBytes,
-    keepAliveTimeout: relayLimits.httpKeepAliveMs,
-    ...onlyWebSockets,
-  });
-  // Node would silently drop headers above a number of them; their size is bounded anyway.
-  server.maxHeadersCount = 0;
-  server.requestTimeout = 0;
+  const server = createBareServer();
 
   const awaitRequest = (connection: Connection, ms: number): void => {
     clearTimeout(connection.timer);
@@ -176,6 +170,19 @@ export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): 
       for (const { socket, inFlight } of connections.values()) if (inFlight === 0) socket.destroy();
     },
   };
+}
+
+/** It does not listen: connections are handed to it. */
+function createBareServer(): Server {
+  const server = createServer({
+    maxHeaderSize: headerBytes,
+    keepAliveTimeout: relayLimits.httpKeepAliveMs,
+    ...onlyWebSockets,
+  });
+  // Node would silently drop headers above a number of them; their size is bounded anyway.
+  server.maxHeadersCount = 0;
+  server.requestTimeout = 0;
+  return server;
 }
 
 /** Proxies one request. */

@@ -91,31 +91,6 @@ export function createRealityHops({ clock, refusals, targets }: RelayDependencie
     return started;
   };
 
-  /** Counts a client by what it turned out to be. @returns the bytes inside, for a client that holds the key */
-  const judge = (met: Met, client: Socket, { route: { origin }, hop }: RealityRule): Duplex | undefined => {
-    const note = (reason: string, sentence: string): void =>
-      refusals.note({ reason, resource_id: origin.resourceId, address: client.remoteAddress ?? '' }, sentence);
-    if (met.kind !== 'agent') meter.refused();
-    switch (met.kind) {
-      case 'agent':
-        return met.stream;
-      case 'stranger':
-        if (met.reason !== 'other') note(`reality_${met.reason}`, 'a client of a REALITY hop met the target');
-        return undefined;
-      case 'unusable_target':
-        note('reality_unusable_target', 'the target answered in a way that a REALITY hop cannot imitate');
-        return undefined;
-      case 'no_target':
-        note('reality_no_target', `the target ${hop.target.host} of a REALITY hop cannot be reached`);
-        return undefined;
-      case 'unfinished':
-        meter.handshakeFailed();
-        return undefined;
-      default:
-        return unreachable(met);
-    }
-  };
-
   return {
     keep(hops) {
       const next: typeof running = new Map();
@@ -138,7 +113,7 @@ export function createRealityHops({ clock, refusals, targets }: RelayDependencie
       let inside: Duplex | undefined;
       strangers.set(client, isSpent(client, clock, many));
       try {
-        await reality.meet(client, (met) => (inside = judge(met, client, rule)));
+        await reality.meet(client, (met) => (inside = judge(met, client, rule, meter, refusals)));
       } finally {
         strangers.delete(client);
       }
@@ -152,4 +127,35 @@ export function createRealityHops({ clock, refusals, targets }: RelayDependencie
       open.clear();
     },
   };
+}
+
+/** Counts a client by what it turned out to be. @returns the bytes inside, for a client that holds the key */
+function judge(
+  met: Met,
+  client: Socket,
+  { route: { origin }, hop }: RealityRule,
+  meter: Meter,
+  refusals: RelayDependencies['refusals'],
+): Duplex | undefined {
+  const note = (reason: string, sentence: string): void =>
+    refusals.note({ reason, resource_id: origin.resourceId, address: client.remoteAddress ?? '' }, sentence);
+  if (met.kind !== 'agent') meter.refused();
+  switch (met.kind) {
+    case 'agent':
+      return met.stream;
+    case 'stranger':
+      if (met.reason !== 'other') note(`reality_${met.reason}`, 'a client of a REALITY hop met the target');
+      return undefined;
+    case 'unusable_target':
+      note('reality_unusable_target', 'the target answered in a way that a REALITY hop cannot imitate');
+      return undefined;
+    case 'no_target':
+      note('reality_no_target', `the target ${hop.target.host} of a REALITY hop cannot be reached`);
+      return undefined;
+    case 'unfinished':
+      meter.handshakeFailed();
+      return undefined;
+    default:
+      return unreachable(met);
+  }
 }

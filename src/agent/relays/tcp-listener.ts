@@ -5,8 +5,9 @@
  * but each request of an HTTP connection uses the newest routes. Implements
  * `docs/contract/agent-protocol.md#the-reference-agent`.
  */
+import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { sleep } from '../../kernel/background.js';
+import { withDeadline } from '../../kernel/background.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import {
   hopsOf,
@@ -79,13 +80,8 @@ export async function openTcpListener(
 
   const listen = async (): Promise<Server> => {
     const opened = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept);
-    await new Promise<void>((resolve, reject) => {
-      opened.once('error', reject);
-      opened.listen({ host: addr, port }, () => {
-        opened.removeListener('error', reject);
-        resolve();
-      });
-    });
+    opened.listen({ host: addr, port });
+    await once(opened, 'listening');
     opened.on('error', (error) => {
       state = 'failed';
       logger.error({ addr, port, error: errorText(error) }, 'a TCP listener failed');
@@ -124,17 +120,25 @@ export async function openTcpListener(
       waiting = [];
       http.drain();
       const all = Promise.all(sessions.values());
-      if (drainMs > 0) {
-        const drained = new AbortController();
-        void all.finally(() => drained.abort());
-        await sleep(drainMs, drained.signal);
-      }
+      if (drainMs > 0) await withDeadline(all, drainMs);
       for (const client of sessions.keys()) reset(client);
       await hops.close();
       await all;
     },
   };
 }
+
+/** Counts the bytes of a connection at its listener and on its link. */
+const countedBy = (meter: Meter, link: Meter) => ({
+  up(bytes: number): void {
+    meter.received(bytes);
+    link.sent(bytes);
+  },
+  down(bytes: number): void {
+    meter.sent(bytes);
+    link.received(bytes);
+  },
+});
 
 interface TcpRelayOptions {
   readonly dependencies: RelayDependencies;
@@ -163,21 +167,7 @@ function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: Tcp
       if (dialled.kind !== 'connected') return client.reset();
       const { side, link } = dialled;
       const endLink = link.meter.begin();
-      complete = await splice(
-        client,
-        side,
-        {
-          up(bytes) {
-            meter.received(bytes);
-            link.meter.sent(bytes);
-          },
-          down(bytes) {
-            meter.sent(bytes);
-            link.meter.received(bytes);
-          },
-        },
-        ended,
-      );
+      complete = await splice(client, side, countedBy(meter, link.meter), ended);
       endLink(!complete);
     } finally {
       end(!complete);

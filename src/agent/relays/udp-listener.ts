@@ -3,6 +3,7 @@
  * all other datagrams. A flow is a client's address and port, or its session in ENC, and ends after a time of silence.
  * Implements `docs/contract/agent-protocol.md#the-reference-agent` and `docs/data-plane.md#sharing-a-listener`.
  */
+import { once } from 'node:events';
 import { createSocket, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import { createEncListener, type EncPeer, type PeerAddress } from '../../channel/enc/listener.js';
@@ -112,15 +113,10 @@ export async function openUdpListener(
 
   const listen = async (): Promise<Socket> => {
     const opened = createSocket({ type: isIPv6(addr) ? 'udp6' : 'udp4' });
-    await new Promise<void>((resolve, reject) => {
-      opened.once('error', (error) => {
-        opened.close();
-        reject(error);
-      });
-      opened.bind({ address: addr, port, exclusive: true }, () => {
-        opened.removeAllListeners('error');
-        resolve();
-      });
+    opened.bind({ address: addr, port, exclusive: true });
+    await once(opened, 'listening').catch((error: unknown) => {
+      opened.close();
+      throw error;
     });
     opened.on('error', (error) => {
       state = 'failed';

@@ -89,7 +89,6 @@ export async function openHistoryDocuments(
     const id = `${step.name}/${hourText(first * step.ms)}/${nodeId}`;
     return step === slots ? `${id}/${own}` : id;
   };
-  const firstOf = (step: Step, number: number): number => Math.floor(number / step.points) * step.points;
 
   /** Changes one document of each node, all of one stretch. */
   async function change<C extends { readonly nodeId: string }>(
@@ -121,9 +120,7 @@ export async function openHistoryDocuments(
       }));
       await change(hours, firstOf(hours, hourOf(from)), changes, (series, { slotsOf }) => {
         for (const [resourceId, points] of slotsOf) {
-          const known = series.get(resourceId) ?? new Map<number, Point>();
-          joinHours(known, hoursOf(points));
-          series.set(resourceId, known);
+          joinHours(pointsIn(series, resourceId), hoursOf(points));
         }
       });
     }
@@ -135,10 +132,7 @@ export async function openHistoryDocuments(
       for (let from = 0; from < nodes.length; from += batch) {
         const some = nodes.slice(from, from + batch);
         await change(slots, firstOf(slots, slot), some, (series, { points }) => {
-          for (const [resourceId, point] of points) {
-            const known = series.get(resourceId) ?? new Map<number, Point>();
-            series.set(resourceId, known.set(slot, { ...point }));
-          }
+          for (const [resourceId, point] of points) pointsIn(series, resourceId).set(slot, { ...point });
         });
         written(some);
       }
@@ -177,6 +171,16 @@ export async function openHistoryDocuments(
       }
     },
   };
+}
+
+/** The first number of the stretch that holds a number. */
+const firstOf = (step: Step, number: number): number => Math.floor(number / step.points) * step.points;
+
+/** The points of a resource, created if there are none. */
+function pointsIn(series: Series, resourceId: string): Map<number, Point> {
+  const points = series.get(resourceId) ?? new Map<number, Point>();
+  series.set(resourceId, points);
+  return points;
 }
 
 /** Documents of a step whose stretch ended before a time, oldest first. The caller deletes each batch before the next. */

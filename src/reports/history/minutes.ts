@@ -37,6 +37,12 @@ interface Minute {
 
 const nothing = Buffer.alloc(0);
 
+const emptyMinute = (rows: number, isCurrent: boolean): Minute => ({
+  exact: isCurrent ? new Float64Array(rows * names.length) : undefined,
+  packed: nothing,
+  online: new Uint16Array(rows),
+});
+
 export function keepMinutes(clock: Pick<Clock, 'now'>): Minutes {
   const rows = new Map<string, number>();
   const free: number[] = [];
@@ -46,12 +52,6 @@ export function keepMinutes(clock: Pick<Clock, 'now'>): Minutes {
   /** The sums over all nodes, for which a row has no room. */
   const fleet = new Map<number, Point>();
   let last = Math.floor(clock.now() / minuteMs);
-
-  const begin = (isCurrent: boolean): Minute => ({
-    exact: isCurrent ? new Float64Array(counted.length * names.length) : undefined,
-    packed: nothing,
-    online: new Uint16Array(counted.length),
-  });
 
   /** Nothing of a resource is left when it has not been counted for an hour. */
   function freeRows(): void {
@@ -70,7 +70,7 @@ export function keepMinutes(clock: Pick<Clock, 'now'>): Minutes {
     if (now > last || now < last - 1) {
       for (const minute of minutes.values()) pack(minute, counted.length);
       for (let minute = Math.max(last + 1, now - kept + 1); minute < now; minute += 1) {
-        minutes.set(minute, begin(false));
+        minutes.set(minute, emptyMinute(counted.length, false));
       }
       last = now;
       for (const numbers of [minutes, fleet]) {
@@ -78,7 +78,7 @@ export function keepMinutes(clock: Pick<Clock, 'now'>): Minutes {
       }
       freeRows();
     }
-    const minute = minutes.get(last) ?? begin(true);
+    const minute = minutes.get(last) ?? emptyMinute(counted.length, true);
     minutes.set(last, minute);
     return minute;
   }
@@ -131,15 +131,21 @@ export function keepMinutes(clock: Pick<Clock, 'now'>): Minutes {
       const row = rows.get(id);
       if (row === undefined) return points;
       for (const [number, minute] of minutes) {
-        if (row >= minute.online.length) continue;
-        const [bytes_in = 0, bytes_out = 0, sessions = 0, errors = 0, rtt_us = 0] = valuesOf(minute, row);
-        const online_ms = minute.online[row] ?? 0;
-        if (bytes_in + bytes_out + sessions + errors + rtt_us + online_ms === 0) continue;
-        points.set(number, { bytes_in, bytes_out, sessions, errors, online_ms, rtt_us, rtts: Math.sign(rtt_us) });
+        const point = pointOf(minute, row);
+        if (point !== undefined) points.set(number, point);
       }
       return points;
     },
   };
+}
+
+/** Undefined where nothing was counted. */
+function pointOf(minute: Minute, row: number): Point | undefined {
+  if (row >= minute.online.length) return undefined;
+  const [bytes_in = 0, bytes_out = 0, sessions = 0, errors = 0, rtt_us = 0] = valuesOf(minute, row);
+  const online_ms = minute.online[row] ?? 0;
+  if (bytes_in + bytes_out + sessions + errors + rtt_us + online_ms === 0) return undefined;
+  return { bytes_in, bytes_out, sessions, errors, online_ms, rtt_us, rtts: Math.sign(rtt_us) };
 }
 
 function grow(minute: Minute, size: number): void {

@@ -5,7 +5,7 @@
  * `docs/contract/agent-protocol.md#the-listener`.
  */
 import { addressKey } from '../../kernel/addresses.js';
-import { append, linkedList, remove, type LinkedList, type Place } from './linked-list.js';
+import { append, linkedList, remove, valuesOf, type LinkedList, type Place } from './linked-list.js';
 
 /** A connection in the table, changed only by the table. */
 export interface Entry<T> {
@@ -99,6 +99,14 @@ function createAddressRanks<T>() {
   return {
     join,
     leave,
+    /** The member turned out to be of another address. */
+    move(member: Member<T>, address: string): void {
+      const key = addressKey(address);
+      if (key === member.key) return;
+      leave(member);
+      member.key = key;
+      join(member);
+    },
     /** The oldest connection of the address that has the most of them. */
     oldestOfMost: (): Member<T> | undefined => ranks[highest]?.first?.value.members.first?.value,
   };
@@ -124,13 +132,6 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
     leave(member, 'inAge');
     leave(member, 'inMirrored');
     addresses.leave(member);
-  };
-  const moveTo = (member: Member<T>, address: string): void => {
-    const key = addressKey(address);
-    if (key === member.key) return;
-    addresses.leave(member);
-    member.key = key;
-    addresses.join(member);
   };
   const memberOf = (entry: Entry<T>): Member<T> => entry as Member<T>;
 
@@ -159,7 +160,7 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
       leave(member, 'inAge');
       member.since = now;
       member.inMirrored = append(mirrored, member);
-      moveTo(member, address);
+      addresses.move(member, address);
     },
     sniffed(entry, address, now) {
       const member = memberOf(entry);
@@ -170,7 +171,7 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
         member.since = now;
         member.inAge = append(byAge, member);
       }
-      moveTo(member, address);
+      addresses.move(member, address);
     },
     sessionOpened(entry) {
       const member = memberOf(entry);
@@ -194,13 +195,7 @@ export function createConnectionTable<T>(): ConnectionTable<T> {
     longestSniffed: () => sniffing.first?.value,
     longestWithoutSession: () => byAge.first?.value,
     *withoutSession() {
-      for (const list of [byAge, mirrored]) {
-        for (let place = list.first; place !== undefined;) {
-          const { after, value } = place;
-          yield value;
-          place = after;
-        }
-      }
+      for (const list of [byAge, mirrored]) yield* valuesOf(list);
     },
     longestMirrored: () => mirrored.first?.value,
     isMirrored: (entry) => memberOf(entry).inMirrored !== undefined,

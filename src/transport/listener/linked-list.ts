@@ -44,3 +44,12 @@ export function remove<T>(place: Place<T>): void {
   place.before = undefined;
   place.after = undefined;
 }
+
+/** The values in order. The current one may leave the list meanwhile. */
+export function* valuesOf<T>(list: LinkedList<T>): Generator<T, void> {
+  for (let place = list.first; place !== undefined;) {
+    const { after, value } = place;
+    yield value;
+    place = after;
+  }
+}

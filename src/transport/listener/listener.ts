@@ -5,6 +5,7 @@
  * replaces a connection without a session. Behind a TCP balancer, the client's address is the one that the balancer
  * names. gRPC is in `transport/agent`. Implements `docs/contract/agent-protocol.md#the-listener`.
  */
+import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { plainIp } from '../../kernel/addresses.js';
 import { withDeadline } from '../../kernel/background.js';
@@ -130,14 +131,9 @@ function startSweep(
 }
 
 /** @throws the operating system's error if the address cannot be bound */
-function bind(server: Server, { host, port }: Pick<ListenerOptions, 'host' | 'port'>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host, port, backlog: limits.agent.listenBacklog }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+async function bind(server: Server, { host, port }: Pick<ListenerOptions, 'host' | 'port'>): Promise<void> {
+  server.listen({ host, port, backlog: limits.agent.listenBacklog });
+  await once(server, 'listening');
 }
 
 type AcceptAgent = (connection: AgentConnection) => void;
@@ -157,6 +153,32 @@ interface Connections {
   close(graceMs: number): Promise<void>;
 }
 
+/** Notes the sessions of connections in the table. @param costly ends a connection that costs too much */
+function marksOf(
+  table: ConnectionTable<Connection>,
+  clock: Clock,
+  costly: (entry: Entry<Connection>) => void,
+): SessionMarks {
+  return {
+    opened({ entry }) {
+      if (entry !== undefined) table.sessionOpened(entry);
+    },
+    ended({ entry }) {
+      if (entry !== undefined) table.sessionEnded(entry, clock.monotonic());
+    },
+    costly({ entry }) {
+      if (entry !== undefined) costly(entry);
+    },
+  };
+}
+
+function endMirrored(table: ConnectionTable<Connection>): void {
+  for (let entry = table.longestMirrored(); entry !== undefined; entry = table.longestMirrored()) {
+    table.remove(entry);
+    entry.value.destroy();
+  }
+}
+
 function createConnections(options: ListenerOptions, reality: Reality | undefined, accept: AcceptAgent): Connections {
   const { clock, logger, maxConnections, refusals } = options;
   const lookForH2c = options.reality === undefined || options.reality.allowH2c;
@@ -168,18 +190,6 @@ function createConnections(options: ListenerOptions, reality: Reality | undefine
   let accepted = 0;
   let onEmpty: (() => void) | undefined;
 
-  const marks: SessionMarks = {
-    opened({ entry }) {
-      if (entry !== undefined) table.sessionOpened(entry);
-    },
-    ended({ entry }) {
-      if (entry !== undefined) table.sessionEnded(entry, clock.monotonic());
-    },
-    costly({ entry }) {
-      if (entry !== undefined) end(entry, 'costly');
-    },
-  };
-
   const end = (entry: Entry<Connection>, reason: Closing): void => {
     const { value: connection } = entry;
     table.remove(entry);
@@ -188,6 +198,15 @@ function createConnections(options: ListenerOptions, reality: Reality | undefine
     const event = { reason: `connection_${reason}`, address: connection.remoteAddress };
     if (sentence !== null) refusals.note(event, sentence);
     connection.destroy();
+  };
+
+  const marks = marksOf(table, clock, (entry) => end(entry, 'costly'));
+
+  /** The newcomer is itself without a session, so one always is; if it is the only one, it is refused. */
+  const makesRoom = (newcomer: Entry<Connection>): boolean => {
+    const expendable = table.expendable() ?? newcomer;
+    end(expendable, expendable === newcomer ? 'refused' : 'evicted');
+    return expendable !== newcomer;
   };
 
   const handOver = (entry: Entry<Connection>): void => {
@@ -244,12 +263,7 @@ function createConnections(options: ListenerOptions, reality: Reality | undefine
         connection.noteClosed();
         if (sockets.size === 0) onEmpty?.();
       });
-      if (table.size > maxConnections) {
-        // The newcomer is itself without a session, so there always is one; if it is the only one, it is refused.
-        const expendable = table.expendable() ?? entry;
-        end(expendable, expendable === entry ? 'refused' : 'evicted');
-        if (expendable === entry) return;
-      }
+      if (table.size > maxConnections && !makesRoom(entry)) return;
       const sniffing = sniff(socket, { expectHeader: isBalancer(peer), lookForH2c }, (result) => settle(entry, result));
       if (reality !== undefined) connection.giveUpSniffing = sniffing.giveUp;
     },
@@ -260,18 +274,11 @@ function createConnections(options: ListenerOptions, reality: Reality | undefine
       met: mirroring?.counts(),
       targetConnections,
     }),
-    endMirrored() {
-      for (let entry = table.longestMirrored(); entry !== undefined; entry = table.longestMirrored()) {
-        table.remove(entry);
-        entry.value.destroy();
-      }
-    },
+    endMirrored: () => endMirrored(table),
     async close(graceMs) {
-      const empty = new Promise<void>((resolve) => {
-        onEmpty = resolve;
-        if (sockets.size === 0) resolve();
-      });
-      if (sockets.size > 0 && graceMs > 0) await withDeadline(empty, graceMs);
+      if (sockets.size === 0) return;
+      const empty = new Promise<void>((resolve) => (onEmpty = resolve));
+      if (graceMs > 0) await withDeadline(empty, graceMs);
       for (const socket of sockets) socket.destroy();
       await empty;
     },

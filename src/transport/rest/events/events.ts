@@ -108,10 +108,8 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
       });
       if (tokenEnded) throw new ServiceError('unauthenticated', 'the token has ended');
       const data = `{"items":[${items.map(pageEntry).join(',')}],"cursor":"${cursor}","caught_up":${caughtUp}}`;
-      return await reply
-        .type('application/json; charset=utf-8')
-        .serializer((text: string) => text)
-        .send(`{"success":true,"data":${data},"error":null}`);
+      const text = `{"success":true,"data":${data},"error":null}`;
+      return await reply.type('application/json; charset=utf-8').serializer(String).send(text);
     } finally {
       unwatch();
       leave?.();

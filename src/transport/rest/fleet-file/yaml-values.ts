@@ -30,21 +30,12 @@ interface Part {
 }
 
 export function createValues(chars: number, caseless: readonly string[], { note, stop }: Notes): Values {
-  const bound = Math.max(10 * chars, fleetFile.expansionBytes);
-  let expanded = 0;
-  let values = 0;
+  const grow = boundedGrowth(Math.max(10 * chars, fleetFile.expansionBytes), stop);
   const anchors = new Map<string, Node>();
   const targets = new Map<Node, Node | undefined>();
   const open = new Set<Node>();
-  const sections = new Map<number, Part>();
+  const partOf = createPartOf();
   let inAlias = 0;
-
-  function grow(node: unknown, at: Path, by: number): void {
-    expanded += by;
-    values += 1;
-    if (expanded > bound) stop(beginOf(node), at, `expected aliases that expand to at most ${bound} characters`);
-    if (values > mostValues) stop(beginOf(node), at, `expected at most ${mostValues} values`);
-  }
 
   function read(node: unknown, at: Path, place: Place | undefined): unknown {
     if (node === null || node === undefined) return null;
@@ -83,16 +74,8 @@ export function createValues(chars: number, caseless: readonly string[], { note,
     return value;
   }
 
-  function partOf(node: Node, at: Path): Part {
-    const inPieces = at.length <= 1 && inAlias === 0;
-    const known = inPieces ? sections.get(beginOf(node)) : undefined;
-    const section = known ?? { entries: {}, list: [], seen: new Map<string, string>(), last: -1 };
-    if (inPieces) sections.set(beginOf(node), section);
-    return section;
-  }
-
   function sequence(node: Node & { readonly items: readonly unknown[] }, at: Path, place: Place | undefined): unknown {
-    const state = partOf(node, at);
+    const state = partOf(node, at.length <= 1 && inAlias === 0);
     for (const item of node.items) {
       if (beginOf(item) <= state.last) continue;
       state.last = beginOf(item);
@@ -109,7 +92,7 @@ export function createValues(chars: number, caseless: readonly string[], { note,
     at: Path,
     place: Place | undefined,
   ): unknown {
-    const state = partOf(node, at);
+    const state = partOf(node, at.length <= 1 && inAlias === 0);
     const names = at.length === 1 && caseless.includes(String(at[0]));
     for (const { key: keyNode, value } of node.items) {
       const begin = beginOf(keyNode);
@@ -141,6 +124,29 @@ export function createValues(chars: number, caseless: readonly string[], { note,
   }
 
   return { read };
+}
+
+/** @returns the part of a mapping or list that was read before, which only a section has, and only outside of an alias */
+function createPartOf(): (node: Node, mayBeInPieces: boolean) => Part {
+  const sections = new Map<number, Part>();
+  return (node, mayBeInPieces) => {
+    const known = mayBeInPieces ? sections.get(beginOf(node)) : undefined;
+    const section = known ?? { entries: {}, list: [], seen: new Map<string, string>(), last: -1 };
+    if (mayBeInPieces) sections.set(beginOf(node), section);
+    return section;
+  };
+}
+
+/** @returns counts a value, of so many characters, towards the bounds of the text */
+function boundedGrowth(bound: number, stop: Notes['stop']): (node: unknown, at: Path, by: number) => void {
+  let expanded = 0;
+  let values = 0;
+  return (node, at, by) => {
+    expanded += by;
+    values += 1;
+    if (expanded > bound) stop(beginOf(node), at, `expected aliases that expand to at most ${bound} characters`);
+    if (values > mostValues) stop(beginOf(node), at, `expected at most ${mostValues} values`);
+  };
 }
 
 export const keyTwice = (key: string, before: string): string =>
