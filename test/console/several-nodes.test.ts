@@ -47,10 +47,14 @@ describe.skipIf(browser === undefined)('the list of nodes', () => {
     await page.getByLabel('Choose all on this page').check();
     await toolbar().getByText('3 chosen').waitFor();
     await toolbar().getByRole('button', { name: 'Labels' }).click();
-    const dialog = page.getByRole('dialog');
+    const dialog = page.getByRole('dialog', { name: 'Labels of 3 nodes' });
     await dialog.getByLabel('Set').fill('region:eu');
     await page.keyboard.press('Enter');
     await expectAccessible(page);
+    // What is typed is there when the dialog opens again.
+    await dialog.getByRole('button', { name: 'Cancel' }).last().click();
+    await dialog.waitFor({ state: 'detached' });
+    await toolbar().getByRole('button', { name: 'Labels' }).click();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await dialog.waitFor({ state: 'detached' });
     await expectCount(page.getByText('region: eu')).toBe(3);

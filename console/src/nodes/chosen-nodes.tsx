@@ -49,7 +49,7 @@ export function ChosenNodes({ chosen, onClear }: ChosenProps<Node>): ReactNode {
       <Button size="xs" variant="subtle" onClick={onClear}>
         {text.clearChoice}
       </Button>
-      {doing === 'labels' && <LabelThem chosen={chosen} onClose={close} />}
+      <LabelThem opened={doing === 'labels'} chosen={chosen} onClose={close} />
       {doing === 'delete' && <DeleteThem chosen={chosen} onClose={close} onClear={onClear} />}
       {commands.map(
         (command) => doing === command && <TellThem key={command} command={command} chosen={chosen} onClose={close} />,
@@ -65,7 +65,8 @@ interface DialogProps {
 
 const idsOf = (chosen: readonly Node[]): string[] => chosen.map(({ id }) => id);
 
-function LabelThem({ chosen, onClose }: DialogProps): ReactNode {
+/** What is typed stays while the dialog is closed, until it is saved or nothing is chosen. */
+function LabelThem({ opened, chosen, onClose }: DialogProps & { readonly opened: boolean }): ReactNode {
   const [set, setSet] = useState<Record<string, string>>({});
   const [removed, setRemoved] = useState<string[]>([]);
   const keys = [...new Set(chosen.flatMap(({ labels }) => Object.keys(labels)))].sort();
@@ -73,11 +74,13 @@ function LabelThem({ chosen, onClose }: DialogProps): ReactNode {
   useLoss('typed', () => (something ? [text.labelsColumn] : []));
   const save = async (): Promise<void> => {
     const { entry } = await labelNodes({ node_ids: idsOf(chosen), set, remove: removed });
+    setSet({});
+    setRemoved([]);
     sayDone(text.labelled(formatCount(chosen.length)), entry === null ? undefined : { entry: entry.id });
   };
   return (
     <Confirm
-      opened
+      opened={opened}
       mild
       title={text.labelThem(formatCount(chosen.length))}
       action={text.saveLabels}
