@@ -11,7 +11,8 @@ import { pageOf } from './page.js';
 import { endEverywhere, type AccountHandlerOptions, type AccountParts } from './parts.js';
 import { createPasswordCheck } from './password-check.js';
 import { signInHandlers, subjectOf } from './sign-in.js';
-import type { UserState, AccountCommand } from '../domain/accounts/user.js';
+import type { UserState } from '../domain/accounts/user.js';
+import { type AccountCommand, accountEvent, accountEvents, userType } from '../domain/accounts/declaration.js';
 import { versionMismatch, type IfMatch } from '../domain/resource/refusal.js';
 import { ServiceError, errorText } from '../kernel/errors.js';
 import { lastEvent, streams, type RecordedCommand } from '../kernel/event.js';
@@ -19,7 +20,6 @@ import type { CommandContext, Done, Gateway, ProjectionWait } from '../commands/
 import { present } from '../commands/resources.js';
 import { auditHolds, type AuditTrail } from '../commands/revert.js';
 import { decideAccounts, type Accounts } from '../domain/accounts/accounts.js';
-import { accountEvent, accountEvents, userType } from '../domain/accounts/declaration.js';
 import { changedFields } from '../domain/accounts/revert.js';
 
 export function createAccountHandlers(options: AccountHandlerOptions): AccountsHandlers {

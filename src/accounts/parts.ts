@@ -1,6 +1,6 @@
 /** The dependencies of the account handlers, and what several of them share. */
 import type { Accounts } from '../domain/accounts/accounts.js';
-import type { AccountCommand } from '../domain/accounts/user.js';
+import type { AccountCommand } from '../domain/accounts/declaration.js';
 import type { Clock } from '../kernel/clock.js';
 import type { RecordedEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';

@@ -11,7 +11,7 @@ import { agentContext } from '../commands/system.js';
 import type { Config } from './config/config.js';
 import { createDelivery, type DeliveryService } from '../delivery/delivery.js';
 import type { Accounts } from '../domain/accounts/accounts.js';
-import type { AccountCommand } from '../domain/accounts/user.js';
+import type { AccountCommand } from '../domain/accounts/declaration.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { RecordLogHeads } from '../domain/log-chain/heads.js';
 import { createBudgetedLogger, type BudgetedLogger } from '../kernel/budgeted-logger.js';

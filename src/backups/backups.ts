@@ -2,7 +2,7 @@
  * Backups by the service: when one is due, which instance makes it, which ones go, and what all instances know of the last.
  * `write-archive.ts` writes one, `folder.ts` knows the files. Implements `docs/contract/joining.md#backups`.
  */
-import type { LateBackup } from '../domain/matters/matters.js';
+import type { LateBackup } from '../domain/matters/kinds.js';
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { fromJson } from '../kernel/json.js';

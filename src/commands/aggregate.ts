@@ -1,5 +1,5 @@
 /** The two aggregates: how a gateway drafts the state of a stream, decides its commands and folds them. */
-import type { AccountCommand } from '../domain/accounts/user.js';
+import type { AccountCommand } from '../domain/accounts/declaration.js';
 import { applyAccounts, decideAccounts, type Accounts } from '../domain/accounts/accounts.js';
 import { draftOf, type Cell, type Draft } from '../domain/aggregate/containers.js';
 import type { IdempotencyTable } from '../domain/aggregate/idempotency.js';

@@ -5,7 +5,7 @@
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet`, "what expires never changes what is shown".
  */
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
-import { standingFacts } from '../domain/agents/facts.js';
+import { standingFacts } from '../domain/agents/standing-facts.js';
 import { schemaVersions } from '../domain/log/upcast.js';
 import { sleep, startLoop } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';

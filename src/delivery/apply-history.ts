@@ -7,8 +7,20 @@ import { ServiceError } from '../kernel/errors.js';
 import { createLru } from '../kernel/lru.js';
 import type { LastGoodSnapshots } from './last-good.js';
 import { applyHistoryOf, type RecordedApplyReports, type ApplyHistory } from './target.js';
-import type { Retry } from './retries.js';
 import { tuning } from './tuning.js';
+
+/** The retries of one rejected generation. Times are monotonic milliseconds. */
+export interface Retry {
+  readonly generation: number;
+  readonly rejectedAt: number;
+  /** How often it has been due. */
+  times: number;
+  dueAt: number;
+  /** It is the target until the node reports on it. */
+  isTarget: boolean;
+  /** The session that was offered the target; a reject from another session repeats an earlier report. */
+  offeredTo: string | undefined;
+}
 
 /** One node's apply history, shared by its sessions. */
 export interface ApplyHistoryRecord {

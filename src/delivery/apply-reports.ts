@@ -12,7 +12,7 @@ import type { NewestSnapshots } from './newest.js';
 import type { ApplyReport, SnapshotPush } from './port.js';
 import type { Retries } from './retries.js';
 import type { ApplyHistoryRecord } from './apply-history.js';
-import type { SessionState } from './session-registry.js';
+import type { Applied, SessionState } from './session-registry.js';
 import type { TimeToApplied } from './time-to-applied.js';
 import {
   afterApply,
@@ -25,7 +25,6 @@ import {
   sameStamp,
   snapshotNamed,
   stampOf,
-  type Named,
   type Stamp,
 } from './target.js';
 
@@ -50,16 +49,6 @@ type ReportingSession = Pick<
 >;
 
 type ReportOutcome = ApplyReport['status'] | 'ignored';
-
-export interface Applied {
-  readonly stamp: Stamp;
-  readonly named: Named;
-  /** Of `pushed`: that snapshot. */
-  readonly pushed?: SnapshotPush | undefined;
-  readonly durationMs: number;
-  /** Arrival, monotonic milliseconds. */
-  readonly at: number;
-}
 
 export interface ApplyReportsDeps {
   readonly newest: NewestSnapshots;

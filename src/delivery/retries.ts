@@ -5,20 +5,7 @@
  */
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
-import type { ApplyHistories, ApplyHistoryRecord } from './apply-history.js';
-
-/** The retries of one rejected generation. Times are monotonic milliseconds. */
-export interface Retry {
-  readonly generation: number;
-  readonly rejectedAt: number;
-  /** How often it has been due. */
-  times: number;
-  dueAt: number;
-  /** It is the target until the node reports on it. */
-  isTarget: boolean;
-  /** The session that was offered the target; a reject from another session repeats an earlier report. */
-  offeredTo: string | undefined;
-}
+import type { ApplyHistories, ApplyHistoryRecord, Retry } from './apply-history.js';
 
 export interface Retries {
   /** The node rejected a snapshot in this session. */

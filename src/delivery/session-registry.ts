@@ -4,8 +4,19 @@
  */
 import type { Clock } from '../kernel/clock.js';
 import type { PushSlot, SnapshotPush } from './port.js';
-import type { Applied } from './apply-reports.js';
+import type { Named, Stamp } from './target.js';
 import type { Offers } from './time-to-applied.js';
+
+/** A report that a node runs a snapshot. */
+export interface Applied {
+  readonly stamp: Stamp;
+  readonly named: Named;
+  /** Of `pushed`: that snapshot. */
+  readonly pushed?: SnapshotPush | undefined;
+  readonly durationMs: number;
+  /** Arrival, monotonic milliseconds. */
+  readonly at: number;
+}
 
 export interface SessionState {
   readonly nodeId: string;

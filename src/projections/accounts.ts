@@ -3,7 +3,7 @@
  * Implements `docs/contract/rest.md#authentication-and-roles`.
  */
 import { applyAccounts, emptyAccounts, type Accounts } from '../domain/accounts/accounts.js';
-import type { AccountEvent } from '../domain/accounts/user.js';
+import type { AccountEvent } from '../domain/accounts/declaration.js';
 import { readCommand } from '../domain/log/upcast.js';
 import { withDeadline } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';

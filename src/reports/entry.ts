@@ -17,7 +17,6 @@ import {
 } from './counted-rows.js';
 import { countedOf, isSameTable, withCountersOf, type ListenerTable } from './listener-table.js';
 import type { HeartbeatFacts, MetricsFacts, PresenceFacts, ReportingProcess, RoundTrip } from './port.js';
-import type { RateSamples } from './listener-rates.js';
 import { growthOf, noTotals, type ProcessTotals } from './process-totals.js';
 import { isLossy, linkRow, linksOf, linksWithCountersOf, roundTrips } from './reported.js';
 
@@ -85,8 +84,11 @@ export class Entry {
   listeners: LastListeners | undefined = undefined;
   links: LastLinks | undefined = undefined;
   metrics: LastMetrics | undefined = undefined;
-  /** Undefined for a node where no chain begins. */
-  samples: RateSamples | undefined = undefined;
+  /**
+   * By listener, `transport/address/port`: the time, bytes and sessions of each sample, oldest first. Undefined for a node where
+   * no chain begins.
+   */
+  samples: Map<string, readonly number[]> | undefined = undefined;
   /** Which instance last wrote each part to the read store, and at which place, see `store.ts`. */
   written: { readonly [P in Part]: string } = notWritten;
 }

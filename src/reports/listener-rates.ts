@@ -7,9 +7,6 @@ import { countedOf } from './listener-table.js';
 import type { Entry } from './entry.js';
 import type { ListenerRate } from './port.js';
 
-/** By listener, `transport/address/port`: the time, bytes and sessions of each sample, oldest first. */
-export type RateSamples = Map<string, readonly number[]>;
-
 const overMs = 5 * 60_000;
 /** Samples are this far apart, or as far as reports are. */
 const apartMs = 60_000;

@@ -9,13 +9,8 @@ import {
   userByName,
   type Accounts,
 } from '../../src/domain/accounts/accounts.js';
-import { accountEvents } from '../../src/domain/accounts/declaration.js';
-import {
-  canonicalUsername,
-  isPassword,
-  type AccountCommand,
-  type AccountEvent,
-} from '../../src/domain/accounts/user.js';
+import { accountEvents, type AccountCommand, type AccountEvent } from '../../src/domain/accounts/declaration.js';
+import { canonicalUsername, isPassword } from '../../src/domain/accounts/user.js';
 import type { RefusalCode } from '../../src/domain/resource/refusal.js';
 import { streams, type RecordedEvent } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';

@@ -1,6 +1,7 @@
 /** What the facts about a node's agent amount to: late ones, and expired ones. */
 import { describe, expect, it } from 'vitest';
-import { agentEvent, standingFacts, type AgentEvent } from '../../src/domain/agents/facts.js';
+import { agentEvent, type AgentEvent } from '../../src/domain/agents/facts.js';
+import { standingFacts } from '../../src/domain/agents/standing-facts.js';
 import { evolveAgentFacts, neverConnected, type NodeAgentFacts } from '../../src/domain/agents/node-agent-facts.js';
 import { agentsStream, streams, type RecordedEvent } from '../../src/kernel/event.js';
 

@@ -1,9 +1,8 @@
 /** The fold of the accounts, including logs that no decision of this release writes. */
 import { describe, expect, it } from 'vitest';
 import { applyAccounts, emptyAccounts, userByName, type Accounts } from '../../src/domain/accounts/accounts.js';
-import { accountEvent } from '../../src/domain/accounts/declaration.js';
+import { accountEvent, type AccountEvent } from '../../src/domain/accounts/declaration.js';
 import { signinEvent } from '../../src/domain/accounts/signin.js';
-import type { AccountEvent } from '../../src/domain/accounts/user.js';
 import { streams, type RecordedEvent } from '../../src/kernel/event.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import { sealed } from '../support/fleet.js';

@@ -3,15 +3,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { healthCauses, type Cause } from '../../src/domain/chain/health.js';
 import {
-  matterKinds,
   mattersOf,
   nothingUnwell,
-  severities,
   unknownForMs,
   type Matter,
   type Unwell,
   type UnwellChain,
 } from '../../src/domain/matters/matters.js';
+import { matterKinds, severities } from '../../src/domain/matters/kinds.js';
 
 const now = Date.UTC(2026, 0, 1);
 const mattersFor = (unwell: Partial<Unwell>): readonly Matter[] => mattersOf({ ...nothingUnwell(), ...unwell }, now);

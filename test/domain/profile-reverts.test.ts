@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { applyAccounts, decideAccounts, emptyAccounts, type Accounts } from '../../src/domain/accounts/accounts.js';
 import { changedFields } from '../../src/domain/accounts/revert.js';
-import type { AccountCommand, AccountEvent } from '../../src/domain/accounts/user.js';
+import type { AccountCommand, AccountEvent } from '../../src/domain/accounts/declaration.js';
 import { streams, type RecordedCommand } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import type { JsonObject } from '../../src/kernel/json.js';

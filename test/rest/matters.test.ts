@@ -3,7 +3,7 @@
  * well is named by its cause, and gone once it is mended.
  */
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import type { LateBackup } from '../../src/domain/matters/matters.js';
+import type { LateBackup } from '../../src/domain/matters/kinds.js';
 import type { LinkSample, RuntimeListener } from '../../src/reports/port.js';
 import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 import { createTlsCert, rotatedTo } from '../support/fleet.js';

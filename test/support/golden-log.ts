@@ -1,5 +1,5 @@
 /** A log with every event type that this release writes, in all streams: the source of a release's golden log. */
-import type { AccountEvent } from '../../src/domain/accounts/user.js';
+import type { AccountEvent } from '../../src/domain/accounts/declaration.js';
 import type { SigninEvent } from '../../src/domain/accounts/signin.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';

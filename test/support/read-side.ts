@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 import type { SigninEvent } from '../../src/domain/accounts/signin.js';
 import type { AgentEvent } from '../../src/domain/agents/facts.js';
-import type { AccountEvent } from '../../src/domain/accounts/user.js';
+import type { AccountEvent } from '../../src/domain/accounts/declaration.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import { schemaVersions } from '../../src/domain/log/upcast.js';

@@ -17,7 +17,8 @@ import type { RestClient } from '../../scripts/stack/rest-client.js';
 import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import { createCertificate } from '../support/certificate.js';
 import { projectRoot } from '../support/project-root.js';
-import { createRunner, type Ran, type Runner } from './support/run.js';
+import type { Ran } from './support/run-here.js';
+import { createRunner, type Runner } from './support/run.js';
 
 let folder: string;
 let service: ServiceProcess;

@@ -13,7 +13,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
 import { projectRoot } from '../support/project-root.js';
 import { prepareServiceHere, type ServiceHere } from '../support/service-here.js';
-import { createRunner, type Ran, type Runner } from './support/run.js';
+import type { Ran } from './support/run-here.js';
+import { createRunner, type Runner } from './support/run.js';
 
 let folder: string;
 let service: ServiceHere;

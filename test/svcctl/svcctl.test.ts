@@ -10,7 +10,8 @@ import { prepareService, type ServiceProcess } from '../../scripts/stack/service
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
 import { projectRoot } from '../support/project-root.js';
-import { createRunner, terminals, type Ran, type Runner } from './support/run.js';
+import type { Ran } from './support/run-here.js';
+import { createRunner, terminals, type Runner } from './support/run.js';
 
 let folder: string;
 let service: ServiceProcess;

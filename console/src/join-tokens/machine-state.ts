@@ -1,7 +1,6 @@
 /** How far a machine is that has joined, and whether a token lets more in. Pure. */
 import type { Schemas } from '../shared/api/client.js';
 import type { states } from '../shared/ui/states.js';
-import type { JoinToken } from './join-tokens.js';
 
 type Node = Schemas['Node'];
 
@@ -30,7 +29,7 @@ export function tokenState({
   used,
   uses,
   expired,
-}: Pick<JoinToken, 'used' | 'uses' | 'expired'>): keyof typeof states.joinToken {
+}: Pick<Schemas['JoinToken'], 'used' | 'uses' | 'expired'>): keyof typeof states.joinToken {
   if (used >= uses) return 'used up';
   return expired ? 'expired' : 'open';
 }

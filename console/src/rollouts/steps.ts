@@ -1,6 +1,8 @@
 /** What people can do with a rollout, by its state, and how its waves stand. Pure. Implements `docs/contract/rollouts.md#running`. */
+import type { Schemas } from '../shared/api/client.js';
 import type { states } from '../shared/ui/states.js';
-import type { Rollout } from './rollouts.js';
+
+type Rollout = Schemas['Rollout'];
 
 export type Step = 'pause' | 'resume' | 'advance' | 'complete' | 'revert';
 

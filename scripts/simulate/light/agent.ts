@@ -10,40 +10,12 @@ import { GrpcStatus } from '../../../src/kernel/errors.js';
 import type { HostPort } from '../../../src/kernel/host-port.js';
 import { limits } from '../../../src/kernel/limits.js';
 import { defaultWindow, openConnection, type Connection } from './connection.js';
-import { createDuties } from './duties.js';
-import type { Tables } from './payloads.js';
+import { createDuties, type AgentEvents, type Behaviour, type Beating } from './duties.js';
 import { openSession, type LightIdentity, type LightSession } from './session.js';
 import type { Turns } from './turns.js';
 
 /** The window of an agent that reads slowly. */
 const slowWindowBytes = 1024;
-
-/** How an agent behaves; the owner may change it at any time. */
-export interface Behaviour {
-  /** Rejects every snapshot but its first. */
-  rejects: boolean;
-  /** Reads nothing after the first answer until told to. Its heartbeats continue. */
-  slow: boolean;
-}
-
-/** Events for the agents' owner. */
-export interface AgentEvents {
-  /** The service has answered on the first session of a connection. */
-  onConnected(): void;
-  onDisconnected(end: ConnectionEnd, wasConnected: boolean): void;
-  onApplied(generation: number): void;
-  onRejected(generation: number): void;
-  onHeartbeat(): void;
-  onAnswered(): void;
-  onRekeyed(): void;
-}
-
-export interface Beating {
-  /** Instead of the service's interval; 0: no heartbeats. */
-  everyMs: number | undefined;
-  /** Undefined: each agent reports what its snapshot listens on. */
-  tables: Tables | undefined;
-}
 
 export interface AgentOptions {
   readonly identity: LightIdentity;

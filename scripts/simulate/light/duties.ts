@@ -4,6 +4,7 @@
  * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { agentVersion } from '../../../src/agent/agent.js';
+import type { ConnectionEnd } from '../../../src/agent/control/reconnect.js';
 import { firstHeartbeatWithinMs } from '../../../src/agent/control/session.js';
 import { Command } from '../../../src/gen/svc/control/v1/command.js';
 import {
@@ -15,9 +16,35 @@ import {
 import type { HeartbeatResponse } from '../../../src/gen/svc/control/v1/heartbeat.js';
 import { features } from '../../../src/domain/snapshot/features.js';
 import { limits } from '../../../src/kernel/limits.js';
-import type { AgentEvents, Behaviour, Beating } from './agent.js';
-import { heartbeatPayload, metricsOf, runningOf, type Heard, type Running } from './payloads.js';
+import { heartbeatPayload, metricsOf, runningOf, type Heard, type Running, type Tables } from './payloads.js';
 import type { LightSession } from './session.js';
+
+/** How an agent behaves; the owner may change it at any time. */
+export interface Behaviour {
+  /** Rejects every snapshot but its first. */
+  rejects: boolean;
+  /** Reads nothing after the first answer until told to. Its heartbeats continue. */
+  slow: boolean;
+}
+
+/** Events for the agents' owner. */
+export interface AgentEvents {
+  /** The service has answered on the first session of a connection. */
+  onConnected(): void;
+  onDisconnected(end: ConnectionEnd, wasConnected: boolean): void;
+  onApplied(generation: number): void;
+  onRejected(generation: number): void;
+  onHeartbeat(): void;
+  onAnswered(): void;
+  onRekeyed(): void;
+}
+
+export interface Beating {
+  /** Instead of the service's interval; 0: no heartbeats. */
+  everyMs: number | undefined;
+  /** Undefined: each agent reports what its snapshot listens on. */
+  tables: Tables | undefined;
+}
 
 interface DutiesOptions {
   readonly nodeId: string;

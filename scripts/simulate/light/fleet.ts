@@ -6,7 +6,8 @@ import { GrpcStatus } from '../../../src/kernel/errors.js';
 import type { HostPort } from '../../../src/kernel/host-port.js';
 import { limits } from '../../../src/kernel/limits.js';
 import { agentKeysFrom } from '../../../src/channel/noise/control-psk.js';
-import { createLightAgent, type Beating, type LightAgent } from './agent.js';
+import { createLightAgent, type LightAgent } from './agent.js';
+import type { Beating } from './duties.js';
 import { encodeTables, type TableSize } from './payloads.js';
 import { connectingAtOnce, createTurns } from './turns.js';
 

@@ -21,9 +21,9 @@ import {
   type ApiTokenEvent,
   type ApiTokens,
 } from './api-token.js';
-import { accountEvent, accountSubject, personalFields } from './declaration.js';
+import { accountEvent, accountSubject, personalFields, type AccountCommand, type AccountEvent } from './declaration.js';
 import { decideProfileRevert } from './revert.js';
-import type { AccountCommand, AccountEvent, ProfileChanges, UserState } from './user.js';
+import type { ProfileChanges, UserState } from './user.js';
 import { firstVersion, nextVersion } from '../resource/meta.js';
 
 export interface Accounts {

@@ -4,8 +4,11 @@ import { eventOf, streams, type RecordedEvent } from '../../kernel/event.js';
 import { addedFields, eventAudit, masked, removedFields, type EventAudit } from '../resource/audit-change.js';
 import type { EventDeclaration } from '../resource/declaration.js';
 import { pick, type AnyEvent } from '../resource/lifecycle.js';
-import type { ApiTokenEvent } from './api-token.js';
-import type { AccountEvent } from './user.js';
+import type { ApiTokenCommand, ApiTokenEvent } from './api-token.js';
+import type { UserCommand, UserEvent } from './user.js';
+
+export type AccountEvent = UserEvent | ApiTokenEvent;
+export type AccountCommand = UserCommand | ApiTokenCommand;
 
 export const userType = 'user';
 export const sessionType = 'session';

@@ -8,8 +8,14 @@ import { alreadyReverted, notRevertible, type RevertTable } from '../aggregate/r
 import type { Table } from '../aggregate/containers.js';
 import { inverseOf, type Changes } from '../resource/change.js';
 import { refuse, type Decision } from '../resource/refusal.js';
-import { accountEvent, auditOfAccountEvent, personalFields } from './declaration.js';
-import type { AccountCommand, AccountEvent, ProfileChanges, UserState } from './user.js';
+import {
+  accountEvent,
+  auditOfAccountEvent,
+  personalFields,
+  type AccountCommand,
+  type AccountEvent,
+} from './declaration.js';
+import type { ProfileChanges, UserState } from './user.js';
 
 type RevertUserProfile = Extract<AccountCommand, { readonly type: 'RevertUserProfile' }>;
 

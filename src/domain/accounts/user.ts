@@ -8,7 +8,6 @@ import type { FieldChange } from '../resource/change.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import type { IfMatch } from '../resource/refusal.js';
 import type { SealedSecret } from '../secret/sealed.js';
-import type { ApiTokenCommand, ApiTokenEvent } from './api-token.js';
 import { limits } from '../../kernel/limits.js';
 
 /** Each role may do what the roles after it may. */
@@ -30,7 +29,7 @@ type UserFields = Omit<UserState, keyof ResourceMeta | 'token_version'>;
 
 export type ProfileChanges = { readonly [F in 'display_name' | 'email']?: FieldChange<SealedSecret | null> };
 
-export type AccountEvent =
+export type UserEvent =
   | { readonly type: 'UserCreated'; readonly data: UserFields & { readonly user_id: string } }
   | {
       readonly type: 'UserProfileUpdated';
@@ -58,10 +57,9 @@ export type AccountEvent =
         /** The claim `jti` of the token that has ended. */
         readonly token_id: string;
       };
-    }
-  | ApiTokenEvent;
+    };
 
-export type AccountCommand =
+export type UserCommand =
   | (UserFields & {
       readonly type: 'CreateUser';
       readonly id: string;
@@ -101,8 +99,7 @@ export type AccountCommand =
       readonly replaces: SealedSecret;
     }
   /** Ends one token. Accepted without a change when it has ended already. */
-  | { readonly type: 'SignOut'; readonly id: string; readonly tokenId: string }
-  | ApiTokenCommand;
+  | { readonly type: 'SignOut'; readonly id: string; readonly tokenId: string };
 
 const { passwordChars, usernameChars } = limits.accounts;
 const username = new RegExp(`^[a-z0-9._-]{${usernameChars.min},${usernameChars.max}}$`);

@@ -13,8 +13,8 @@ import { resourceTypes, type AnyState, type ResourceType } from '../fleet/resour
 import { baseOf, isAmong, type DriftBase } from '../fleet-set/declaration.js';
 import { fieldIn, type Left } from '../fleet-set/left-by-apply.js';
 import { nodeOfPolicy, policyKey } from '../listener-policy/policy.js';
-import { labelChanges } from '../node/labels.js';
-import { nodeKey, type Labels } from '../node/node.js';
+import { labelChanges, type Labels } from '../node/labels.js';
+import { nodeKey } from '../node/node.js';
 import { splitOwner } from '../references/references.js';
 import { entryByEntry, fieldChanges, type AuditChange } from '../resource/audit-change.js';
 import { compareText } from '../../kernel/compare-text.js';

@@ -3,7 +3,8 @@
  * verifier of its secret, sealed as a node's. Implements `docs/contract/joining.md#join-tokens`.
  */
 import { limits } from '../../kernel/limits.js';
-import type { IssuedPsk, Labels } from '../node/node.js';
+import type { IssuedPsk } from '../node/node.js';
+import type { Labels } from '../node/labels.js';
 import type { ResourceKey } from '../resource/fleet-view.js';
 import { fieldsOf } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';

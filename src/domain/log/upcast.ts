@@ -3,8 +3,7 @@
  * this first. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
-import { accountEvents } from '../accounts/declaration.js';
-import type { AccountEvent } from '../accounts/user.js';
+import { accountEvents, type AccountEvent } from '../accounts/declaration.js';
 import { signinEvents, type SigninEvent } from '../accounts/signin.js';
 import { agentEvents, type AgentEvent } from '../agents/facts.js';
 import { fleetEvents, type FleetEvent } from '../fleet/resources.js';

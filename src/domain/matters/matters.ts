@@ -8,33 +8,16 @@ import { byName, sortKey } from '../resource/meta.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { Cause } from '../chain/health.js';
+import {
+  matterKinds,
+  severities,
+  severityOf,
+  type LateBackup,
+  type MatterKind,
+  type ResourceMatter,
+  type Severity,
+} from './kinds.js';
 import { lateBackupSentence, sentenceOf } from './sentences.js';
-
-export const severities = ['down', 'degraded', 'soon'] as const;
-export type Severity = (typeof severities)[number];
-
-/** The kinds of matters with their severity, worst first. */
-const severityOf = {
-  chain_down: 'down',
-  certificate_ended: 'down',
-  chain_degraded: 'degraded',
-  chain_unknown: 'degraded',
-  node_offline: 'degraded',
-  node_rejected: 'degraded',
-  listener_missing: 'degraded',
-  upstream_unhealthy: 'degraded',
-  rollout_halted: 'degraded',
-  webhook_stopped: 'degraded',
-  certificate_ending: 'soon',
-  chain_modified: 'soon',
-  agent_cannot_run: 'soon',
-  unexpected_listener: 'soon',
-  backup_late: 'soon',
-} as const satisfies { readonly [kind: string]: Severity };
-
-export type MatterKind = keyof typeof severityOf;
-type ResourceMatter = Exclude<MatterKind, 'backup_late'>;
-export const matterKinds = Object.keys(severityOf) as readonly MatterKind[];
 
 export type ConcernedType = 'node' | 'l4_chain' | 'l4_upstream' | 'credential' | 'webhook' | 'rollout';
 
@@ -79,14 +62,6 @@ export interface ListenerOfNode {
   readonly listener: string;
   /** The agent's word, or `missing`. */
   readonly state: string;
-}
-
-/** The newest backup, when it is too old or missing. */
-export interface LateBackup {
-  /** Null when there is none, or its time cannot be right. */
-  readonly ageMs: number | null;
-  /** Why the last try failed, a clause; null when none did. */
-  readonly reason: string | null;
 }
 
 /** The faults of a fleet. */

@@ -1,7 +1,7 @@
 /** A matter as one sentence: what is wrong, with what, and why. Implements `docs/contract/rest.md#dashboard`, `matters`. */
 import { unreachable } from '../../kernel/errors.js';
 import type { Cause } from '../chain/health.js';
-import type { LateBackup, MatterKind } from './matters.js';
+import type { LateBackup, MatterKind } from './kinds.js';
 
 interface SentenceParts {
   readonly kind: Exclude<MatterKind, 'backup_late'>;

@@ -7,16 +7,8 @@ import { ok } from '../../kernel/result.js';
 import { mostBytesOf } from '../resource/event-bytes.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { refuse, type Decision } from '../resource/refusal.js';
-import { labelChanges } from './labels.js';
-import {
-  nodeKey,
-  unexpired,
-  type BulkCommand,
-  type Labels,
-  type NodeEvent,
-  type NodeState,
-  type QueuedCommand,
-} from './node.js';
+import { labelChanges, type Labels } from './labels.js';
+import { nodeKey, unexpired, type BulkCommand, type NodeEvent, type NodeState, type QueuedCommand } from './node.js';
 
 const nodesPerPiece = 100;
 

@@ -1,6 +1,7 @@
 /** Label changes: each label is a field of its own in an event, `labels.<key>`, with null for a missing label. */
 import type { Changes } from '../resource/change.js';
-import type { Labels } from './node.js';
+
+export type Labels = { readonly [key: string]: string };
 
 const labelPrefix = 'labels.';
 

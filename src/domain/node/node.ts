@@ -15,9 +15,7 @@ import type { SealedSecret } from '../secret/sealed.js';
 import type { MultiplexOverride } from '../settings/settings.js';
 import { unreachable } from '../../kernel/errors.js';
 import type { EventContext } from '../resource/declaration.js';
-import { evolveLabels, isLabelField, sortedLabels } from './labels.js';
-
-export type Labels = { readonly [key: string]: string };
+import { evolveLabels, isLabelField, sortedLabels, type Labels } from './labels.js';
 
 export interface NodeDefinition {
   readonly name: string;

@@ -28,9 +28,10 @@ import type { Webhooks } from '../../webhooks/port.js';
 import type { Counts } from '../../reports/counts.js';
 import type { Activity, Diagnostics, Reports } from '../../reports/port.js';
 import type { Shown } from './answers/envelope.js';
+import type { idParams } from './checks/path-id.js';
 import type { AgentProgram } from './machines/agent-program.js';
 import type { RouteConfig, RouteSchema } from './route-declaration.js';
-import type { Filled } from './usual-parts.js';
+import type { conditionalHeaders } from './schemas/headers.js';
 import type { Timeouts } from './tuning.js';
 
 export interface Readiness {
@@ -171,6 +172,11 @@ type Instance = FastifyInstance<
   FastifyBaseLogger,
   TypeProvider
 >;
+
+/** A schema with what `usual-parts.ts` fills in. */
+type Filled<S> = S &
+  (S extends { readonly headers: z.ZodType } ? unknown : { readonly headers: typeof conditionalHeaders }) &
+  (S extends { readonly params: z.ZodType } ? unknown : { readonly params: typeof idParams });
 
 /** The fastify instance of the API: a route without its schemas and descriptions does not compile. */
 export interface RestApp extends Omit<Instance, 'route'> {

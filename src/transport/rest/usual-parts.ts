@@ -9,11 +9,6 @@ import { withRollout } from './checks/rolled-out.js';
 import { conditionalHeaders, postHeaders, readHeaders } from './schemas/headers.js';
 import { noQuery } from './schemas/query.js';
 
-/** A schema with the parts that are filled in. */
-export type Filled<S> = S &
-  (S extends { readonly headers: z.ZodType } ? unknown : { readonly headers: typeof conditionalHeaders }) &
-  (S extends { readonly params: z.ZodType } ? unknown : { readonly params: typeof idParams });
-
 const headersOf: { readonly [method: string]: z.ZodType } = {
   GET: readHeaders,
   POST: postHeaders,

@@ -1,7 +1,9 @@
 /**
  * Faults of the test server, all of them seen on real servers. Plain data, so that it can be sent as a line of JSON.
  */
-import type { LaterServer } from './later-catch-up.js';
+
+/** A release that catches up otherwise than 23.10. */
+export type LaterServer = '24.10' | '25.0';
 
 export type AppendFault =
   /** Neither written nor answered. */

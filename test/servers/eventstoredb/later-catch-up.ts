@@ -8,11 +8,10 @@
  * - 25.0: an empty page at the end, after a full one, moves it to the end of the log with a half of 0, and the next event
  *   is written there.
  */
+import type { LaterServer } from './faults.js';
 import type { AllFilter } from './read-options.js';
 import { indexAt, type EventLog, type LogEvent } from './log.js';
 import type { Plain } from './wire.js';
-
-export type LaterServer = '24.10' | '25.0';
 
 /** A place in the log; an event at X is at (X, X). */
 interface Place {

@@ -1,6 +1,11 @@
 /** The commands of `svcctl` in this process: one run at a time has its streams and its environment. */
 import process from 'node:process';
-import type { Ran } from './run.js';
+
+export interface Ran {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
 
 interface CommandLine {
   run(args: readonly string[]): Promise<number>;

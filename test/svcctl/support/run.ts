@@ -6,13 +6,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { execPath } from 'node:process';
 import { projectRoot } from '../../support/project-root.js';
-import { runHere } from './run-here.js';
-
-export interface Ran {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
+import { runHere, type Ran } from './run-here.js';
 
 const program = join(projectRoot, 'cli/bin/svcctl.js');
 const timeoutMs = 60_000;

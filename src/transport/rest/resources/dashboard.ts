@@ -1,7 +1,8 @@
 /** The dashboard: figures about the whole fleet. Implements `docs/contract/rest.md#dashboard`. */
 import { z } from 'zod';
 import { healthCauses } from '../../../domain/chain/health.js';
-import { matterKinds, mattersOf, severities, type Matter, type UnwellLists } from '../../../domain/matters/matters.js';
+import { mattersOf, type Matter, type UnwellLists } from '../../../domain/matters/matters.js';
+import { matterKinds, severities } from '../../../domain/matters/kinds.js';
 import { timestamp } from '../../../kernel/clock.js';
 import { limits } from '../../../kernel/limits.js';
 import { answers, ok, type Shown } from '../answers/envelope.js';
