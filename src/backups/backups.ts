@@ -80,6 +80,52 @@ const turnLease = { kind: 'backup', name: 'backup' } as const;
 
 const takenOver = (): Error => new Error('another instance makes it now');
 
+/** Null when there is none, or the clock has gone back since. */
+function ageOf(at: string | null | undefined, now: number): number | null {
+  if (at === null || at === undefined || isOfFuture(Date.parse(at), now)) return null;
+  return now - Date.parse(at);
+}
+
+/** Undefined while no backup is late. */
+function lateness(known: readonly Maker[], { at, since }: Shared, now: number): LateBackup | undefined {
+  if (known.length === 0) return undefined;
+  const [ageMs, everyMs] = [ageOf(at, now), Math.min(...known.map(({ every_ms }) => every_ms))];
+  const sinceMs = ageMs ?? ageOf(since, now) ?? Number.POSITIVE_INFINITY;
+  if (sinceMs <= limits.backups.lateAfter * everyMs) return undefined;
+  return { ageMs, reason: known.find(({ problem }) => problem !== null)?.problem ?? null };
+}
+
+/** The lease of the instance whose turn it is. @param tell called with each renewal */
+function createTurnLease(leases: BackupsDeps['readStore']['leases'], instanceId: string, tell: () => Promise<void>) {
+  const hold = (): Promise<boolean> =>
+    leases.acquire(turnLease.kind, { name: turnLease.name, holder: instanceId, ttlMs: tuning.leaseMs, data: null });
+
+  /** Keeps the lease while `make` runs, and has it end when the lease is lost. */
+  async function holding(signal: AbortSignal, make: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const lost = new AbortController();
+    const renewal = startLoop(
+      tuning.renewEveryMs,
+      async () => {
+        await tell();
+        if (!(await hold())) lost.abort(takenOver());
+      },
+      () => undefined,
+    );
+    try {
+      const made = await withDeadline(make(AbortSignal.any([signal, lost.signal])), tuning.makeWithinMs);
+      if (made !== timedOut) return;
+      const tooLong = new Error(`it took longer than ${tuning.makeWithinMs / 3_600_000} hours`);
+      lost.abort(tooLong);
+      throw tooLong;
+    } finally {
+      await renewal.close();
+      await leases.release(turnLease.kind, turnLease.name, instanceId);
+    }
+  }
+
+  return { hold, holding };
+}
+
 /** Its turns are the caller's. @internal exported for tests @throws ServiceError `unavailable` */
 export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
   const { settings, instanceId, installationId, clock, logger } = deps;
@@ -111,16 +157,9 @@ export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
     shared = fields;
   };
 
-  /** Null when there is none, or the clock has gone back since. */
-  const ageOf = (at: string | null | undefined): number | null => {
-    if (at === null || at === undefined || isOfFuture(Date.parse(at), clock.now())) return null;
-    return clock.now() - Date.parse(at);
-  };
+  const { hold: holdTurn, holding } = createTurnLease(leases, instanceId, tell);
 
-  const isDue = (everyMs: number): boolean => (ageOf(shared?.at) ?? Number.POSITIVE_INFINITY) >= everyMs;
-
-  const holdTurn = (): Promise<boolean> =>
-    leases.acquire(turnLease.kind, { name: turnLease.name, holder: instanceId, ttlMs: tuning.leaseMs, data: null });
+  const age = (): number => ageOf(shared?.at, clock.now()) ?? Number.POSITIVE_INFINITY;
 
   async function makeIfDue({ dir, everyMs, keep }: BackupSettings, signal: AbortSignal): Promise<void> {
     const folder = backupFolder(dir, installationId);
@@ -128,7 +167,7 @@ export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
     await look();
     await adoptNewest(there, folder.bytesOf);
     hasLooked = true;
-    if (there.length > 0 && !isDue(everyMs)) return;
+    if (there.length > 0 && age() < everyMs) return;
     const [began, now] = [clock.monotonic(), clock.now()];
     const backup = backupAt(installationId, now);
     try {
@@ -153,31 +192,8 @@ export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
     bytesOf: (one: BackupFile) => Promise<number>,
   ): Promise<void> {
     const [newest] = there.filter(({ at }) => !isOfFuture(at, clock.now())).toSorted((a, b) => b.at - a.at);
-    if (newest === undefined || newest.at <= clock.now() - (ageOf(shared?.at) ?? Number.POSITIVE_INFINITY)) return;
+    if (newest === undefined || newest.at <= clock.now() - age()) return;
     await record(newest, await bytesOf(newest), null);
-  }
-
-  /** Keeps the lease while `make` runs, and has it end when the lease is lost. */
-  async function holding(signal: AbortSignal, make: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    const lost = new AbortController();
-    const renewal = startLoop(
-      tuning.renewEveryMs,
-      async () => {
-        await tell();
-        if (!(await holdTurn())) lost.abort(takenOver());
-      },
-      () => undefined,
-    );
-    try {
-      const made = await withDeadline(make(AbortSignal.any([signal, lost.signal])), tuning.makeWithinMs);
-      if (made !== timedOut) return;
-      const tooLong = new Error(`it took longer than ${tuning.makeWithinMs / 3_600_000} hours`);
-      lost.abort(tooLong);
-      throw tooLong;
-    } finally {
-      await renewal.close();
-      await leases.release(turnLease.kind, turnLease.name, instanceId);
-    }
   }
 
   if (settings !== undefined) {
@@ -185,22 +201,13 @@ export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
     await documents.insert([{ id: documentId, fields: nothing }]);
   }
   return {
-    last() {
-      if (shared === undefined) return undefined;
-      return { at: shared.at === null ? 0 : Date.parse(shared.at), bytes: shared.bytes };
-    },
-    late() {
-      if (known.length === 0 || shared === undefined) return undefined;
-      const [ageMs, everyMs] = [ageOf(shared.at), Math.min(...known.map(({ every_ms }) => every_ms))];
-      const sinceMs = ageMs ?? ageOf(shared.since) ?? Number.POSITIVE_INFINITY;
-      if (sinceMs <= limits.backups.lateAfter * everyMs) return undefined;
-      return { ageMs, reason: known.find(({ problem }) => problem !== null)?.problem ?? null };
-    },
+    last: () => shared && { at: shared.at === null ? 0 : Date.parse(shared.at), bytes: shared.bytes },
+    late: () => shared && lateness(known, shared, clock.now()),
     async turn(signal) {
       await tell();
       await look();
       if (settings === undefined || deps.clockProblem() !== undefined) return;
-      if ((hasLooked && !isDue(settings.everyMs)) || clock.monotonic() < (failed?.retryAt ?? 0)) return;
+      if ((hasLooked && age() < settings.everyMs) || clock.monotonic() < (failed?.retryAt ?? 0)) return;
       if (!(await holdTurn())) return;
       try {
         await holding(signal, (ends) => makeIfDue(settings, ends));

@@ -101,19 +101,8 @@ function newestStamp(
   return newest.kind === 'made' ? newest.stamp : undefined;
 }
 
-export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
-  const record = createRecorder(deps);
-  const counts = new Map<ReportOutcome, number>();
-  const count = (outcome: ReportOutcome): void => void counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
-
-  const ignore = (nodeId: string): void => {
-    count('ignored');
-    deps.logger.debug(
-      { node_id: nodeId },
-      'an apply report is ignored: neither on the newest nor on the last-good snapshot, or from a superseded session',
-    );
-  };
-
+/** What a report of an apply sets off, and what its confirmation does. */
+function createApplied(deps: ApplyReportsDeps, record: ReturnType<typeof createRecorder>) {
   const applied = async (entry: ApplyHistoryRecord, session: ReportingSession, outcome: Applied): Promise<void> => {
     const { sessionId, offers } = session;
     const { stamp, durationMs, at } = outcome;
@@ -181,6 +170,23 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
   const save = (entry: ApplyHistoryRecord, push: SnapshotPush): void => {
     deps.lastGood.save(entry.nodeId, push);
     entry.history = { ...entry.history, lastGood: stampOf(push) };
+  };
+
+  return { applied, confirm };
+}
+
+export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
+  const record = createRecorder(deps);
+  const { applied, confirm } = createApplied(deps, record);
+  const counts = new Map<ReportOutcome, number>();
+  const count = (outcome: ReportOutcome): void => void counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+
+  const ignore = (nodeId: string): void => {
+    count('ignored');
+    deps.logger.debug(
+      { node_id: nodeId },
+      'an apply report is ignored: neither on the newest nor on the last-good snapshot, or from a superseded session',
+    );
   };
 
   const rejected = async (

@@ -13,7 +13,7 @@ import { firstFrom, newestEvent, type EventStore } from '../storage/event-store.
 import { createCursors, shortId, type CursorPlace, type Cursors } from './cursor.js';
 import { beforeAll, followBehind, followFeed, type Follower } from './follower.js';
 import type { Feed, FeedBatch, FeedItem, FeedPlace, FeedReadOptions } from './port.js';
-import { storedNames, type CommittedNames } from './names.js';
+import { storedNames, type CommittedNames, type Names } from './names.js';
 import { stepsOf, type Wanted } from './steps.js';
 import { tuning } from './tuning.js';
 import type { Step, Window, WindowBounds } from './window.js';
@@ -83,31 +83,13 @@ function createPlaces(eventStore: FeedDeps['eventStore'], cursors: Cursors, foll
   return { placeOf, behind };
 }
 
-/** Starts to follow the log. */
-export function createFeed(deps: FeedDeps): Feed {
-  const { eventStore, clock } = deps;
-  const cursors = createCursors(deps.installationId);
-  const names = storedNames(deps.projections);
-  const follower = followFeed({ ...deps, cursors, names });
-  const { placeOf, behind } = createPlaces(eventStore, cursors, follower);
+/** Reads the log for readers that are further behind than the window, a bounded number at a time. */
+function createLogReads(eventStore: FeedDeps['eventStore'], cursors: Cursors, names: Names) {
   const reads = createSemaphore({
     places: tuning.reads,
     waiting: tuning.readsWaiting,
     waitMs: tuning.readWaitMs,
   });
-
-  /** The window, after a bounded wait for everything answered before the call. @throws ServiceError `unavailable` */
-  async function settled(): Promise<Window> {
-    const answered = deps.answered();
-    await follower.until(() => (follower.window()?.to.position ?? -1) >= answered, tuning.settleMs);
-    return opened();
-  }
-
-  function opened(): Window {
-    const window = follower.window();
-    if (window === undefined) throw new ServiceError('unavailable', 'the event store is out of reach');
-    return window;
-  }
 
   /** What follows a place between the items of a command. @throws ServiceError `unavailable` */
   async function* restOf({ position, cursor }: FeedPlace, wanted: Wanted): AsyncGenerator<Step> {
@@ -155,12 +137,37 @@ export function createFeed(deps: FeedDeps): Feed {
     }
   }
 
+  return { readLog, close: reads.close };
+}
+
+/** Starts to follow the log. */
+export function createFeed(deps: FeedDeps): Feed {
+  const { eventStore, clock } = deps;
+  const cursors = createCursors(deps.installationId);
+  const names = storedNames(deps.projections);
+  const follower = followFeed({ ...deps, cursors, names });
+  const logReads = createLogReads(eventStore, cursors, names);
+  const { placeOf, behind } = createPlaces(eventStore, cursors, follower);
+
+  /** The window, after a bounded wait for everything answered before the call. @throws ServiceError `unavailable` */
+  async function settled(): Promise<Window> {
+    const answered = deps.answered();
+    await follower.until(() => (follower.window()?.to.position ?? -1) >= answered, tuning.settleMs);
+    return opened();
+  }
+
+  function opened(): Window {
+    const window = follower.window();
+    if (window === undefined) throw new ServiceError('unavailable', 'the event store is out of reach');
+    return window;
+  }
+
   async function read(place: FeedPlace, options: FeedReadOptions): Promise<FeedBatch> {
     const window = opened();
     const { from } = window;
     const steps = window.behind(place);
     if (steps === undefined) {
-      const batch = await readLog(place, window, options);
+      const batch = await logReads.readLog(place, window, options);
       // Either everything before the window has expired, or the reader has left and its place stays.
       const isBehind = batch.looked > 0 || batch.items.length > 0 || options.signal?.aborted === true;
       return isBehind ? batch : { ...batch, place: from, caughtUp: false };
@@ -218,7 +225,7 @@ export function createFeed(deps: FeedDeps): Feed {
       }
     },
     async close() {
-      reads.close();
+      logReads.close();
       await follower.close();
     },
   };

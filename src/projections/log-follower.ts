@@ -64,6 +64,28 @@ class FoldError extends Error {
   }
 }
 
+/** @throws FoldError */
+async function give(fold: LogFold, commands: readonly RecordedCommand[]): Promise<void> {
+  const own = commands.filter(({ stream }) => fold.streams.includes(stream));
+  if (own.length === 0) return;
+  try {
+    await fold.apply(own);
+  } catch (error) {
+    throw new FoldError(fold, error);
+  }
+}
+
+/** Reads the log before the oldest checkpoint into the other folds. @throws FoldError, ServiceError */
+async function readOthers(eventStore: LogFollowerDeps['eventStore'], others: readonly LogFold[]): Promise<void> {
+  for (const fold of others) {
+    for (const stream of fold.streams) {
+      for await (const commands of commandsAfter(eventStore, stream, fold.revision(stream))) {
+        await give(fold, commands);
+      }
+    }
+  }
+}
+
 /** Begins to follow the log. */
 export function followInMemory({ eventStore, logger, folds, ...options }: LogFollowerDeps): LogFollower {
   const stop = new AbortController();
@@ -88,29 +110,13 @@ export function followInMemory({ eventStore, logger, folds, ...options }: LogFol
   /** Everything up to here is folded. */
   let point: ResumePoint | 'start' = 'start';
 
-  /** @throws FoldError */
-  async function give(fold: LogFold, commands: readonly RecordedCommand[]): Promise<void> {
-    const own = commands.filter(({ stream }) => fold.streams.includes(stream));
-    if (own.length === 0) return;
-    try {
-      await fold.apply(own);
-    } catch (error) {
-      throw new FoldError(fold, error);
-    }
-  }
-
-  /** Reads the log before the oldest checkpoint into the other folds. @throws FoldError, ServiceError */
-  async function readOthers(): Promise<void> {
+  async function readFirst(): Promise<void> {
     const begin = oldestOf(stored);
     if (begin === 'start') return;
-    for (const fold of followed) {
-      if (isStored(fold)) continue;
-      for (const stream of fold.streams) {
-        for await (const commands of commandsAfter(eventStore, stream, fold.revision(stream))) {
-          await give(fold, commands);
-        }
-      }
-    }
+    await readOthers(
+      eventStore,
+      followed.filter((fold) => !isStored(fold)),
+    );
     point = begin;
   }
 
@@ -153,7 +159,7 @@ export function followInMemory({ eventStore, logger, folds, ...options }: LogFol
     let loss = '';
     while (!stop.signal.aborted && followed.length > 0) {
       try {
-        if (!read) await readOthers();
+        if (!read) await readFirst();
         read = true;
         await subscribe();
         return;

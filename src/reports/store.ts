@@ -100,17 +100,22 @@ interface Waiting {
   readonly weight: number;
 }
 
-/** @throws ServiceError `unavailable` */
-export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStore> {
-  const { readStore, table, instanceId, clock, logger } = deps;
+async function openCollections(readStore: ReadStore, isShared: boolean) {
   // Nobody else reads an embedded store, where an index would cost a write for each heartbeat.
-  const index = deps.isShared ? { index: { group: 'instance', order: 'place' } } : {};
+  const index = isShared ? { index: { group: 'instance', order: 'place' } } : {};
   const beats = await readStore.collection<BeatFields>({ name: 'node_beats', version: 2, ...index });
   const collections: { readonly [P in Part]: Collection } = {
     listeners: await readStore.collection({ name: 'node_listeners', version: 2 }),
     links: await readStore.collection({ name: 'node_links', version: 3 }),
     metrics: await readStore.collection({ name: 'node_metrics', version: 4 }),
   };
+  return { beats, collections };
+}
+
+/** @throws ServiceError `unavailable` */
+export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStore> {
+  const { readStore, table, instanceId, clock, logger } = deps;
+  const { beats, collections } = await openCollections(readStore, deps.isShared);
   let last = 0;
   /** Grows, even over a restart. */
   const nextPlace = (): string => String((last = Math.max(last + 1, clock.now()))).padStart(16, '0');
@@ -175,19 +180,10 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
       );
     }
     for (const [index, beat] of stored.entries()) {
-      enterBeat(beat);
+      enterBeat(table.entry(beat.id), beat.fields);
       const known = before[index];
       if (known !== undefined) deps.onEntered?.(beat.id, table.entry(beat.id), known);
     }
-  }
-
-  function enterBeat({ id, fields }: StoredBeat): void {
-    const entry = table.entry(id);
-    entry.seenAt = fields.seen_at;
-    entry.closedAt = fields.closed_at;
-    entry.offlineAfterMs = fields.ttl_ms;
-    entry.beat = fields.beat ?? undefined;
-    entry.written = fields.written;
   }
 
   function write(nodeId: string, changed: readonly Part[]): void {
@@ -195,12 +191,7 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
     if (entry === undefined) return;
     const before = batch.get(nodeId)?.changed ?? [];
     const parts = before.length === 0 ? changed : [...new Set([...before, ...changed])];
-    const { listeners, links } = entry;
-    let weight = parts.includes('links') ? (links?.wire.length ?? 0) : 0;
-    if (listeners !== undefined && parts.includes('listeners')) {
-      weight += listeners.table.shape.packed.length + valueBytes * listeners.table.values.length;
-    }
-    batch.put(nodeId, { changed: parts, weight });
+    batch.put(nodeId, { changed: parts, weight: weightOf(entry, parts) });
   }
 
   return {
@@ -208,7 +199,7 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
       const all: StoredBeat[] = [];
       for (let more = true; more;) {
         const some = await beats.list(all.at(-1)?.id, beatsPerRead);
-        some.forEach(enterBeat);
+        for (const { id, fields } of some) enterBeat(table.entry(id), fields);
         all.push(...some);
         more = some.length === beatsPerRead;
       }
@@ -247,6 +238,21 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
     flush: batch.flush,
     close: batch.close,
   };
+}
+
+function enterBeat(entry: Entry, fields: BeatFields): void {
+  entry.seenAt = fields.seen_at;
+  entry.closedAt = fields.closed_at;
+  entry.offlineAfterMs = fields.ttl_ms;
+  entry.beat = fields.beat ?? undefined;
+  entry.written = fields.written;
+}
+
+/** The bytes of parts, about. */
+function weightOf({ listeners, links }: Entry, parts: readonly Part[]): number {
+  const weight = parts.includes('links') ? (links?.wire.length ?? 0) : 0;
+  if (listeners === undefined || !parts.includes('listeners')) return weight;
+  return weight + listeners.table.shape.packed.length + valueBytes * listeners.table.values.length;
 }
 
 function beatFields(entry: Entry, instance: string, place: string): BeatFields {

@@ -68,6 +68,59 @@ const lastRunId = 'runner';
 const context = systemContext('rollout');
 const none: ReadonlySet<string> = new Set();
 
+/** What is seen of the nodes of a wave. */
+function createLook({ fleet: fleetNow, failing: failingAt, factsOf, observe }: RolloutRunnerDeps) {
+  /** By rollout, by place: listeners of the current wave that ran in no report since its bake began; none before the first. */
+  const failing = new Map<string, { readonly wave: number; readonly nodes: Map<number, ReadonlySet<string>> }>();
+
+  async function look(rollout: RolloutState): Promise<readonly SeenNode[]> {
+    const { wave, waves, judged_since, state } = rollout;
+    const fleet = fleetNow();
+    const isExcused = excuses({ failing: waves[wave - 1]?.failing ?? [] });
+    const before = failing.get(rollout.id);
+    const failed = before?.wave === wave && state === 'baking' ? before.nodes : new Map<number, ReadonlySet<string>>();
+    const pause = createTurns(tuning.sliceMs);
+    const seen: SeenNode[] = [];
+    for (const { nodeId, place, wave: own } of nodesIn(rollout)) {
+      if (own !== wave) continue;
+      await pause();
+      const generation = generationWith(rollout, fleet.tables.node.get(nodeId));
+      const apply = applyOf(nodeId, generation, judged_since);
+      // A report of before says nothing: taken for one of listeners that run, it would excuse them.
+      const told = state === 'baking' && apply === 'applied' ? failingAt(nodeId) : undefined;
+      if (told !== undefined) {
+        const still = failed.get(place);
+        const fail = told.filter((key) => !isExcused(place, key) && still?.has(key) !== false);
+        failed.set(place, fail.length === 0 ? none : new Set(fail));
+      }
+      seen.push({
+        nodeId,
+        place,
+        online: observe.isOnline(nodeId),
+        apply,
+        fails: (failed.get(place)?.size ?? 0) > 0,
+      });
+    }
+    if (state === 'baking') failing.set(rollout.id, { wave, nodes: failed });
+    else failing.delete(rollout.id);
+    return seen;
+  }
+
+  function applyOf(nodeId: string, generation: number, since: string): SeenNode['apply'] {
+    const { state, at } = applyState(generation, factsOf(nodeId), undefined);
+    if (state === 'applied') return 'applied';
+    return state === 'rejected' && (at ?? '') >= since ? 'rejected' : 'waiting';
+  }
+
+  return {
+    look,
+    /** Forgets what was seen of all rollouts but these. */
+    keep(isKept: (rolloutId: string) => boolean): void {
+      for (const id of failing.keys()) if (!isKept(id)) failing.delete(id);
+    },
+  };
+}
+
 /** Its turns are the caller's. @internal exported for tests */
 export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<RolloutRunner> {
   const { clock, logger } = deps;
@@ -87,12 +140,11 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
     },
   });
   let judgesFrom = Number.POSITIVE_INFINITY;
-  /** By rollout, by place: listeners of the current wave that ran in no report since its bake began; none before the first. */
-  const failing = new Map<string, { readonly wave: number; readonly nodes: Map<number, ReadonlySet<string>> }>();
+  const { look, keep } = createLook(deps);
 
   /** Sets each clock back to where it stood when rollouts were last carried on. */
   async function takeOver(): Promise<void> {
-    failing.clear();
+    keep(() => false);
     judgesFrom = clock.monotonic() + Math.min(tuning.graceMs, deps.offlineAfterMs());
     const at = (await lived.get(lastRunId))?.fields.at;
     // Begun by nobody's watch, or in an emptied read store: where it was set last.
@@ -127,24 +179,19 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
   }
 
   async function step({ id, version, policy, entry_id }: RolloutState, judgement: Judgement): Promise<void> {
-    switch (judgement.kind) {
-      case 'nothing':
-        return;
-      case 'converge': {
-        const { failed, lost } = judgement;
-        return give({ type: 'ConvergeWave', id, version, failed, lost });
-      }
-      case 'release': {
-        const { failed, lost } = judgement;
-        return give({ type: 'ReleaseWave', id, version, failed, lost, observe: deps.observe });
-      }
-      default: {
-        const { reason, failed, lost } = judgement;
-        const reverts = policy.on_failure === 'revert' && entry_id !== null;
-        logger.warn({ rollout_id: id, reason }, reverts ? 'a rollout is reverted' : 'a rollout is halted');
-        return give({ type: reverts ? 'BeginRolloutRevert' : 'HaltRollout', id, version, reason, failed, lost });
-      }
+    if (judgement.kind === 'nothing') return;
+    const { failed, lost } = judgement;
+    const judged = { id, version, failed, lost };
+    if (judgement.kind !== 'stop') {
+      const isConverged = judgement.kind === 'converge';
+      return give(
+        isConverged ? { type: 'ConvergeWave', ...judged } : { type: 'ReleaseWave', ...judged, observe: deps.observe },
+      );
     }
+    const { reason } = judgement;
+    const reverts = policy.on_failure === 'revert' && entry_id !== null;
+    logger.warn({ rollout_id: id, reason }, reverts ? 'a rollout is reverted' : 'a rollout is halted');
+    return give({ type: reverts ? 'BeginRolloutRevert' : 'HaltRollout', ...judged, reason });
   }
 
   /** Also after a kill between the two: a rollout that reverts is reverted until its entry is. */
@@ -166,45 +213,6 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
     if (error !== undefined) await give({ type: 'RefuseTimedRevert', id, version, error });
   }
 
-  async function look(rollout: RolloutState): Promise<readonly SeenNode[]> {
-    const { wave, waves, judged_since, state } = rollout;
-    const fleet = deps.fleet();
-    const isExcused = excuses({ failing: waves[wave - 1]?.failing ?? [] });
-    const before = failing.get(rollout.id);
-    const failed = before?.wave === wave && state === 'baking' ? before.nodes : new Map<number, ReadonlySet<string>>();
-    const pause = createTurns(tuning.sliceMs);
-    const seen: SeenNode[] = [];
-    for (const { nodeId, place, wave: own } of nodesIn(rollout)) {
-      if (own !== wave) continue;
-      await pause();
-      const generation = generationWith(rollout, fleet.tables.node.get(nodeId));
-      const apply = applyOf(nodeId, generation, judged_since);
-      // A report of before says nothing: taken for one of listeners that run, it would excuse them.
-      const told = state === 'baking' && apply === 'applied' ? deps.failing(nodeId) : undefined;
-      if (told !== undefined) {
-        const still = failed.get(place);
-        const fail = told.filter((key) => !isExcused(place, key) && still?.has(key) !== false);
-        failed.set(place, fail.length === 0 ? none : new Set(fail));
-      }
-      seen.push({
-        nodeId,
-        place,
-        online: deps.observe.isOnline(nodeId),
-        apply,
-        fails: (failed.get(place)?.size ?? 0) > 0,
-      });
-    }
-    if (state === 'baking') failing.set(rollout.id, { wave, nodes: failed });
-    else failing.delete(rollout.id);
-    return seen;
-  }
-
-  function applyOf(nodeId: string, generation: number, since: string): SeenNode['apply'] {
-    const { state, at } = applyState(generation, deps.factsOf(nodeId), undefined);
-    if (state === 'applied') return 'applied';
-    return state === 'rejected' && (at ?? '') >= since ? 'rejected' : 'waiting';
-  }
-
   return {
     async turn() {
       if (deps.readOnly() !== undefined || !(await lease.hold())) return;
@@ -215,7 +223,7 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
         if (!lease.isHeld()) return;
         await (rollout.state === 'reverting' ? revert(rollout) : carryOn(rollout));
       }
-      for (const id of failing.keys()) if (deps.fleet().tables.rollout.get(id)?.state !== 'baking') failing.delete(id);
+      keep((id) => deps.fleet().tables.rollout.get(id)?.state === 'baking');
     },
     async close() {
       if (!lease.isHeld()) return;

@@ -45,6 +45,53 @@ export interface StatusWriter {
   close(): Promise<void>;
 }
 
+const eventOf = (id: string, data: StatusFact, commandId: string, now: number): ProposedEvent => ({
+  id,
+  type: 'StatusChanged',
+  data,
+  metadata: {
+    command: { id: commandId, index: 0, count: 1 },
+    actor: { type: 'system', id: 'service', name: 'service' },
+    request_id: 'status',
+    occurred_at: timestamp(now),
+    schema_version: schemaVersions.StatusChanged,
+  },
+});
+
+/** Appends facts where the ledger ends. @param written called with how many were appended */
+function createAppend({ eventStore, ledger }: StatusWriterDeps, written: (facts: number) => void) {
+  /** Revision of `svc-status` behind which only foreign and expired events lie. */
+  let passed = -1;
+
+  /** @returns whether the facts are in the log and the ledger holds them @throws ServiceError `unavailable` */
+  async function append(events: readonly ProposedEvent[]): Promise<boolean> {
+    const known = Math.max(passed, ledger.revision(streams.status));
+    const outcome = await eventStore.append(streams.status, known < 0 ? 'no_stream' : known, events);
+    if (outcome.kind === 'appended') {
+      written(events.length);
+      return ledger.holds(outcome.revision, tuning.foldWaitMs);
+    }
+    await readOn();
+    return false;
+  }
+
+  /** Waits until the ledger holds the newest fact of the log. @throws ServiceError `unavailable` */
+  async function readOn(): Promise<void> {
+    let head = -1;
+    const back = { direction: 'backward', from: 'end', maxCount: limits.events.appendEvents } as const;
+    for await (const event of eventStore.read(streams.status, back)) {
+      head = Math.max(head, event.revision);
+      if (isForeign(event)) continue;
+      if (await ledger.holds(event.revision, tuning.foldWaitMs)) passed = head;
+      return;
+    }
+    // Whatever was there has expired.
+    passed = head;
+  }
+
+  return append;
+}
+
 /** Its turns are the caller's. @internal exported for tests */
 export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   const { ledger, source, clock, ids } = deps;
@@ -56,6 +103,7 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   const { perMinute, leaseMs } = limits.status;
   // Half at once and half over a minute: never more than all of it in any minute.
   const budget = createTokenBucket(perMinute / 2 / 60, perMinute / 2, clock.monotonic());
+  const append = createAppend(deps, (facts) => budget.take(clock.monotonic(), facts));
   const lease = createHeldLease({
     leases: deps.leases,
     kind: 'status',
@@ -73,8 +121,6 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   let older: ReadonlySet<string> = new Set(
     ledger.isEmpty() ? [...source.keys()].filter(source.isOlder).map(keyText) : [],
   );
-  /** Revision of `svc-status` behind which only foreign and expired events lie. */
-  let passed = -1;
 
   function takeOver(): void {
     since = clock.now();
@@ -110,59 +156,20 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   function decide(text: string, key: StatusKey, now: number): ProposedEvent | undefined {
     const [last, observed, id] = [ledger.last(key), source.observe(key, since), ids.next()];
     const untold = last && untoldFact(last, now);
-    if (untold !== undefined) return eventOf(id, untold, now);
+    if (untold !== undefined) return eventOf(id, untold, ids.next(), now);
     const found: Due = observed === undefined ? { kind: 'nothing' } : dueFact(last, observed, now, id);
     switch (found.kind) {
       case 'later':
         waiting.set(text, { key, at: found.at });
         return undefined;
       case 'now':
-        return eventOf(id, older.has(text) ? { ...found.fact, again: true } : found.fact, now);
+        return eventOf(id, older.has(text) ? { ...found.fact, again: true } : found.fact, ids.next(), now);
       case 'nothing':
         waiting.delete(text);
         return undefined;
       default:
         return unreachable(found);
     }
-  }
-
-  const eventOf = (id: string, data: StatusFact, now: number): ProposedEvent => ({
-    id,
-    type: 'StatusChanged',
-    data,
-    metadata: {
-      command: { id: ids.next(), index: 0, count: 1 },
-      actor: { type: 'system', id: 'service', name: 'service' },
-      request_id: 'status',
-      occurred_at: timestamp(now),
-      schema_version: schemaVersions.StatusChanged,
-    },
-  });
-
-  /** @returns whether the facts are in the log and the ledger holds them @throws ServiceError `unavailable` */
-  async function append(events: readonly ProposedEvent[]): Promise<boolean> {
-    const known = Math.max(passed, ledger.revision(streams.status));
-    const outcome = await deps.eventStore.append(streams.status, known < 0 ? 'no_stream' : known, events);
-    if (outcome.kind === 'appended') {
-      budget.take(clock.monotonic(), events.length);
-      return ledger.holds(outcome.revision, tuning.foldWaitMs);
-    }
-    await readOn();
-    return false;
-  }
-
-  /** Waits until the ledger holds the newest fact of the log. @throws ServiceError `unavailable` */
-  async function readOn(): Promise<void> {
-    let head = -1;
-    const back = { direction: 'backward', from: 'end', maxCount: limits.events.appendEvents } as const;
-    for await (const event of deps.eventStore.read(streams.status, back)) {
-      head = Math.max(head, event.revision);
-      if (isForeign(event)) continue;
-      if (await ledger.holds(event.revision, tuning.foldWaitMs)) passed = head;
-      return;
-    }
-    // Whatever was there has expired.
-    passed = head;
   }
 
   return {

@@ -15,7 +15,7 @@ import type { Logger } from '../../kernel/logger.js';
 import type { Gateway } from '../gateway.js';
 import type { HostUsage } from '../host.js';
 import type { OpenedSession } from './client.js';
-import type { ControlStream, ServiceMessage, StreamEnd } from './stream.js';
+import type { ControlStream, ServiceMessage, StreamEnd, AgentMessage } from './stream.js';
 
 /** The first heartbeat of a session is sent at a random time within this. */
 export const firstHeartbeatWithinMs = 2_000;
@@ -57,6 +57,33 @@ export interface Session {
   close(reason: SessionCloseReason): Promise<void>;
 }
 
+/** @param applied undefined to get the whole snapshot */
+const configRequest = (nodeId: string, applied: Gateway['applied']): AgentMessage => ({
+  $case: 'configRequest',
+  value: {
+    nodeId,
+    configVersion: applied?.generation ?? 0n,
+    checksum: applied?.checksum ?? Buffer.alloc(0),
+  },
+});
+
+function heartbeatOf({ nodeId, nextSequence, clock, usage, gateway }: SessionDependencies): AgentMessage {
+  const { cpu, memory } = usage();
+  return {
+    $case: 'heartbeat',
+    value: {
+      nodeId,
+      sequence: nextSequence(),
+      timestamp: timestampOf(clock.now()),
+      cpuUsage: cpu,
+      memoryUsage: memory,
+      uptimeSeconds: BigInt(Math.floor(process.uptime())),
+      linkMetrics: gateway.linkMetrics(),
+      runtimeListeners: gateway.runtimeListeners(),
+    },
+  };
+}
+
 /** Attaches the session and sends a hello, the last apply report again, and a ConfigRequest. */
 export function startSession(opened: OpenedSession, dependencies: SessionDependencies): Session {
   const { gateway, clock, logger } = dependencies;
@@ -73,33 +100,12 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
   const stream: ControlStream = opened.attach({ onMessage: (message) => onMessage(message) });
 
   const requestConfig = (fresh: boolean): void => {
-    const applied = fresh ? undefined : gateway.applied;
-    stream.send({
-      $case: 'configRequest',
-      value: {
-        nodeId: dependencies.nodeId,
-        configVersion: applied?.generation ?? 0n,
-        checksum: applied?.checksum ?? Buffer.alloc(0),
-      },
-    });
+    stream.send(configRequest(dependencies.nodeId, fresh ? undefined : gateway.applied));
   };
 
   const beat = (): void => {
     if (hushed) return;
-    const usage = dependencies.usage();
-    stream.send({
-      $case: 'heartbeat',
-      value: {
-        nodeId: dependencies.nodeId,
-        sequence: dependencies.nextSequence(),
-        timestamp: timestampOf(clock.now()),
-        cpuUsage: usage.cpu,
-        memoryUsage: usage.memory,
-        uptimeSeconds: BigInt(Math.floor(process.uptime())),
-        linkMetrics: gateway.linkMetrics(),
-        runtimeListeners: gateway.runtimeListeners(),
-      },
-    });
+    stream.send(heartbeatOf(dependencies));
   };
   const measure = (): void => {
     stream.send({

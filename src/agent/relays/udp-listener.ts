@@ -9,7 +9,7 @@ import { isIPv6 } from 'node:net';
 import { createEncListener, type EncPeer, type PeerAddress } from '../../channel/enc/listener.js';
 import { errorText } from '../../kernel/errors.js';
 import type { RelayRoute, UdpService } from '../plan/plan.js';
-import { createMeter } from './meters.js';
+import { createMeter, type Meter } from './meters.js';
 import type { RelayDependencies, RelayListener, RoutedListener } from './relay.js';
 import { sendQueueBytes, startFlow, type Flow } from './udp-flow.js';
 
@@ -28,26 +28,11 @@ interface UdpRelayOptions {
   readonly idleMs?: number;
 }
 
-/** Opens the listener; rejects with the system's error if it cannot bind. */
-export async function openUdpListener(
-  addr: string,
-  port: number,
-  dependencies: RelayDependencies,
-  { idleMs = idleByDefaultMs }: UdpRelayOptions = {},
-): Promise<RoutedListener<UdpService>> {
-  const { upstreams, links, clock, logger } = dependencies;
-  const meter = createMeter(dependencies.totals);
+/** The flows of a listener. */
+function createFlows({ upstreams, links, clock }: RelayDependencies, meter: Meter) {
   /** By address and port of a client of the RAW rule, or by ENC peer. */
   const flows = new Map<string | EncPeer<RelayRoute>, Flow>();
-  let current: UdpService | undefined;
-  let state: RelayListener['state'] = 'running';
-  let bound = false;
 
-  const transmit = (datagram: Buffer, to: PeerAddress): boolean => {
-    if (!bound || listening.getSendQueueSize() > sendQueueBytes) return false;
-    listening.send(datagram, to.port, to.address, () => undefined);
-    return true;
-  };
   /** The client's flow, created if missing; undefined if it is refused. */
   const flowOf = (
     key: string | EncPeer<RelayRoute>,
@@ -79,6 +64,44 @@ export async function openUdpListener(
     return flow;
   };
 
+  return { flows, flowOf };
+}
+
+/** @throws the system's error if it cannot bind */
+async function boundSocket(address: string, port: number): Promise<Socket> {
+  const socket = createSocket({ type: isIPv6(address) ? 'udp6' : 'udp4' });
+  socket.bind({ address, port, exclusive: true });
+  await once(socket, 'listening').catch((error: unknown) => {
+    socket.close();
+    throw error;
+  });
+  try {
+    socket.setRecvBufferSize(receiveBufferBytes);
+  } catch {
+    // A kernel that refuses sizes above its limit keeps the socket's default.
+  }
+  return socket;
+}
+
+/** Opens the listener; rejects with the system's error if it cannot bind. */
+export async function openUdpListener(
+  addr: string,
+  port: number,
+  dependencies: RelayDependencies,
+  { idleMs = idleByDefaultMs }: UdpRelayOptions = {},
+): Promise<RoutedListener<UdpService>> {
+  const { clock, logger } = dependencies;
+  const meter = createMeter(dependencies.totals);
+  const { flows, flowOf } = createFlows(dependencies, meter);
+  let current: UdpService | undefined;
+  let state: RelayListener['state'] = 'running';
+  let bound = false;
+
+  const transmit = (datagram: Buffer, to: PeerAddress): boolean => {
+    if (!bound || listening.getSendQueueSize() > sendQueueBytes) return false;
+    listening.send(datagram, to.port, to.address, () => undefined);
+    return true;
+  };
   const enc = createEncListener<RelayRoute>({
     transmit,
     met: (peer) => flowOf(peer, peer.rule, (answer) => peer.send(answer, clock.monotonic())) !== undefined,
@@ -112,22 +135,12 @@ export async function openUdpListener(
   };
 
   const listen = async (): Promise<Socket> => {
-    const opened = createSocket({ type: isIPv6(addr) ? 'udp6' : 'udp4' });
-    opened.bind({ address: addr, port, exclusive: true });
-    await once(opened, 'listening').catch((error: unknown) => {
-      opened.close();
-      throw error;
-    });
+    const opened = await boundSocket(addr, port);
     opened.on('error', (error) => {
       state = 'failed';
       logger.error({ addr, port, error: errorText(error) }, 'a UDP listener failed');
     });
     opened.on('message', receive);
-    try {
-      opened.setRecvBufferSize(receiveBufferBytes);
-    } catch {
-      // A kernel that refuses sizes above its limit keeps the socket's default.
-    }
     state = 'running';
     bound = true;
     return opened;

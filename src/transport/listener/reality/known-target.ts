@@ -71,18 +71,24 @@ function commonest(found: readonly Probed[]): Probed | undefined {
   return found.find((_, index) => times(texts[index]) === most);
 }
 
+const unprobed = (question: Question, now: number): Known => ({
+  question,
+  probed: undefined,
+  trouble: undefined,
+  askedAt: now,
+  dueAt: 0,
+  asking: undefined,
+});
+
 const offered: readonly OfferedProtocols[] = ['none', 'http/1.1', 'h2'];
 
-export function createKnownTarget(options: KnownTargetOptions): KnownTarget {
-  const { target, clock, watchMs, changed = () => undefined } = options;
-  const stop = new AbortController();
-  // Each visit listens to it.
-  setMaxListeners(0, stop.signal);
-  const known = new Map<string, Known>();
-  let names = options.serverNames;
-  let failedAt = Number.NEGATIVE_INFINITY;
+const keyOf = ({ serverName, protocols, hash }: Question): string => `${serverName} ${protocols} ${hash ?? 'any'}`;
 
-  const keyOf = ({ serverName, protocols, hash }: Question): string => `${serverName} ${protocols} ${hash ?? 'any'}`;
+/** What is wrong with the target, by the name that clients ask for. @param changed called when that has changed */
+function createTroubles(
+  known: ReadonlyMap<string, Known>,
+  changed: (serverName: string, now: TargetTrouble | undefined) => void,
+) {
   const entriesOf = (serverName: string): readonly (Known | undefined)[] =>
     offered.map((protocols) => known.get(keyOf({ serverName, protocols })));
 
@@ -100,8 +106,22 @@ export function createKnownTarget(options: KnownTargetOptions): KnownTarget {
     const before = trouble(serverName);
     for (const entry of entries) if (entry !== undefined) entry.trouble = found;
     const now = trouble(serverName);
-    if (now !== before && !stop.signal.aborted) changed(serverName, now);
+    if (now !== before) changed(serverName, now);
   };
+  return { entriesOf, trouble, note };
+}
+
+export function createKnownTarget(options: KnownTargetOptions): KnownTarget {
+  const { target, clock, watchMs, changed = () => undefined } = options;
+  const stop = new AbortController();
+  // Each visit listens to it.
+  setMaxListeners(0, stop.signal);
+  const known = new Map<string, Known>();
+  let names = options.serverNames;
+  let failedAt = Number.NEGATIVE_INFINITY;
+  const { entriesOf, trouble, note } = createTroubles(known, (serverName, now) => {
+    if (!stop.signal.aborted) changed(serverName, now);
+  });
 
   const ask = async (entry: Known): Promise<void> => {
     const { serverName, protocols, hash } = entry.question;
@@ -126,14 +146,7 @@ export function createKnownTarget(options: KnownTargetOptions): KnownTarget {
   const askIfDue = (question: Question): Known => {
     const key = keyOf(question);
     const now = clock.monotonic();
-    const entry = known.get(key) ?? {
-      question,
-      probed: undefined,
-      trouble: undefined,
-      askedAt: now,
-      dueAt: 0,
-      asking: undefined,
-    };
+    const entry = known.get(key) ?? unprobed(question, now);
     known.set(key, entry);
     if (entry.dueAt <= now && entry.asking === undefined && !stop.signal.aborted) {
       entry.askedAt = now;
