@@ -183,4 +183,14 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await page.getByRole('heading', { name: 'Add webhook' }).waitFor();
     await expectNowhere(page, secret);
   });
+
+  test('a webhook that becomes one for programs shows the secret that it gets', async () => {
+    const chat = { name: 'chat', url: 'https://hooks.example/y', format: 'slack', group_secs: 0 };
+    const { id } = await site.admin.call<Resource>('POST', '/api/webhooks', chat);
+    const page = await site.openAs('admin', `/webhooks/${id}/edit`);
+    await page.getByRole('combobox', { name: 'Format' }).click();
+    await page.getByRole('option', { name: /programs/ }).click();
+    await button(page, 'Save').click();
+    await valueOf(page.getByRole('textbox', { name: 'Secret' }), /^whsec_/);
+  });
 });

@@ -136,6 +136,17 @@ test('a secret reaches stderr when stdout is full, closed or leads nowhere', asy
   expect(piped.code).toBe(0);
 });
 
+test('the secret that an edit makes is printed', async () => {
+  const hook = { name: 'hook', url: 'https://hooks.example/x' };
+  await admin.call('POST', '/api/webhooks', { ...hook, format: 'slack', group_secs: 0 });
+  const edit = (editor: string): Promise<Ran> => script.run(['edit', 'webhooks', 'hook'], { env: { EDITOR: editor } });
+  const became = await edit('sed -i s/slack/standard/');
+  expect([became.code, became.err]).toEqual([0, '']);
+  expect(became.out).toMatch(/^changed format of webhooks\/hook\nsecret: whsec_\S+\n$/);
+  const rotated = await edit('sed -i $a\\rotate_secret:\\x20true');
+  expect(rotated.out).toMatch(/^changed rotate_secret of webhooks\/hook\nsecret: whsec_\S+\n$/);
+});
+
 test('exports are written under names that a file may have', async () => {
   const set = '界'.repeat(60);
   const path = join(folder, 'set.yaml');

@@ -146,12 +146,16 @@ async function create(type: ResourceType, name: string | undefined, options: Cre
     setAt(fields, path, parse(value, { version: '1.2' }));
   }
   const row = await withRights(session, type, options, (api) => createOne(api, type, name, fields));
-  const secrets = onceFields.flatMap((field) => (typeof row[field] === 'string' ? [`${field}: ${row[field]}`] : []));
+  const secrets = secretsIn(row);
   holdSecrets(secrets);
   warn(row);
   await line(`created ${labelOf(type, row[type.nameField], row['id'])}`);
   if (secrets.length > 0) await tellSecrets(secrets);
 }
+
+/** What the answer of a save has that no other answer has, a line each. */
+const secretsIn = (row: Row): readonly string[] =>
+  onceFields.flatMap((field) => (typeof row[field] === 'string' ? [`${field}: ${row[field]}`] : []));
 
 /** Says what the answer of a save warns of, and which rollout it has started. */
 function warn({ warnings, rollout_id }: Row): void {
@@ -210,24 +214,29 @@ async function edit(type: ResourceType, name: string, options: EditOptions): Pro
     say(`svcctl: what you wrote is in ${file}`);
     throw error;
   };
+  let secrets: readonly string[] = [];
   const send = async (): Promise<readonly string[]> => {
     const after = fieldsOf(file, readFileSync(file, 'utf8'));
     const changes = Object.entries(after).filter(
       ([field, value]) => JSON.stringify(value) !== JSON.stringify(before[field]),
     );
     const sent = Object.fromEntries(changes);
-    if (changes.length > 0)
-      warn(
-        await withRights(session, type, options, (allowed) =>
-          changeOne(allowed, type, found, sent, rolloutQuery(options)),
-        ),
+    if (changes.length > 0) {
+      const row = await withRights(session, type, options, (allowed) =>
+        changeOne(allowed, type, found, sent, rolloutQuery(options)),
       );
+      // Such as that of a webhook whose format has become standard.
+      secrets = secretsIn(row);
+      holdSecrets(secrets);
+      warn(row);
+    }
     return Object.keys(sent);
   };
   const changed = await editUntilTaken(file, send).catch(keep);
   rmSync(folder, { recursive: true, force: true });
   const what = changed.join(', ');
   await line(changed.length === 0 ? 'nothing was changed' : `changed ${what} of ${type.plural}/${shown(name)}`);
+  if (secrets.length > 0) await tellSecrets(secrets);
 }
 
 const mistakeMark = '# svcctl: ';

@@ -1,4 +1,4 @@
-/** The form of a webhook, new or stored. The page of a new one shows its secret once. */
+/** The form of a webhook, new or stored. Its page shows once the secret that saving has made. */
 import { Checkbox, MultiSelect, NumberInput, Select, Stack, Switch, TagsInput, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
@@ -121,13 +121,12 @@ function Fields({ form }: FieldsProps<Values, Webhook>): ReactNode {
   );
 }
 
-const page = { type: 'webhook', role: 'admin', valuesOf, labels, Fields } as const;
+const page = { type: 'webhook', role: 'admin', valuesOf, labels, Fields, withSecret: true } as const;
 
 export const NewWebhookPage = newPage<Values, Webhook, Made>({
   ...page,
   title: text.add,
   create: ({ values, headers }) => webhooks.create({ values: sent(values), headers }),
-  withSecret: true,
 });
 
 export const EditWebhookPage = editPage<Values, Webhook>({

@@ -25,6 +25,8 @@ interface FormPage<V extends Values, R extends Named> extends Pick<ResourceFormP
   readonly type: ListedType;
   readonly valuesOf: (resource: R | undefined) => V;
   readonly Fields: (props: FieldsProps<V, R>) => ReactNode;
+  /** Its page shows what the answer alone has, such as a secret: see `useJustMade`. */
+  readonly withSecret?: true;
 }
 
 interface NewPage<V extends Values, R extends Named, M extends R> extends FormPage<V, R> {
@@ -37,8 +39,6 @@ interface NewPage<V extends Values, R extends Named, M extends R> extends FormPa
   readonly draft?: string;
   /** Whether a revert takes it back. */
   readonly undoable?: boolean;
-  /** Its page shows what the answer alone has, such as a secret: see `useJustMade`. */
-  readonly withSecret?: true;
 }
 
 /** The page that adds one. */
@@ -97,7 +97,7 @@ interface EditPage<V extends Values, R extends Named> extends FormPage<V, R> {
 
 /** The page that edits the one that the address names. */
 export function editPage<V extends Values, R extends Named>(page: EditPage<V, R>): () => ReactNode {
-  const { type, one, update, valuesOf, labels, role, Fields } = page;
+  const { type, one, update, valuesOf, labels, role, Fields, withSecret } = page;
   return function EditPage() {
     const { id = '' } = useParams({ strict: false });
     const navigate = useNavigate();
@@ -114,6 +114,7 @@ export function editPage<V extends Values, R extends Named>(page: EditPage<V, R>
           save={(changes) => update(id, changes)}
           onSaved={(done) => {
             sayDoneOf(shared.saved(typeNames[type] ?? type, nameOf(done.data)), done);
+            if (withSecret) keepForItsPage(done.data);
             back();
           }}
           onCancel={back}
