@@ -1,6 +1,7 @@
 /** The page of messages for people: one of each kind, in each format, as the service writes them. */
 import { chatFormats } from '../src/domain/webhook/webhook.js';
 import type { FeedContent, FeedItem } from '../src/feed/port.js';
+import { runSync } from '../src/kernel/pieces.js';
 import { render } from '../src/notices/formats.js';
 import { noticesOf } from '../src/notices/notice.js';
 
@@ -141,14 +142,16 @@ export function noticesPageLines(linkTo: (heading: string) => string): readonly 
     status('l4_chain', 'back', { was: 'ok', status: 'down', reason: why, incident: incident('down') }),
   ];
   const textOf = (items: readonly FeedContent[]): string => {
-    const [notice] = noticesOf(items.map(itemOf), null);
+    const [notice] = runSync(noticesOf(items.map(itemOf), null));
     return notice === undefined ? '' : JSON.parse(render('mattermost', notice, { chatId: null }).body).text;
   };
   const several = [down, ...others].flatMap((one) => one ?? []);
   const bodies = chatFormats.flatMap((format) => {
-    const [notice] = noticesOf(
-      [down].flatMap((one) => (one === undefined ? [] : [itemOf(one)])),
-      'https://gateway.example/console',
+    const [notice] = runSync(
+      noticesOf(
+        [down].flatMap((one) => (one === undefined ? [] : [itemOf(one)])),
+        'https://gateway.example/console',
+      ),
     );
     if (notice === undefined) return [];
     const { headers, body, subject } = render(format, notice, { chatId: '-1001234567890' });

@@ -5,7 +5,7 @@
  */
 import type { ChatFormat } from '../domain/webhook/webhook.js';
 import { nameChars, type Line, type Piece } from './line.js';
-import { namesShown, type Notice } from './notice.js';
+import type { Notice } from './notice.js';
 import type { Tone } from './sentences.js';
 
 export interface Rendered {
@@ -117,7 +117,7 @@ function title(notice: Notice): string {
   const words = (first ?? []).filter((piece) => typeof piece === 'string').join('');
   return (
     words
-      .split(':')[0]
+      .split(': ')[0]
       ?.replaceAll(/\s+/g, ' ')
       .replace(/[ .,]+$/, '')
       .trim() ?? ''
@@ -130,7 +130,7 @@ function fit(style: Style, notice: Notice): readonly Line[] {
   const fits = (lines: readonly Line[]): boolean => style.measure(textOf(style, lines, null)) <= most;
   const some = (shown: number): readonly Line[] =>
     notice.kind === 'names' ? [namesLine(notice, shown)] : someLines(notice, shown);
-  let [low, high] = [1, notice.kind === 'names' ? Math.min(notice.names.length, namesShown) : notice.lines.length];
+  let [low, high] = [1, notice.kind === 'names' ? notice.names.length : notice.lines.length];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
     if (fits(some(middle))) low = middle;
@@ -149,9 +149,9 @@ const shortened = ({ name }: Exclude<Piece, string>, chars: number): Piece => {
   return { name: all.length > chars ? `${all.slice(0, chars - 1).join('')}…` : name };
 };
 
-function namesLine({ head, names }: Extract<Notice, { kind: 'names' }>, shown: number): Line {
+function namesLine({ head, names, total }: Extract<Notice, { kind: 'names' }>, shown: number): Line {
   const pieces = names.slice(0, shown).flatMap((name, index): Piece[] => [index === 0 ? '' : ', ', { name }]);
-  const left = names.length - shown;
+  const left = total - shown;
   return [head, ...pieces, left === 0 ? '.' : ` … and ${left.toLocaleString('en-GB')} more.`];
 }
 

@@ -5,6 +5,7 @@
  */
 import type { FeedContent, FeedItem } from '../feed/port.js';
 import { fromJson } from '../kernel/json.js';
+import { forEach } from '../kernel/pieces.js';
 import { sortKey } from '../domain/resource/meta.js';
 import { compareText } from '../kernel/compare-text.js';
 import { nameOf, type Line } from './line.js';
@@ -21,52 +22,68 @@ export type Notice = {
   /** The first lines, as many as any message has room for, of `total`. */
   (
     | { readonly kind: 'lines'; readonly lines: readonly Line[]; readonly total: number }
-    /** Many resources of one status: the sentence up to their names. */
-    | { readonly kind: 'names'; readonly head: string; readonly names: readonly string[] }
+    /** Many resources of one status: the sentence up to their names, and the first names, at most `namesShown` of `total`. */
+    | { readonly kind: 'names'; readonly head: string; readonly names: readonly string[]; readonly total: number }
   );
 
 /** How many names a notice shows at most. */
-export const namesShown = 20;
+const namesShown = 20;
 /** No message has room for more. */
 const linesMost = 200;
 
+/** Items that are read in one piece. */
+const itemsAtOnce = 250;
+
+/** Items of one kind. */
+interface Same {
+  readonly first: FeedItem;
+  readonly contents: FeedContent[];
+  /** Of the resources of a status: one that has changed twice is named once. */
+  readonly names: Set<string>;
+  /** The first of the names and some more, with what they are sorted by. */
+  sorted: (readonly [name: string, key: string])[];
+}
+
 /**
+ * In pieces, because a window may hold ten thousand items.
  * @param items of one window, in their order
  * @param console the address of the console, without a slash at its end; null for no links
  */
-export function noticesOf(items: readonly FeedItem[], console: string | null): readonly ItemNotice[] {
-  const kinds = new Map<string, { readonly first: FeedItem; readonly contents: FeedContent[] }>();
-  for (const item of items) {
+export function* noticesOf(items: readonly FeedItem[], console: string | null): Generator<void, readonly ItemNotice[]> {
+  const kinds = new Map<string, Same>();
+  yield* forEach(items, itemsAtOnce, (item) => {
     const { type, json } = item;
     const content = { type, data: fromJson(JSON.parse(json)) } as FeedContent;
     const kind = content.type === 'status' ? `${content.data.status} ${content.data.resource.type}` : content.type;
-    const same = kinds.get(kind);
-    if (same === undefined) kinds.set(kind, { first: item, contents: [content] });
-    else same.contents.push(content);
-  }
-  return Array.from(kinds.values(), ({ first, contents }) => ({ ...noticeOf(contents, console), first }));
+    const same = kinds.get(kind) ?? { first: item, contents: [], names: new Set(), sorted: [] };
+    kinds.set(kind, same);
+    same.contents.push(content);
+    if (content.type !== 'status') return;
+    const { name } = content.data.resource;
+    if (same.names.has(name)) return;
+    same.names.add(name);
+    same.sorted.push([name, sortKey(name)]);
+    if (same.sorted.length > itemsAtOnce) same.sorted = firstOf(same.sorted);
+  });
+  return Array.from(kinds.values(), (same) => ({ ...noticeOf(same, console), first: same.first }));
 }
 
-function noticeOf(same: readonly FeedContent[], console: string | null): Notice {
-  const [first] = same;
+const firstOf = (names: Same['sorted']): Same['sorted'] =>
+  names.sort(([, a], [, b]) => compareText(a, b)).slice(0, namesShown);
+
+function noticeOf({ contents, names, sorted }: Same, console: string | null): Notice {
+  const [first] = contents;
   if (first === undefined) throw new Error('a notice is of one item at least');
-  const tone = same.map(toneOf).find((one) => one === 'bad') ?? toneOf(first);
-  const link = console === null ? null : console + (same.length === 1 ? pathOf(first) : listPathOf(first));
-  if (first.type !== 'status' || same.length === 1) {
-    return { kind: 'lines', tone, link, lines: same.slice(0, linesMost).map(sentenceOf), total: same.length };
+  const tone = contents.map(toneOf).find((one) => one === 'bad') ?? toneOf(first);
+  const link = console === null ? null : console + (contents.length === 1 ? pathOf(first) : listPathOf(first));
+  if (first.type !== 'status' || contents.length === 1) {
+    const lines = contents.slice(0, linesMost).map(sentenceOf);
+    return { kind: 'lines', tone, link, lines, total: contents.length };
   }
-  const { type } = first.data.resource;
-  // One that has changed twice in the window is named once.
-  const names = [...new Set(same.flatMap((one) => (one.type === 'status' ? [one.data.resource.name] : [])))];
-  const head = severalAre(type, first.data.status, names.length);
-  return { kind: 'names', tone, link, head, names: byNatural(names).map((name) => nameOf(name).name) };
+  const head = severalAre(first.data.resource.type, first.data.status, names.size);
+  const shown = firstOf(sorted).map(([name]) => nameOf(name).name);
+  return { kind: 'names', tone, link, head, names: shown, total: names.size };
 }
-
-const byNatural = (names: readonly string[]): readonly string[] =>
-  names
-    .map((name) => ({ name, key: sortKey(name) }))
-    .sort((a, b) => compareText(a.key, b.key))
-    .map(({ name }) => name);
 
 /** A ping. @param name of the webhook */
 export const pingNotice = (name: string): Notice => ({

@@ -6,6 +6,7 @@ import type { WebhookState } from '../domain/webhook/webhook.js';
 import { matcherOf } from '../feed/filters.js';
 import type { Feed, FeedItem, FeedPlace } from '../feed/port.js';
 import { limits } from '../kernel/limits.js';
+import { withPauses } from '../kernel/pieces.js';
 import { render } from '../notices/formats.js';
 import { noticesOf } from '../notices/notice.js';
 import { itemMessage, type Message } from './messages.js';
@@ -85,14 +86,19 @@ async function nextWindow(
     if (options.signal?.aborted === true) break;
   }
   if (items.length === 0) return { shipments: [], place, caughtUp, gatherMs: 0 };
-  const gatherMs = isFull ? 0 : Math.max(0, endsAt - clock.now());
+  const leftMs = endsAt - clock.now();
+  // One that a clock recorded that was ahead does not wait until then.
+  const isOfFuture = leftMs > group_secs * 1000 + limits.clocks.apartMs;
+  const gatherMs = isFull || isOfFuture ? 0 : Math.max(0, leftMs);
   if (gatherMs > 0 || options.signal?.aborted === true) return { shipments: [], place: from, caughtUp, gatherMs };
   const console = publicUrl === null || !console_links ? null : `${publicUrl}/console`;
-  const messages = noticesOf(items, console).map(({ first: { type, cursor }, ...notice }): Message => ({
-    kind: 'notice',
-    type,
-    cursor,
-    rendered: render(format, notice, { chatId }),
-  }));
+  const messages = (await withPauses(noticesOf(items, console))).map(
+    ({ first: { type, cursor }, ...notice }): Message => ({
+      kind: 'notice',
+      type,
+      cursor,
+      rendered: render(format, notice, { chatId }),
+    }),
+  );
   return { shipments: [{ messages, behind: place }], place, caughtUp, gatherMs: 0 };
 }

@@ -5,6 +5,7 @@
 import { describe, expect, test } from 'vitest';
 import type { FeedItem } from '../../src/feed/port.js';
 import { chatFormats, type ChatFormat } from '../../src/domain/webhook/webhook.js';
+import { runSync } from '../../src/kernel/pieces.js';
 import { render } from '../../src/notices/formats.js';
 import { noticesOf } from '../../src/notices/notice.js';
 import { durationOf } from '../../src/notices/sentences.js';
@@ -33,7 +34,7 @@ const status = (name: string, over: object = {}): FeedItem =>
   });
 
 function textOf(format: ChatFormat, items: readonly FeedItem[], console: string | null = null): string {
-  const [notice] = noticesOf(items, console);
+  const [notice] = runSync(noticesOf(items, console));
   const { body } = render(format, notice!, { chatId: '1' });
   switch (format) {
     case 'slack':
@@ -166,9 +167,26 @@ describe('many items', () => {
     expect(text).toMatch(/^214 nodes are offline: `ams-001`, `ams-002`, .*`ams-020` … and 194 more\.$/);
   });
 
+  test('of a whole window are read in pieces, and the first names are found', () => {
+    const of = (index: number): FeedItem => status(`${'x'.repeat(120)}${(index * 7919) % 10_007}`);
+    const reading = noticesOf(
+      Array.from({ length: 10_000 }, (_, index) => of(index)),
+      null,
+    );
+    let pieces = 1;
+    let step = reading.next();
+    for (; step.done !== true; step = reading.next()) pieces += 1;
+    expect(pieces).toBeGreaterThan(20);
+    const [notice] = step.value;
+    const text = JSON.parse(render('slack', notice!, { chatId: null }).body).text;
+    const numbers = [...text.matchAll(/`x+(\d+)`/g)].map(([, number]) => Number(number));
+    expect(numbers).toEqual(Array.from({ length: 20 }, (_, index) => index));
+    expect(text).toMatch(/^10,000 nodes are offline: .* … and 9,980 more\.$/);
+  });
+
   test('of different kinds are messages of their own, in the order of their first items', () => {
     const back = { was: 'offline', status: 'online' };
-    const notices = noticesOf([status('a'), status('b', back), status('c'), status('d', back)], null);
+    const notices = runSync(noticesOf([status('a'), status('b', back), status('c'), status('d', back)], null));
     expect(notices.map(({ tone }) => tone)).toEqual(['bad', 'good']);
   });
 
@@ -211,6 +229,20 @@ const hostile = [
 /** What remains of a message without its code spans. */
 const outside = (text: string): string => text.replaceAll(/`[^`\n]+`/g, '·');
 
+test('the title of a message is its sentence without names and reasons', () => {
+  const title = (given: FeedItem): string => {
+    const [notice] = runSync(noticesOf([given], null));
+    const { headers } = render('ntfy', notice!, { chatId: null });
+    expect(render('email', notice!, { chatId: null }).subject).toBe(`[gateway control] ${headers['Title']}`);
+    return headers['Title'] ?? '';
+  };
+  expect(title(status('edge-1'))).toBe('Node is offline, last seen 12:04:31 UTC');
+  const chain = { type: 'l4_chain', id, name: 'front' };
+  expect(title(status('', { resource: chain, status: 'down', reason: 'listener tcp "[::]:443" is missing' }))).toBe(
+    'Chain is down',
+  );
+});
+
 describe('names cannot act', () => {
   test.each(hostile)('%j', (name) => {
     const items = [
@@ -225,13 +257,15 @@ describe('names cannot act', () => {
     expect(html.replaceAll(/<\/?code>/g, '')).not.toMatch(/[<>]/);
     expect(html.replaceAll(/&(amp|lt|gt);/g, '')).not.toContain('&');
     for (const format of chatFormats) {
-      const [notice] = noticesOf(items, null);
+      const [notice] = runSync(noticesOf(items, null));
       const { body, headers, subject } = render(format, notice!, { chatId: '1' });
       for (const value of [...Object.values(headers), subject]) expect(value).toMatch(/^[\x20-\x7e]*$/);
       expect(textOf(format, items).split('\n')).toHaveLength(1);
       expect(body).not.toMatch(/[\u202A-\u202E\u2066-\u2069]/);
     }
-    expect(JSON.parse(render('discord', noticesOf(items, null)[0]!, { chatId: null }).body).allowed_mentions).toEqual({
+    expect(
+      JSON.parse(render('discord', runSync(noticesOf(items, null))[0]!, { chatId: null }).body).allowed_mentions,
+    ).toEqual({
       parse: [],
     });
   });
