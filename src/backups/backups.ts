@@ -47,7 +47,7 @@ export interface LastBackup {
 export interface Backups {
   /** Undefined where backups are off. */
   last(): LastBackup | undefined;
-  /** Undefined while the newest backup is not too old, and where no live instance makes any. */
+  /** Undefined while the newest backup is not too old, and where none are made: one that died makes none, and still should. */
   late(): LateBackup | undefined;
 }
 
@@ -68,6 +68,8 @@ type Shared = {
   readonly instance_id: string | null;
   readonly file: string | null;
   readonly bytes: number;
+  /** The shortest interval of those that make backups, or did until they died; absent or null once the last has left. */
+  readonly every_ms?: number | null;
 };
 
 /** What an instance with the setting tells the others, in a lease of its own. */
@@ -87,9 +89,8 @@ function ageOf(at: string | null | undefined, now: number): number | null {
 }
 
 /** Undefined while no backup is late. */
-function lateness(known: readonly Maker[], { at, since }: Shared, now: number): LateBackup | undefined {
-  if (known.length === 0) return undefined;
-  const [ageMs, everyMs] = [ageOf(at, now), Math.min(...known.map(({ every_ms }) => every_ms))];
+function lateness(known: readonly Maker[], { at, since, every_ms }: Shared, now: number): LateBackup | undefined {
+  const [ageMs, everyMs] = [ageOf(at, now), every_ms ?? Number.POSITIVE_INFINITY];
   const sinceMs = ageMs ?? ageOf(since, now) ?? Number.POSITIVE_INFINITY;
   if (sinceMs <= limits.backups.lateAfter * everyMs) return undefined;
   return { ageMs, reason: known.find(({ problem }) => problem !== null)?.problem ?? null };
@@ -150,9 +151,18 @@ export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
     shared = (await documents.get(documentId))?.fields;
   };
 
+  /** Tells, for when all are gone that make backups, how often one should be made. */
+  const tellInterval = async (): Promise<void> => {
+    const every_ms = Math.min(...known.map((maker) => maker.every_ms));
+    if (settings === undefined || shared === undefined || known.length === 0 || shared.every_ms === every_ms) return;
+    shared = { ...shared, every_ms };
+    await documents.set([{ id: documentId, fields: shared }]);
+  };
+
   const record = async (backup: BackupFile, bytes: number, madeBy: string | null): Promise<void> => {
     const since = shared?.since ?? timestamp(clock.now());
-    const fields = { since, at: timestamp(backup.at), instance_id: madeBy, file: backup.file, bytes };
+    const every_ms = shared?.every_ms ?? null;
+    const fields = { since, at: timestamp(backup.at), instance_id: madeBy, file: backup.file, bytes, every_ms };
     await documents.set([{ id: documentId, fields }]);
     shared = fields;
   };
@@ -206,6 +216,7 @@ export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
     async turn(signal) {
       await tell();
       await look();
+      await tellInterval();
       if (settings === undefined || deps.clockProblem() !== undefined) return;
       if ((hasLooked && age() < settings.everyMs) || clock.monotonic() < (failed?.retryAt ?? 0)) return;
       if (!(await holdTurn())) return;
@@ -222,7 +233,12 @@ export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
       await look();
     },
     async close() {
-      if (settings !== undefined) await leases.release(makers, instanceId, instanceId);
+      if (settings === undefined) return;
+      await leases.release(makers, instanceId, instanceId);
+      await look();
+      if (known.length > 0 || shared === undefined) return;
+      // Turned off, as far as anybody knows.
+      await documents.set([{ id: documentId, fields: { ...shared, every_ms: null } }]);
     },
   };
 }

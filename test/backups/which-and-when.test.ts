@@ -265,6 +265,22 @@ describe('late', () => {
     expect([two.late(), two.last()?.bytes]).toEqual([undefined, 7]);
   });
 
+  test('when the only instance that makes backups has died, though not when it was stopped', async () => {
+    const [one, two] = [await start('one', { everyMs: hour }), await start('two', { makesBackups: false })];
+    await one.turn();
+    // As when its lease has ended.
+    await readStore.leases.release('backup_makers', 'one', 'one');
+    await daysPass(1, two);
+    expect(two.late()).toEqual({ ageMs: day, reason: null });
+    const again = await start('again', { everyMs: hour });
+    await again.turn();
+    await two.turn();
+    expect(two.late()).toBeUndefined();
+    await again.close();
+    await daysPass(1, two);
+    expect(two.late()).toBeUndefined();
+  });
+
   test('a folder that is none is named without its path', async () => {
     writeFileSync(join(root, 'backups'), '');
     const one = await start('one', { everyMs: hour });
