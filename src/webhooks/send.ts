@@ -148,6 +148,12 @@ function answerOf(request: ClientRequest, body: Buffer): Promise<IncomingMessage
       response.destroy();
       resolve(response);
     });
+    // Interim answers may go on for ever.
+    let interim = 0;
+    request.on('information', () => {
+      interim += 1;
+      if (interim > tuning.interimAnswers) request.destroy(new Error('the answer is not HTTP'));
+    });
     // Also catches errors after the answer.
     request.on('error', reject);
     request.on('close', () => reject(new Error('the connection was closed without an answer')));

@@ -2,6 +2,8 @@
 export const tuning = {
   /** Simultaneous look-ups of names. */
   lookUps: 2,
+  /** Answers such as 103 before the answer of one try. */
+  interimAnswers: 16,
   /** Simultaneous pings of one instance. */
   pings: 8,
   /** Items per read of one webhook, and their bytes as JSON. */

@@ -1,5 +1,7 @@
 /** Tries that get no answer: a look-up or a receiver that hangs, and a service that closes. Cites `docs/contract/automation.md#webhooks`. */
 import type { lookup } from 'node:dns';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.js';
 import { limits } from '../../src/kernel/limits.js';
@@ -33,4 +35,19 @@ test('a receiver that hangs has failed after the time of a try, which is ten sec
   expect(receiver.received).toHaveLength(1);
   sender.close();
   await receiver.close();
+});
+
+test('a receiver whose interim answers never end has failed at once', async () => {
+  const server = createServer((_request, response) => {
+    const more = setInterval(() => response.writeEarlyHints({ link: '</a>; rel=preload' }), 1);
+    response.on('close', () => clearInterval(more));
+    response.on('error', () => undefined);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const sender = createSender({ mayDial: () => true, clock: systemClock });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const answer = await sender.send({ ...message, url }, new AbortController().signal);
+  expect(answer).toEqual({ status: null, error: 'the answer is not HTTP', retryAfterMs: null });
+  sender.close();
+  server.close();
 });
