@@ -1,5 +1,6 @@
 /** Incidents: from when something went wrong until it was well again. Implements `docs/contract/notices.md#status-changes-are-facts`. */
 import { z } from 'zod';
+import { openIncident } from '../../../domain/status/ledger.js';
 import { statusTypes, type StatusKey } from '../../../domain/status/status.js';
 import type { StoredIncident } from '../../../projections/port.js';
 import { answers, ok, pageOf } from '../answers/envelope.js';
@@ -39,12 +40,12 @@ const incidentSchema = z
   })
   .meta({ id: 'Incident', description: 'From when something went wrong until it was well again' });
 
-/** An incident is over as soon as a command says so; its last fact follows. */
+/** An incident is over as soon as the ledger says so: after a command its last fact follows, and the read model after that. */
 function incidentView(incident: StoredIncident, { statusLedger, clock }: Pick<RestDeps, 'statusLedger' | 'clock'>) {
   const { id, resource, status, reason, began_at } = incident;
   const key = resource as StatusKey & { readonly name: string };
   const last = statusLedger.last(key);
-  const ended_at = incident.ended_at ?? (last?.isUnwritten === true && last.incident?.id === id ? last.since : null);
+  const ended_at = incident.ended_at ?? (last?.incident?.id === id && openIncident(last) === null ? last.since : null);
   const end = ended_at === null ? clock.now() : Date.parse(ended_at);
   const duration_secs = Math.max(0, (end - Date.parse(began_at)) / 1000);
   return { id, resource: key, status, began_at, ended_at, reason, duration_secs };
