@@ -1,7 +1,8 @@
 /**
  * Compares the clock of this instance with its stores' clocks: at the start, every minute, and more often while they are
  * apart. In between, the monotonic clock extends the last comparison, so that a jump shows at once. An instance whose
- * clock is too far off must not write. Implements `docs/contract/domain.md#commands-and-events`.
+ * clock is too far off must not write. A store without a clock has events of the future at most, after this clock was
+ * ahead: commands go on, and nothing is deleted by age. Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
@@ -58,11 +59,10 @@ interface Compared {
   readonly since: number;
 }
 
-function apartText(store: string, { kind }: StoreTime, aheadMs: number): string {
+function apartText(store: string, aheadMs: number): string {
   const seconds = Math.round(Math.abs(aheadMs) / 1000);
-  const what = kind === 'clock' ? `the ${store}'s` : `the newest event of the ${store}`;
   const direction = aheadMs > 0 ? 'ahead of' : 'behind';
-  return `the clock of this instance is ${seconds} s ${direction} ${what}; expected at most ${apartMs / 1000} s`;
+  return `the clock of this instance is ${seconds} s ${direction} the ${store}'s; expected at most ${apartMs / 1000} s`;
 }
 
 /** Resolves after the first comparison, which may have found a store out of reach. */
@@ -77,6 +77,7 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
   const silent = new Set<string>();
   /** Problems logged last. */
   let logged = '';
+  let hadFuture = false;
 
   const clockOf = ({ time, since }: Compared): number => time.at + clock.monotonic() - since;
 
@@ -89,10 +90,14 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
     const found: string[] = [];
     for (const [name, entry] of compared) {
       const ahead = aheadMs(entry);
-      if (Math.abs(ahead) > apartMs) found.push(apartText(name, entry.time, ahead));
+      if (entry.time.kind === 'clock' && Math.abs(ahead) > apartMs) found.push(apartText(name, ahead));
     }
     return found;
   }
+
+  /** Whether events were recorded by a clock that was ahead of this one. */
+  const hasFuture = (): boolean =>
+    [...compared.values()].some((entry) => entry.time.kind === 'not_before' && aheadMs(entry) < -apartMs);
 
   async function compare(name: string, store: Pick<EventStore, 'time'>): Promise<void> {
     const time = await store.time().catch((error: unknown) => {
@@ -111,6 +116,12 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
   }
 
   function tell(): void {
+    const isFuture = hasFuture();
+    if (isFuture && !hadFuture) {
+      const message = 'the log has events of the future: this clock was ahead, or is behind now. Commands go on';
+      logger.warn({ seconds_behind: Math.round(-Math.min(...differences().values())) }, message);
+    }
+    hadFuture = isFuture;
     const found = problems().join(', ');
     const anew = (found === '') !== (logged === '');
     logged = found;
@@ -143,17 +154,20 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
     return clock.now();
   }
 
+  const differences = (): ReadonlyMap<string, number> =>
+    new Map([...compared].map(([name, entry]) => [name, aheadMs(entry) / 1000]));
+
   const notRead = (): boolean => stores.some(([name]) => !compared.has(name) && !silent.has(name));
 
   await look();
   const loop = startLoop(lookEveryMs, look, logsError(logger, 'the clocks could not be compared'));
   return {
     problems,
-    differences: () => new Map([...compared].map(([name, entry]) => [name, aheadMs(entry) / 1000])),
+    differences,
     now: slowest,
     shared: { now: sharedNow, monotonic: clock.monotonic },
     deletionTime(newest) {
-      if (newest === undefined || notRead() || problems().length > 0) return undefined;
+      if (newest === undefined || notRead() || hasFuture() || problems().length > 0) return undefined;
       const measured = [...compared.values()].flatMap(({ time }) => (time.kind === 'not_before' ? time.measured : []));
       return Math.min(slowest(), newest, ...measured);
     },

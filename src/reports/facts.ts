@@ -37,7 +37,7 @@ export interface AgentFactsFold extends AgentFacts, FactFold {
 }
 
 /** Raise the version when the fold's state or meaning changes: older checkpoints are then ignored. */
-const kind = { name: 'svc-agents', foldVersion: 2 } as const;
+const kind = { name: 'svc-agents', foldVersion: 3 } as const;
 
 /** An existing node with its facts; null: it has none yet. */
 type Line = readonly [nodeId: string, facts: NodeAgentFacts | null];

@@ -60,7 +60,8 @@ export function createObserver(deps: ObserverDeps): StatusSource {
       return 0;
     const offlineAfterMs = offlineAfterSeconds(fleet.settings()) * 1000;
     const closedAt = reports.closedAt(nodeId);
-    if (closedAt > 0) return Math.max(closedAt, from) + Math.min(limits.status.closedMs, offlineAfterMs);
+    if (closedAt > 0 && !isOfFuture(deps, closedAt))
+      return Math.max(closedAt, from) + Math.min(limits.status.closedMs, offlineAfterMs);
     return Math.max(lastSeen(deps, nodeId), from) + offlineAfterMs;
   }
 
@@ -68,7 +69,7 @@ export function createObserver(deps: ObserverDeps): StatusSource {
   function seenSince(key: StatusKey, { status, since }: Now): number {
     const text = keyText(key);
     const before = seen.get(text);
-    if (before?.status === status) return before.at;
+    if (before?.status === status && !isOfFuture(deps, before.at)) return before.at;
     const at = Math.min(since ?? clock.now(), clock.now());
     seen.set(text, { status, at });
     return at;
@@ -111,10 +112,15 @@ export function createObserver(deps: ObserverDeps): StatusSource {
 }
 
 /** Milliseconds since the epoch; 0 of a node that was never seen. */
-function lastSeen({ reports }: Pick<ObserverDeps, 'reports'>, nodeId: string): number {
-  const { last_seen_at } = reports.vitals(nodeId);
-  return last_seen_at === null ? 0 : Date.parse(last_seen_at);
+/** 0 when it is not known, as by a clock that was ahead. */
+function lastSeen(deps: Pick<ObserverDeps, 'reports' | 'clock'>, nodeId: string): number {
+  const { last_seen_at } = deps.reports.vitals(nodeId);
+  const at = last_seen_at === null ? 0 : Date.parse(last_seen_at);
+  return isOfFuture(deps, at) ? 0 : at;
 }
+
+const isOfFuture = ({ clock }: Pick<ObserverDeps, 'clock'>, at: number): boolean =>
+  at > clock.now() + limits.clocks.apartMs;
 
 function nodeNow(deps: ObserverDeps, id: string): Now | undefined {
   const node = deps.fleet.node(id);

@@ -117,6 +117,7 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   /** When this instance became the writer, milliseconds since the epoch. */
   let since = 0;
   let repeatAt = 0;
+  let newest = 0;
   /** A state older than `svc-status` itself, as after an upgrade, gets its first fact, of which nobody is told. */
   let older: ReadonlySet<string> = new Set(
     ledger.isEmpty() ? [...source.keys()].filter(source.isOlder).map(keyText) : [],
@@ -132,6 +133,9 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   /** What is due now, as many facts as one append may hold; everything else waits. */
   async function due(): Promise<readonly ProposedEvent[]> {
     const now = clock.now();
+    // A clock that was ahead is right now: what waits for a time waits for another one.
+    if (now < newest - limits.clocks.apartMs) takeOver();
+    newest = now;
     const events: ProposedEvent[] = [];
     if (budget.wait(clock.monotonic(), limits.events.appendEvents) > 0) return events;
     if (now >= since + deps.graceMs()) older = new Set();

@@ -94,7 +94,8 @@ async function recordIfDue(
   const data: WebhookCursorMoved['data'] = { webhook_id: id, since, cursor, state, ...tries };
   const isSame = recorded !== undefined && isDeepStrictEqual({ ...recorded.data, cursor }, data);
   const hasMoved = recorded?.data.cursor !== cursor;
-  const dueMs = isSame ? recorded.at + (hasMoved ? movedMs : tuning.factAgeMs) - now : 0;
+  const isOfFuture = recorded !== undefined && recorded.at > now + limits.clocks.apartMs;
+  const dueMs = isSame && !isOfFuture ? recorded.at + (hasMoved ? movedMs : tuning.factAgeMs) - now : 0;
   if (dueMs > 0) return Math.min(dueMs, tuning.waitMs);
   await cursors.record(data);
   current.recorded = { at: now, data };
@@ -169,7 +170,9 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
     const recordMs = await recordIfDue(deps, webhook, at);
     if (!webhook.enabled || webhook.stopped !== null) return sleep(recordMs, signal);
     const waitMs = Date.parse(at.tries.next_at ?? '') - clock.now();
-    if (waitMs > 0) return sleep(Math.min(waitMs, recordMs), signal);
+    // A longer wait is by a clock that was ahead.
+    const isOfFuture = waitMs > limits.webhooks.retryAfterMaxMs + limits.clocks.apartMs;
+    if (waitMs > 0 && !isOfFuture) return sleep(Math.min(waitMs, recordMs), signal);
     // What failed is sent again as it was, unless the webhook has changed.
     if (at.sending?.version === webhook.version) {
       await deliver(webhook, at, at.sending.shipment);

@@ -4,13 +4,16 @@
  */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock, type Clock } from '../../src/kernel/clock.js';
+import { limits } from '../../src/kernel/limits.js';
 import { eventually } from '../support/eventually.js';
 import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 /** The real time, and as much more as a test lets pass. */
 let skipped = 0;
+/** By how much the wall clock is ahead. */
+let ahead = 0;
 const clock: Clock = {
-  now: () => systemClock.now() + skipped,
+  now: () => systemClock.now() + skipped + ahead,
   monotonic: () => systemClock.monotonic() + skipped,
 };
 /** Longer than any change must stand, and than an agent has to come back; a few times as long, clocks would disagree. */
@@ -19,7 +22,7 @@ const settings = { heartbeat_interval_secs: 2, offline_after_secs: 6 };
 
 let rest: RestFixture;
 beforeEach(async () => {
-  skipped = 0;
+  [skipped, ahead] = [0, 0];
   rest = await startRest({}, clock);
   await rest.data('PUT', '/api/settings/connectivity', { body: settings });
 });
@@ -180,4 +183,33 @@ test('incidents are walked newest first, each once, with a next that is bound to
     const answer = await rest.call('GET', `/api/incidents${query}`);
     expect([query, answer.statusCode, answer.json().error]).toEqual([query, 400, expect.stringContaining(error!)]);
   }
+});
+
+test('a clock that was a day ahead, and is set right: commands go on, and what changes is told at once', async () => {
+  await rest.close();
+  ahead = 86_400_000;
+  rest = await startRest({}, clock);
+  await rest.data('PUT', '/api/settings/connectivity', { body: settings });
+  const { id } = await rest.data('POST', '/api/nodes', { body: { name: 'edge-1' } });
+  const agent = await rest.connect(id);
+  expect(await untilTold(1)).toMatchObject([{ status: 'online' }]);
+  // So that the log's time is known.
+  skipped += limits.clocks.compareEveryMs;
+  await eventually(async () => (await rest.call('GET', '/metrics', { role: 'nobody' })).body).toContain(
+    'svc_store_clock_difference_seconds{store="event store"}',
+  );
+
+  ahead = 0;
+  const { name } = await rest.data('POST', '/api/nodes', { body: { name: 'edge-2' } });
+  expect(name).toBe('edge-2');
+  expect((await rest.call('GET', '/readyz', { role: 'nobody' })).json()).toEqual({ ready: true, reasons: [] });
+  await eventually(() => rest.logged.join('\n')).toContain('the log has events of the future');
+  await agent.disconnect();
+  expect((await untilTold(2))[1]).toMatchObject({ status: 'offline' });
+  const back = await rest.connect(id);
+  expect((await untilTold(3))[2]).toMatchObject({ status: 'online' });
+  const { generation } = await rest.data('POST', `/api/nodes/${id}/config`);
+  await back.apply(await back.receive());
+  const shown = async () => (await rest.data('GET', `/api/nodes/${id}`)).applied_generation;
+  await eventually(shown).toBe(generation);
 });

@@ -127,6 +127,32 @@ describe('two instances that write statuses', () => {
   });
 });
 
+test('a clock that was ahead and is set right holds nothing back', async () => {
+  const world = await createWorld();
+  const writer = await world.start();
+  const [front, back] = ['front', 'back'].map((id) => ({ type: 'l4_chain', id }) as const);
+  const pass = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += turnMs) {
+      world.clock.advance(turnMs);
+      await writer.turn();
+    }
+  };
+  for (const key of [front!, back!]) world.set(key, 'ok');
+  world.clock.jump(86_400_000);
+  await pass(40_000);
+  world.set(front!, 'down');
+  await pass(4_000);
+  world.clock.jump(-86_400_000);
+  world.set(front!, 'ok');
+  world.set(back!, 'down');
+  await pass(4_000);
+  expect((await world.facts()).map(({ fact: { resource, status } }) => [resource.id, status])).toEqual([
+    ['front', 'down'],
+    ['front', 'ok'],
+    ['back', 'down'],
+  ]);
+});
+
 describe('a chain that flaps each five seconds for an hour', () => {
   test('at most six facts in ten minutes, and the last one tells what is', async () => {
     const world = await createWorld();

@@ -3,15 +3,20 @@ import type { Clock } from '../../src/kernel/clock.js';
 
 export interface ManualClock extends Clock {
   advance(milliseconds: number): void;
+  /** Sets the wall clock alone, ahead or back. */
+  jump(milliseconds: number): void;
 }
 
 export function createManualClock(start = Date.UTC(2025, 0, 1)): ManualClock {
-  let elapsed = 0;
+  let [elapsed, jumped] = [0, 0];
   return {
-    now: () => start + elapsed,
+    now: () => start + elapsed + jumped,
     monotonic: () => elapsed,
     advance(milliseconds) {
       elapsed += milliseconds;
+    },
+    jump(milliseconds) {
+      jumped += milliseconds;
     },
   };
 }

@@ -178,14 +178,18 @@ describe('a deliverer', () => {
     deliverers.push(deliverer);
     return deliverer;
   }
-  const happens = (position: number): void => {
+  const happens = (position: number, at = ''): void => {
     const about = { type: 'command', resources: [], nodes: [], actor: null, readers: 'all' } as const;
     items.push({
       type: 'command',
       cursor: String(position),
       position,
-      at: '',
-      json: '{}',
+      at,
+      json: JSON.stringify({
+        action: 'node.create',
+        actor: { name: 'anna' },
+        resource: { type: 'node', id: '', name: '' },
+      }),
       about,
       final: null,
     } as FeedItem);
@@ -216,6 +220,27 @@ describe('a deliverer', () => {
     await eventually(() => deliverer.checkpoint(webhooks[0]!)?.place.position).toBe(4);
     await deliverer.close();
     expect((await facts()).at(-1)).toEqual(['4', 'ok', 0]);
+  });
+
+  test('a clock that was ahead and is set right makes neither a message nor a try wait', async () => {
+    webhooks = [webhook('a', { format: 'mattermost', group_secs: 60, url: 'https://hooks.example' })];
+    const day = 24 * hour;
+    clock.jump(day);
+    happens(1, timestamp(clock.now()));
+    clock.jump(-day);
+    const deliverer = start();
+    await eventually(() => sent.length).toBe(1);
+
+    answers = async () => ({ status: 500, error: 'the receiver answered 500', retryAfterMs: null });
+    clock.jump(day);
+    happens(2, timestamp(clock.now() - 60_000));
+    deliverer.look();
+    await eventually(() => sent.length).toBe(2);
+    clock.jump(-day);
+    answers = async () => ok;
+    deliverer.look();
+    await eventually(() => sent.length).toBe(3);
+    await eventually(async () => (await facts()).at(-1)).toEqual(['2', 'ok', 0]);
   });
 
   test('writes one a day, of a disabled one too', async () => {

@@ -93,6 +93,12 @@ export function evolveAgentFacts(
   return { ...next, written_since: event.data.again_at ?? facts.written_since ?? at };
 }
 
+/** By how much a fact may be late. One that seems to be older was recorded after a clock that was ahead was set right. */
+const lateMostMs = 3_600_000;
+
+/** Whether a fact is from before a time, although the log has it behind what happened then. */
+const isLate = (at: string, than: string): boolean => at < than && Date.parse(than) - Date.parse(at) < lateMostMs;
+
 /** An apply or a reject that was reported before the recorded session was opened, and written after it. */
 function isOfSupersededSession(
   { session }: NodeAgentFacts,
@@ -103,7 +109,7 @@ function isOfSupersededSession(
   if (type !== 'AgentConfigApplied' && type !== 'AgentConfigRejected') return false;
   // A fact that is written again keeps its first time.
   if (data.again_at !== undefined || session === undefined) return false;
-  return session.id !== sessionId && at < session.at;
+  return session.id !== sessionId && isLate(at, session.at);
 }
 
 function evolve(facts: NodeAgentFacts, event: AgentEvent, at: string): NodeAgentFacts {
@@ -111,7 +117,13 @@ function evolve(facts: NodeAgentFacts, event: AgentEvent, at: string): NodeAgent
     case 'AgentSessionOpened': {
       const { agent_version, detected_addresses, multiplex, multiplex_port, features = [] } = event.data;
       const { session_id: id, instance_id, public_ipv4, public_ipv6 } = event.data;
-      if (facts.session !== undefined && at < facts.session.at) return facts;
+      // One that is written again is as old as it is.
+      const { again_at } = event.data;
+      if (
+        facts.session !== undefined &&
+        (again_at === undefined ? isLate(at, facts.session.at) : at < facts.session.at)
+      )
+        return facts;
       return {
         ...facts,
         connected_once: true,

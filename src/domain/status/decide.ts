@@ -39,7 +39,7 @@ export function dueFact(last: LastFact | undefined, observed: Observed, now: num
   const isWorse = status !== was && worseOf(type, was, status) === status;
   if (againAt !== undefined && !isWorse) return { kind: 'later', at: againAt };
   if (status === was || !isTold(type, status)) return { kind: 'nothing' };
-  const at = Math.max(observed.dueAt, budgetedAt(last?.toldAt ?? []));
+  const at = Math.max(observed.dueAt, budgetedAt(last?.toldAt ?? [], now));
   if (at > now) return { kind: 'later', at };
   const began_at = timestamp(since);
   const open = last === undefined ? null : openIncident(last);
@@ -63,8 +63,10 @@ export function untoldFact(last: LastFact, now: number): StatusFact | undefined 
 }
 
 /** When the budget of a resource lets it be told again. */
-function budgetedAt(toldAt: readonly number[]): number {
+function budgetedAt(told: readonly number[], now: number): number {
   const { changes, windowMs, gapMs } = limits.status.perResource;
+  // What a clock told that was ahead holds nothing up.
+  const toldAt = told.filter((at) => at <= now + limits.clocks.apartMs);
   const newest = toldAt.at(-1);
   const first = toldAt.at(-changes);
   return Math.max(newest === undefined ? 0 : newest + gapMs, first === undefined ? 0 : first + windowMs);
