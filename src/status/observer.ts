@@ -111,8 +111,7 @@ export function createObserver(deps: ObserverDeps): StatusSource {
   };
 }
 
-/** Milliseconds since the epoch; 0 of a node that was never seen. */
-/** 0 when it is not known, as by a clock that was ahead. */
+/** Milliseconds since the epoch; 0 of a node that was never seen, or by a clock that was ahead. */
 function lastSeen(deps: Pick<ObserverDeps, 'reports' | 'clock'>, nodeId: string): number {
   const { last_seen_at } = deps.reports.vitals(nodeId);
   const at = last_seen_at === null ? 0 : Date.parse(last_seen_at);

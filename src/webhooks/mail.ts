@@ -71,17 +71,22 @@ function responseCodeOf(error: unknown): number | null {
 
 /** Without what the server said: that may name the recipient. */
 function sentenceOf(error: unknown): string {
-  const status = responseCodeOf(error);
+  const [status, code] = [responseCodeOf(error), textIn(error, 'code')];
+  // Also where the server has answered that it knows no STARTTLS.
+  if (code === 'ETLS') return 'no TLS with the mail server, and a password goes over TLS only';
   if (status !== null) return `the mail server answered ${status}`;
-  const code = error instanceof Error ? Reflect.get(error, 'code') : undefined;
   switch (code) {
     case 'EAUTH':
       return 'the mail server refused the user and password of SVC_SMTP_URL';
-    case 'ETLS':
-      return 'no TLS with the mail server, and a password goes over TLS only';
     case 'EENVELOPE':
       return 'the mail server accepted no recipient';
     default:
-      return `the mail server could not be reached (${typeof code === 'string' ? code : 'unknown'})`;
+      // Such as CERT_HAS_EXPIRED, of which the library makes ESOCKET.
+      return `the mail server could not be reached (${textIn(error, 'originalCode') ?? code ?? 'unknown'})`;
   }
+}
+
+function textIn(error: unknown, field: string): string | undefined {
+  const text = error instanceof Error ? Reflect.get(error, field) : undefined;
+  return typeof text === 'string' ? text : undefined;
 }

@@ -45,6 +45,14 @@ test('unknown names further away are reported, and names of others are not', () 
   expect(unknownVariables({ SVC_COLOUR: '' })).toEqual([]);
 });
 
+test.each([
+  ['gateway:50%off', 'expected a user and a password in which % is written %25, as in every URL'],
+  [':50%25off', 'expected a user before the password'],
+])('SVC_SMTP_URL with %s is refused without being shown', (credentials, expected) => {
+  const env = { SVC_SMTP_URL: `smtps://${credentials}@mail.example`, SVC_SMTP_FROM: 'gateway@example.com' };
+  expect(() => readConfig(env)).toThrow(`SVC_SMTP_URL: got (secret): ${expected}`);
+});
+
 test('a secret may stand in a file, without its final line break, and never in both places', async () => {
   const file = join(folder, 'token');
   await writeFile(file, 'scrape-me-often\n');

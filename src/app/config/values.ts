@@ -106,8 +106,23 @@ export const smtpUrl = z.string().superRefine((text, context) => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isPlain = url !== undefined && ['smtp:', 'smtps:'].includes(url.protocol) && url.hostname !== '';
   if (!isPlain || !['', '/'].includes(url.pathname) || url.search !== '' || url.hash !== '')
-    context.addIssue('expected smtp:// or smtps://, a host, and user and password where the server asks for them');
+    return context.addIssue(
+      'expected smtp:// or smtps://, a host, and user and password where the server asks for them',
+    );
+  if (url.username === '' && url.password !== '') return context.addIssue('expected a user before the password');
+  if (!isEncoded(url.username) || !isEncoded(url.password)) {
+    context.addIssue('expected a user and a password in which % is written %25, as in every URL');
+  }
 });
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** A plain address: `gateway@example.com`. */
 export const mailAddress = z.string().regex(plainMailAddress, 'expected an address such as gateway@example.com');
