@@ -79,8 +79,6 @@ export function sniff(
         client = header.client;
         bytes = bytes.subarray(header.length);
         return true;
-      default:
-        return unreachable(header);
     }
   };
   const read = (chunk: Buffer): void => {
