@@ -10,31 +10,27 @@ import type { Budget } from './checks/address-budget.js';
 import type { RestApp, RestDeps, RestOptions } from './deps.js';
 import { failureSchema } from './answers/envelope.js';
 import { bearerToken } from './checks/session-token.js';
-import { documented } from './schemas/documented.js';
+import { component, documented } from './schemas/documented.js';
 
-const readiness = z
-  .object({
-    ready: documented(z.boolean(), 'Whether this instance should get traffic', true),
-    reasons: documented(
-      z.array(z.string()),
-      'Sentences on why not. While it is ready, at most that the read store is away',
-      [],
-    ),
-  })
-  .meta({ id: 'Readiness', description: 'Whether the instance is ready' });
-const health = z
-  .object({
-    status: documented(z.literal('ok'), 'Always'),
-    version: documented(z.string(), 'The version of the service', '0.2.0'),
-    commit: documented(
-      z.string(),
-      'What it was built from; ends in `-dirty` if files had changed since, `unknown` if it was not built in a clone',
-      '1f2e3d4c5b6a',
-    ),
-    compiler_version: documented(z.number().int(), 'The version of its compiler', 3),
-    format: documented(z.number().int(), 'The format of log, archive and data folder', 1),
-  })
-  .meta({ id: 'Health', description: 'The process answers' });
+const readiness = component('Readiness', 'Whether the instance is ready', {
+  ready: documented(z.boolean(), 'Whether this instance should get traffic', true),
+  reasons: documented(
+    z.array(z.string()),
+    'Sentences on why not. While it is ready, at most that the read store is away',
+    [],
+  ),
+});
+const health = component('Health', 'The process answers', {
+  status: documented(z.literal('ok'), 'Always'),
+  version: documented(z.string(), 'The version of the service', '0.2.0'),
+  commit: documented(
+    z.string(),
+    'What it was built from; ends in `-dirty` if files had changed since, `unknown` if it was not built in a clone',
+    '1f2e3d4c5b6a',
+  ),
+  compiler_version: documented(z.number().int(), 'The version of its compiler', 3),
+  format: documented(z.number().int(), 'The format of log, archive and data folder', 1),
+});
 const tags = ['operation'] as const;
 const open = { access: 'open', takes: 'none' } as const;
 

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
-import { documented } from '../schemas/documented.js';
+import { component, documented } from '../schemas/documented.js';
 
 /** What a schema of an answer shows, read-only. */
 export type Shown<S extends z.ZodType> = ReadOnly<z.output<S>>;
@@ -60,17 +60,15 @@ function successOf<T extends z.ZodType>(data: T) {
   });
 }
 
-export const failureSchema = z
-  .object({
-    success: documented(z.literal(false), 'False for every failure'),
-    data: documented(z.null(), 'Null for every failure'),
-    error: documented(
-      z.string(),
-      '`<code>: <sentence>`; the sentence names the field by its JSON path',
-      'invalid_request: name: required, expected a string of 1 to 128 characters',
-    ),
-  })
-  .meta({ id: 'Failure', description: 'Refused, or failed' });
+export const failureSchema = component('Failure', 'Refused, or failed', {
+  success: documented(z.literal(false), 'False for every failure'),
+  data: documented(z.null(), 'Null for every failure'),
+  error: documented(
+    z.string(),
+    '`<code>: <sentence>`; the sentence names the field by its JSON path',
+    'invalid_request: name: required, expected a string of 1 to 128 characters',
+  ),
+});
 
 /** The schema of a route's success. Failures follow from the route. */
 export function answers<T extends z.ZodType>(data: T) {

@@ -12,7 +12,7 @@ import { nothingPlanned } from '../../../commands/rollouts.js';
 import { answers } from '../answers/envelope.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import type { DeclaredRoute, RouteSchema } from '../route-declaration.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { name } from '../schemas/fields.js';
 import { noQuery, query, queryInteger } from '../schemas/query.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
@@ -51,9 +51,9 @@ const warnings = documented(z.array(z.string()), 'What to know about it', ['one 
 export const previewFields = {
   waves: documented(
     z.array(
-      z
-        .object({ units: documented(z.array(z.array(nodeId)), 'Nodes that change together, by unit') })
-        .meta({ id: 'PlannedWave', description: 'The units of a wave, in their order' }),
+      component('PlannedWave', 'The units of a wave, in their order', {
+        units: documented(z.array(z.array(nodeId)), 'Nodes that change together, by unit'),
+      }),
     ),
     'The waves; empty without a rollout',
   ),
@@ -61,9 +61,7 @@ export const previewFields = {
 };
 /** The answer of a dry run, whatever the command itself answers. */
 export const previewAnswer = answers(
-  z
-    .object(previewFields)
-    .meta({ id: 'RolloutPreview', description: 'What would become of a command, with `dry_run=true`' }),
+  component('RolloutPreview', 'What would become of a command, with `dry_run=true`', previewFields),
 )[200];
 
 const resultFields = {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { FeedItem } from '../../../feed/port.js';
 import { confirm, loggedEntry } from '../resources/audit.js';
 import { rolloutStates } from '../../../domain/rollout/rollout.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { applyErrors, idOf, nodeId, statusResource, timeOf } from '../schemas/shared-schemas.js';
 
 /** The first block of a stream. */
@@ -38,100 +38,68 @@ const common = {
 };
 const node = { node_id: nodeId, node_name: documented(z.string().nullable(), 'Its name at that time', 'edge-1') };
 
-const incidentOfStatus = z
-  .object({
-    id: idOf('Id of the incident', sample.entry),
-    began_at: timeOf('When it began'),
-    status: documented(z.string(), 'The worst status so far', 'down'),
-  })
-  .meta({ id: 'IncidentOfStatus', description: 'An incident' });
+const incidentOfStatus = component('IncidentOfStatus', 'An incident', {
+  id: idOf('Id of the incident', sample.entry),
+  began_at: timeOf('When it began'),
+  status: documented(z.string(), 'The worst status so far', 'down'),
+});
 
 const item = z.union([
-  z
-    .object({
-      ...common,
-      type: documented(z.enum(['command', 'sign_in']), 'A command was written, or a user signed in or out', 'command'),
-      data: z
-        .object({ ...loggedEntry, confirm })
-        .meta({ id: 'LoggedEntry', description: 'An audit entry as it was written' }),
-    })
-    .meta({ id: 'EntryEvent', description: 'A command, or a sign-in' }),
-  z
-    .object({
-      ...common,
-      type: documented(z.literal('session'), "An agent's session has opened", 'session'),
-      data: z
-        .object({
-          ...node,
-          agent_version: documented(z.string(), "The agent's version", '1.4.2'),
-          instance_id: documented(z.string(), 'The instance that holds the session', sample.deployment),
-        })
-        .meta({ id: 'OpenedSession', description: 'A session of an agent' }),
-    })
-    .meta({ id: 'SessionEvent', description: 'A session has opened' }),
-  z
-    .object({
-      ...common,
-      type: documented(z.literal('apply'), 'An agent reported', 'apply'),
-      data: z
-        .object({
-          ...node,
-          generation: documented(z.int(), 'The generation that it reported', 1285),
-          state: documented(z.enum(['applied', 'rejected']), 'What the agent did with it', 'applied'),
-          errors: applyErrors,
-        })
-        .meta({ id: 'ReportedApply', description: 'What an agent did with a generation' }),
-    })
-    .meta({ id: 'ApplyEvent', description: 'An agent applied or rejected a generation' }),
-  z
-    .object({
-      ...common,
-      type: documented(z.literal('status'), 'A status changed without a command', 'status'),
-      data: z
-        .object({
-          resource: documented(statusResource, 'What has the status'),
-          was: documented(z.string(), 'The status that was reported before', 'ok'),
-          status: documented(z.string(), 'The status now', 'down'),
-          since: timeOf('When it began'),
-          reason: documented(z.string().nullable(), 'Why, as a sentence', 'node "edge-1" is offline'),
-          incident: documented(incidentOfStatus.nullable(), 'The incident that it begins, belongs to or ends', null),
-        })
-        .meta({ id: 'ChangedStatus', description: 'A change of status' }),
-    })
-    .meta({ id: 'StatusEvent', description: 'A status changed without a command' }),
-  z
-    .object({
-      ...common,
-      type: documented(z.literal('rollout'), 'A step of a rollout', 'rollout'),
-      data: z
-        .object({
-          id: idOf('Id of the rollout', sample.rollout),
-          policy: documented(z.string(), 'Its policy, by the name at that time', 'careful'),
-          entry_id: documented(
-            z.string().nullable(),
-            'The audit entry of its change; null of an upgrade',
-            sample.entry,
-          ),
-          was: documented(z.enum(rolloutStates).nullable(), 'The state before; null of its start', 'running'),
-          state: documented(z.enum(rolloutStates), 'The state now', 'baking'),
-          wave: documented(z.int(), 'The current wave, from 1', 1),
-          reason: documented(z.string().nullable(), 'Why it was halted or is reverted; else null', null),
-        })
-        .meta({ id: 'RolloutStep', description: 'A step of a rollout' }),
-    })
-    .meta({ id: 'RolloutEvent', description: 'A rollout has started, or has taken a step' }),
+  component('EntryEvent', 'A command, or a sign-in', {
+    ...common,
+    type: documented(z.enum(['command', 'sign_in']), 'A command was written, or a user signed in or out', 'command'),
+    data: component('LoggedEntry', 'An audit entry as it was written', { ...loggedEntry, confirm }),
+  }),
+  component('SessionEvent', 'A session has opened', {
+    ...common,
+    type: documented(z.literal('session'), "An agent's session has opened", 'session'),
+    data: component('OpenedSession', 'A session of an agent', {
+      ...node,
+      agent_version: documented(z.string(), "The agent's version", '1.4.2'),
+      instance_id: documented(z.string(), 'The instance that holds the session', sample.deployment),
+    }),
+  }),
+  component('ApplyEvent', 'An agent applied or rejected a generation', {
+    ...common,
+    type: documented(z.literal('apply'), 'An agent reported', 'apply'),
+    data: component('ReportedApply', 'What an agent did with a generation', {
+      ...node,
+      generation: documented(z.int(), 'The generation that it reported', 1285),
+      state: documented(z.enum(['applied', 'rejected']), 'What the agent did with it', 'applied'),
+      errors: applyErrors,
+    }),
+  }),
+  component('StatusEvent', 'A status changed without a command', {
+    ...common,
+    type: documented(z.literal('status'), 'A status changed without a command', 'status'),
+    data: component('ChangedStatus', 'A change of status', {
+      resource: documented(statusResource, 'What has the status'),
+      was: documented(z.string(), 'The status that was reported before', 'ok'),
+      status: documented(z.string(), 'The status now', 'down'),
+      since: timeOf('When it began'),
+      reason: documented(z.string().nullable(), 'Why, as a sentence', 'node "edge-1" is offline'),
+      incident: documented(incidentOfStatus.nullable(), 'The incident that it begins, belongs to or ends', null),
+    }),
+  }),
+  component('RolloutEvent', 'A rollout has started, or has taken a step', {
+    ...common,
+    type: documented(z.literal('rollout'), 'A step of a rollout', 'rollout'),
+    data: component('RolloutStep', 'A step of a rollout', {
+      id: idOf('Id of the rollout', sample.rollout),
+      policy: documented(z.string(), 'Its policy, by the name at that time', 'careful'),
+      entry_id: documented(z.string().nullable(), 'The audit entry of its change; null of an upgrade', sample.entry),
+      was: documented(z.enum(rolloutStates).nullable(), 'The state before; null of its start', 'running'),
+      state: documented(z.enum(rolloutStates), 'The state now', 'baking'),
+      wave: documented(z.int(), 'The current wave, from 1', 1),
+      reason: documented(z.string().nullable(), 'Why it was halted or is reverted; else null', null),
+    }),
+  }),
 ]);
 
-export const eventsPage = z
-  .object({
-    items: documented(z.array(item), 'What happened, in order'),
-    cursor: documented(z.string(), 'Where the next page starts', sampleCursor),
-    caught_up: documented(
-      z.boolean(),
-      'Whether this is the end of the log; if not, ask for the next page at once',
-      true,
-    ),
-  })
-  .meta({ id: 'EventsPage', description: 'A page of the event feed' });
+export const eventsPage = component('EventsPage', 'A page of the event feed', {
+  items: documented(z.array(item), 'What happened, in order'),
+  cursor: documented(z.string(), 'Where the next page starts', sampleCursor),
+  caught_up: documented(z.boolean(), 'Whether this is the end of the log; if not, ask for the next page at once', true),
+});
 
 export const sampleStream = opening + readyBlock(sampleCursor, sample.time);

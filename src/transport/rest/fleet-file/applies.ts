@@ -5,7 +5,7 @@ import { objectInPieces, sendPieces } from '../answers/streamed-json.js';
 import { commandContext } from '../checks/consistency.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented } from '../schemas/documented.js';
+import { component, documented } from '../schemas/documented.js';
 import { entrySchema } from '../resources/audit.js';
 import { dryRunQuery } from '../resources/revert.js';
 import { previewFields, rolledOutSchema } from '../checks/rolled-out.js';
@@ -17,13 +17,11 @@ import type { Sections } from './sections.js';
 
 const what = 'apply';
 
-const revertedSchema = z
-  .object({
-    commands: documented(z.array(entrySchema), 'The new entries; with `dry_run=true` a preview of them'),
-    not_reverted: documented(z.array(entrySchema), 'Entries of the apply that cannot be reverted'),
-    waves: previewFields.waves.exactOptional(),
-  })
-  .meta({ id: 'FleetReverted', description: 'The result of reverting an apply' });
+const revertedSchema = component('FleetReverted', 'The result of reverting an apply', {
+  commands: documented(z.array(entrySchema), 'The new entries; with `dry_run=true` a preview of them'),
+  not_reverted: documented(z.array(entrySchema), 'Entries of the apply that cannot be reverted'),
+  waves: previewFields.waves.exactOptional(),
+});
 
 export function applyRoutes(app: RestApp, deps: RestDeps, sections: Sections): void {
   app.route({

@@ -9,7 +9,7 @@ import { limits } from '../../../kernel/limits.js';
 import type { AuditEntry, Deployment } from '../../../projections/port.js';
 import { warningsOf } from '../../../reports/status.js';
 import type { RestDeps } from '../deps.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { actorSchema, entrySchema, shownEntry } from '../resources/audit.js';
 import { deploymentSchema, viewsOf } from '../resources/deployments.js';
 import { warningsSchema } from '../resources/warnings.js';
@@ -31,12 +31,10 @@ const applied = {
   warnings: warningsSchema,
   control_psks: documented(
     z.array(
-      z
-        .object({
-          node: documented(z.string(), 'Name of a new node', 'edge-1'),
-          control_psk: documented(z.string().nullable(), 'Shown only once; null for a repeat', 'svcpsk1_…'),
-        })
-        .meta({ id: 'FleetControlPsk', description: 'The PSK of a new node' }),
+      component('FleetControlPsk', 'The PSK of a new node', {
+        node: documented(z.string(), 'Name of a new node', 'edge-1'),
+        control_psk: documented(z.string().nullable(), 'Shown only once; null for a repeat', 'svcpsk1_…'),
+      }),
     ),
     'PSKs of new nodes, with `issue_psks`',
   ),
@@ -53,22 +51,20 @@ const applied = {
   ),
 };
 
-export const appliedSchema = z.object(applied).meta({ id: 'FleetApplied', description: 'The result of an apply' });
+export const appliedSchema = component('FleetApplied', 'The result of an apply', applied);
 
 /** An apply that was carried out before. */
-export const pastApplySchema = z
-  .object({
-    ...applied,
-    set: documented(z.string().nullable(), 'The set; null for what no set owns', 'edge-eu'),
-    at: timeOf('When'),
-    actor: actorSchema,
-    reverted_by: documented(
-      z.string().nullable(),
-      'The entry that reverted it, the last of several; null while a part of it could still be reverted',
-      null,
-    ),
-  })
-  .meta({ id: 'FleetApply', description: 'A past apply' });
+export const pastApplySchema = component('FleetApply', 'A past apply', {
+  ...applied,
+  set: documented(z.string().nullable(), 'The set; null for what no set owns', 'edge-eu'),
+  at: timeOf('When'),
+  actor: actorSchema,
+  reverted_by: documented(
+    z.string().nullable(),
+    'The entry that reverted it, the last of several; null while a part of it could still be reverted',
+    null,
+  ),
+});
 
 /**
  * The result of an apply, made from its events: a committed apply is answered whatever the read models hold.

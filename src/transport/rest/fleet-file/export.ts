@@ -10,7 +10,7 @@ import type { WholeFleet } from '../../../projections/port.js';
 import { answers } from '../answers/envelope.js';
 import { sendPieces } from '../answers/streamed-json.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented } from '../schemas/documented.js';
+import { component, documented } from '../schemas/documented.js';
 import { text } from '../schemas/fields.js';
 import { query } from '../schemas/query.js';
 import { exampleDocument, tags } from './plan-schema.js';
@@ -18,22 +18,18 @@ import { defaultSet } from './read-document.js';
 import type { Sections } from './sections.js';
 import { changedSettings, documentLines } from './write-document.js';
 
-const exported = z
-  .object({
-    documents: documented(
-      z.array(
-        z
-          .object({
-            set: documented(z.string().nullable(), 'The set; null for what no set owns', 'edge-eu'),
-            document: documented(z.string(), 'YAML', exampleDocument),
-          })
-          .meta({ id: 'FleetDocument', description: 'The resources of a set' }),
-      ),
-      'One for each set',
+const exported = component('FleetExport', 'The fleet as documents', {
+  documents: documented(
+    z.array(
+      component('FleetDocument', 'The resources of a set', {
+        set: documented(z.string().nullable(), 'The set; null for what no set owns', 'edge-eu'),
+        document: documented(z.string(), 'YAML', exampleDocument),
+      }),
     ),
-    cursor: documented(z.string().nullable(), 'Cursor of the event feed at the time of the export', 'AQ'),
-  })
-  .meta({ id: 'FleetExport', description: 'The fleet as documents' });
+    'One for each set',
+  ),
+  cursor: documented(z.string().nullable(), 'Cursor of the event feed at the time of the export', 'AQ'),
+});
 
 export function exportRoute(app: RestApp, deps: RestDeps, sections: Sections): void {
   app.route({

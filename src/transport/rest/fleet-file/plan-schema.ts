@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { FileFlags } from '../../../domain/fleet-file/document.js';
 import { limits } from '../../../kernel/limits.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { auditChange } from '../resources/audit.js';
 import { warningsSchema } from '../resources/warnings.js';
 import { body, boolean, distinct, integer, oneOf, text } from '../schemas/fields.js';
@@ -61,50 +61,42 @@ export const applyQuery = query({
 const ruleIds = (what: string) =>
   documented(z.array(z.string()), `Ids of rules that it ${what}`, [`${sample.chain}/0`]);
 
-export const stepSchema = z
-  .object({
-    action: documented(
-      z.enum(['create', 'update', 'rename', 'delete', 'deploy', 'adopt']),
-      'Action of the step',
-      'update',
-    ),
-    resource: z
-      .object({
-        type: documented(z.string(), 'Type of the resource', 'l4_chain'),
-        name: documented(z.string(), 'Its name in the document', 'front'),
-        id: documented(z.string().nullable(), 'Its id; null before it is created', sample.chain),
-      })
-      .meta({ id: 'FleetPlanResource', description: 'The resource of a step' }),
-    changes: documented(
-      z.array(z.object(auditChange).meta({ id: 'FleetPlanChange', description: 'A field that changes' })),
-      'The fields that change, with names in place of ids; secrets are masked',
-    ),
-  })
-  .meta({ id: 'FleetPlanStep', description: 'One step of a plan' });
+export const stepSchema = component('FleetPlanStep', 'One step of a plan', {
+  action: documented(
+    z.enum(['create', 'update', 'rename', 'delete', 'deploy', 'adopt']),
+    'Action of the step',
+    'update',
+  ),
+  resource: component('FleetPlanResource', 'The resource of a step', {
+    type: documented(z.string(), 'Type of the resource', 'l4_chain'),
+    name: documented(z.string(), 'Its name in the document', 'front'),
+    id: documented(z.string().nullable(), 'Its id; null before it is created', sample.chain),
+  }),
+  changes: documented(
+    z.array(component('FleetPlanChange', 'A field that changes', auditChange)),
+    'The fields that change, with names in place of ids; secrets are masked',
+  ),
+});
 
-export const planSchema = z
-  .object({
-    steps: documented(z.array(stepSchema), 'In the order of execution'),
-    nodes: documented(
-      z.array(
-        z
-          .object({
-            node_id: nodeId,
-            node_name: documented(z.string(), 'Its name', 'edge-1'),
-            added: ruleIds('gets'),
-            changed: ruleIds('has changed'),
-            removed: ruleIds('loses'),
-          })
-          .meta({ id: 'FleetPlanNode', description: 'The rules of a node that change' }),
-      ),
-      'The nodes whose rules change',
+export const planSchema = component('FleetPlan', 'The changes that a document would make', {
+  steps: documented(z.array(stepSchema), 'In the order of execution'),
+  nodes: documented(
+    z.array(
+      component('FleetPlanNode', 'The rules of a node that change', {
+        node_id: nodeId,
+        node_name: documented(z.string(), 'Its name', 'edge-1'),
+        added: ruleIds('gets'),
+        changed: ruleIds('has changed'),
+        removed: ruleIds('loses'),
+      }),
     ),
-    obstacles: documented(z.array(z.string()), 'Why an apply would be refused; empty if it would not', []),
-    warnings: warningsSchema,
-    commands: documented(z.int(), 'Number of commands of an apply', 1),
-    etag: documented(z.string(), 'As `If-Match`, makes an apply do exactly this or fail', 'Vmg3…'),
-  })
-  .meta({ id: 'FleetPlan', description: 'The changes that a document would make' });
+    'The nodes whose rules change',
+  ),
+  obstacles: documented(z.array(z.string()), 'Why an apply would be refused; empty if it would not', []),
+  warnings: warningsSchema,
+  commands: documented(z.int(), 'Number of commands of an apply', 1),
+  etag: documented(z.string(), 'As `If-Match`, makes an apply do exactly this or fail', 'Vmg3…'),
+});
 
 export const applyBody = body({
   document: documented(textOfDocument, 'The document, YAML or JSON', exampleDocument),

@@ -8,95 +8,79 @@ import { ServiceError } from '../../../kernel/errors.js';
 import { answers, ok } from '../answers/envelope.js';
 import { commandContext } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { actorSchema, entrySchema } from '../resources/audit.js';
 import { writtenEntries } from '../resources/written-entry.js';
 import { changersOf } from './drift-entries.js';
 import { tags } from './plan-schema.js';
 import type { Sections } from './sections.js';
 
-const setsSchema = z
-  .object({
-    items: documented(
-      z.array(
-        z
-          .object({
-            set: documented(z.string(), 'Its name', 'edge-eu'),
-            resources: documented(z.record(z.string(), z.int()), 'Number of its resources, by type', {
-              node: 2,
-            }),
-            applied_at: documented(
-              z.string().nullable(),
-              'When its document was last applied; null when that was reverted',
-              sample.time,
-            ),
-            actor: documented(actorSchema.nullable(), 'Who applied it'),
-            document_sha256: documented(
-              z.string().nullable(),
-              'SHA-256 of that document, in hexadecimal digits',
-              '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
-            ),
-            drift: documented(z.int(), 'Number of resources that differ from the last apply', 0),
-          })
-          .meta({ id: 'FleetSet', description: 'A set: the resources of one document' }),
-      ),
-      'By name',
+const setsSchema = component('FleetSets', 'The sets', {
+  items: documented(
+    z.array(
+      component('FleetSet', 'A set: the resources of one document', {
+        set: documented(z.string(), 'Its name', 'edge-eu'),
+        resources: documented(z.record(z.string(), z.int()), 'Number of its resources, by type', {
+          node: 2,
+        }),
+        applied_at: documented(
+          z.string().nullable(),
+          'When its document was last applied; null when that was reverted',
+          sample.time,
+        ),
+        actor: documented(actorSchema.nullable(), 'Who applied it'),
+        document_sha256: documented(
+          z.string().nullable(),
+          'SHA-256 of that document, in hexadecimal digits',
+          '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+        ),
+        drift: documented(z.int(), 'Number of resources that differ from the last apply', 0),
+      }),
     ),
-  })
-  .meta({ id: 'FleetSets', description: 'The sets' });
+    'By name',
+  ),
+});
 
-const driftSchema = z
-  .object({
-    items: documented(
-      z.array(
-        z
-          .object({
-            resource: documented(
-              z
-                .object({
-                  type: documented(z.string(), 'Type of the resource', 'l4_upstream'),
-                  id: documented(z.string(), 'Its id', sample.upstream),
-                  name: documented(z.string(), 'Its name, or the last one if it is deleted', 'web'),
-                })
-                .meta({ id: 'FleetDriftResource', description: 'A resource of the set' }),
-              'The resource that changed',
-            ),
-            changes: documented(
-              z.array(
-                z
-                  .object({
-                    path: documented(
-                      z.string(),
-                      'JSON path; `deployed.` begins fields of the deployed definition',
-                      'endpoint',
-                    ),
-                    applied: documented(z.unknown(), 'Its value after the apply', '203.0.113.5:443'),
-                    now: documented(
-                      z.unknown(),
-                      'Its current value; null when the resource is deleted',
-                      '203.0.113.9:443',
-                    ),
-                    entry_id: documented(
-                      z.string().nullable(),
-                      'The newest audit entry that changed it; null while the audit is unavailable, and after the first 500 resources',
-                      sample.entry,
-                    ),
-                  })
-                  .meta({ id: 'FleetDriftChange', description: 'A field that was changed manually' }),
+const driftSchema = component('FleetDrift', 'Manual changes of a set', {
+  items: documented(
+    z.array(
+      component('FleetDriftItem', 'A resource that was changed manually', {
+        resource: documented(
+          component('FleetDriftResource', 'A resource of the set', {
+            type: documented(z.string(), 'Type of the resource', 'l4_upstream'),
+            id: documented(z.string(), 'Its id', sample.upstream),
+            name: documented(z.string(), 'Its name, or the last one if it is deleted', 'web'),
+          }),
+          'The resource that changed',
+        ),
+        changes: documented(
+          z.array(
+            component('FleetDriftChange', 'A field that was changed manually', {
+              path: documented(
+                z.string(),
+                'JSON path; `deployed.` begins fields of the deployed definition',
+                'endpoint',
               ),
-              'The fields, with names in place of ids; secrets are left out',
-            ),
-          })
-          .meta({ id: 'FleetDriftItem', description: 'A resource that was changed manually' }),
-      ),
-      'By type and name; empty without manual changes',
+              applied: documented(z.unknown(), 'Its value after the apply', '203.0.113.5:443'),
+              now: documented(z.unknown(), 'Its current value; null when the resource is deleted', '203.0.113.9:443'),
+              entry_id: documented(
+                z.string().nullable(),
+                'The newest audit entry that changed it; null while the audit is unavailable, and after the first 500 resources',
+                sample.entry,
+              ),
+            }),
+          ),
+          'The fields, with names in place of ids; secrets are left out',
+        ),
+      }),
     ),
-  })
-  .meta({ id: 'FleetDrift', description: 'Manual changes of a set' });
+    'By type and name; empty without manual changes',
+  ),
+});
 
-const releasedSchema = z
-  .object({ commands: documented(z.array(entrySchema), 'The audit entries; one, unless the set is large') })
-  .meta({ id: 'FleetReleased', description: 'A released set' });
+const releasedSchema = component('FleetReleased', 'A released set', {
+  commands: documented(z.array(entrySchema), 'The audit entries; one, unless the set is large'),
+});
 
 const setParams = z.object({
   set: z.string().meta({ description: 'Name of the set', examples: ['edge-eu'] }),

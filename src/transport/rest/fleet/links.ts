@@ -11,7 +11,7 @@ import { definitionsOf, nodesOf } from '../../../domain/chain/chain.js';
 import { answers, ok, type Shown } from '../answers/envelope.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { idOf, time } from '../schemas/shared-schemas.js';
 
 const measured = {
@@ -31,15 +31,13 @@ const unmeasured: Measured = {
   measured_at: null,
 };
 
-const linkSchema = z
-  .object({
-    from_node_id: idOf('Node that dials', sample.entryNode),
-    to_node_id: idOf('Node that is dialled', sample.exitNode),
-    kind: documented(z.enum(originTypes), 'Type of the resource that needs the link', 'l4_chain'),
-    resource_id: idOf('Its id', sample.chain),
-    ...measured,
-  })
-  .meta({ id: 'NodeLink', description: 'An intended link between two nodes, with measurements' });
+const linkSchema = component('NodeLink', 'An intended link between two nodes, with measurements', {
+  from_node_id: idOf('Node that dials', sample.entryNode),
+  to_node_id: idOf('Node that is dialled', sample.exitNode),
+  kind: documented(z.enum(originTypes), 'Type of the resource that needs the link', 'l4_chain'),
+  resource_id: idOf('Its id', sample.chain),
+  ...measured,
+});
 const linksSchema = z
   .object({ items: documented(z.array(linkSchema), 'The links') })
   .meta({ description: 'The links' });

@@ -8,7 +8,7 @@ import { byListener, listenerOfKey } from '../../../domain/port-table/port-table
 import { limits } from '../../../kernel/limits.js';
 import { missing, stateNow } from '../../../reports/listener-states.js';
 import type { RestDeps } from '../deps.js';
-import { documented } from '../schemas/documented.js';
+import { component, documented } from '../schemas/documented.js';
 
 export const shownListeners = z
   .object({
@@ -16,18 +16,16 @@ export const shownListeners = z
     running: documented(z.int(), 'Those last reported as `running`', 1),
     failed: documented(
       z.array(
-        z
-          .object({
-            transport: documented(z.string(), 'QUIC listens on udp', 'tcp'),
-            listen_addr: documented(z.string(), 'IP address', '0.0.0.0'),
-            listen_port: documented(z.int(), 'Port', 443),
-            state: documented(
-              z.string(),
-              `State in the agent's report, or \`${missing}\` if the report lacks it`,
-              'failed',
-            ),
-          })
-          .meta({ id: 'FailedListener', description: 'A listener that is intended and does not run' }),
+        component('FailedListener', 'A listener that is intended and does not run', {
+          transport: documented(z.string(), 'QUIC listens on udp', 'tcp'),
+          listen_addr: documented(z.string(), 'IP address', '0.0.0.0'),
+          listen_port: documented(z.int(), 'Port', 443),
+          state: documented(
+            z.string(),
+            `State in the agent's report, or \`${missing}\` if the report lacks it`,
+            'failed',
+          ),
+        }),
       ),
       `Those in another state, by transport, port and address, at most ${limits.rest.failedListeners}`,
     ),

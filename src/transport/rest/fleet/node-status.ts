@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { nodeStatuses, statusOf } from '../../../reports/status.js';
 import type { RestDeps } from '../deps.js';
-import { documented } from '../schemas/documented.js';
+import { component, documented } from '../schemas/documented.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 
 export const nodeStatus = documented(
@@ -14,9 +14,11 @@ export const nodeStatus = documented(
   'online',
 );
 
-export const nodeOption = z
-  .object({ id: nodeId, name: documented(z.string(), 'Its name', 'edge-1'), status: nodeStatus })
-  .meta({ id: 'NodeOption', description: 'A node to choose from' });
+export const nodeOption = component('NodeOption', 'A node to choose from', {
+  id: nodeId,
+  name: documented(z.string(), 'Its name', 'edge-1'),
+  status: nodeStatus,
+});
 type NodeOption = z.output<typeof nodeOption>;
 
 /** The options for nodes, in the same order. */

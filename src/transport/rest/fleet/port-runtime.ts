@@ -13,57 +13,51 @@ import { ip, oneOf, uuid } from '../schemas/fields.js';
 import { nodeOptions, nodeStatus } from './node-status.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
 import { query, queryBoolean, queryInteger } from '../schemas/query.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { nodeId, time } from '../schemas/shared-schemas.js';
 
 const counter = (what: string, example: number) =>
   documented(z.int().optional(), `${what}; absent when the agent did not report it`, example);
 
-const runtimeListener = z
-  .object({
-    transport: documented(z.string(), 'QUIC listens on udp', 'tcp'),
-    listenAddr: documented(z.string(), 'IP address', '0.0.0.0'),
-    listenPort: documented(z.int(), 'Port', 443),
-    state: documented(z.string(), 'State in the words of the agent', 'running'),
-    routes: documented(
-      z.array(
-        z
-          .object({
-            service: documented(z.string(), 'Name at the agent', `${sample.chain}/0`),
-            payload: documented(z.string(), 'Payload that it carries', 'tcp'),
-            outer: documented(z.string(), 'Transport around it', 'tcp'),
-            security: documented(z.string(), 'How it is secured', 'tls'),
-            matchKind: documented(z.string(), 'Kind of the match', 'sni'),
-            matchValue: documented(z.string(), 'The value that must match', 'app.example'),
-            nextHop: documented(z.string(), 'Next endpoint, or name of an interface', 'edge-2.example:443'),
-            state: documented(
-              z.string().nullable(),
-              "Its own, such as `target_unreachable` or `target_unusable` of a REALITY hop; null for its listener's",
-              null,
-            ),
-          })
-          .meta({ id: 'RuntimeRoute', description: 'A route as an agent reports it' }),
-      ),
-      'The routes that the agent runs',
+const runtimeListener = component('RuntimeListener', 'A listener as its agent last reported it', {
+  transport: documented(z.string(), 'QUIC listens on udp', 'tcp'),
+  listenAddr: documented(z.string(), 'IP address', '0.0.0.0'),
+  listenPort: documented(z.int(), 'Port', 443),
+  state: documented(z.string(), 'State in the words of the agent', 'running'),
+  routes: documented(
+    z.array(
+      component('RuntimeRoute', 'A route as an agent reports it', {
+        service: documented(z.string(), 'Name at the agent', `${sample.chain}/0`),
+        payload: documented(z.string(), 'Payload that it carries', 'tcp'),
+        outer: documented(z.string(), 'Transport around it', 'tcp'),
+        security: documented(z.string(), 'How it is secured', 'tls'),
+        matchKind: documented(z.string(), 'Kind of the match', 'sni'),
+        matchValue: documented(z.string(), 'The value that must match', 'app.example'),
+        nextHop: documented(z.string(), 'Next endpoint, or name of an interface', 'edge-2.example:443'),
+        state: documented(
+          z.string().nullable(),
+          "Its own, such as `target_unreachable` or `target_unusable` of a REALITY hop; null for its listener's",
+          null,
+        ),
+      }),
     ),
-    bytesIn: counter('Bytes received', 1_048_576),
-    bytesOut: counter('Bytes sent', 524_288),
-    activeSessions: counter('Sessions now', 3),
-    totalSessions: counter('Sessions since its start', 120),
-    errorSessions: counter('Sessions that failed', 1),
-  })
-  .meta({ id: 'RuntimeListener', description: 'A listener as its agent last reported it' });
+    'The routes that the agent runs',
+  ),
+  bytesIn: counter('Bytes received', 1_048_576),
+  bytesOut: counter('Bytes sent', 524_288),
+  activeSessions: counter('Sessions now', 3),
+  totalSessions: counter('Sessions since its start', 120),
+  errorSessions: counter('Sessions that failed', 1),
+});
 
-const runtimeNode = z
-  .object({
-    nodeId,
-    name: documented(z.string(), 'Its name', 'edge-1'),
-    status: nodeStatus,
-    reportedAt: documented(time.nullable(), 'When the heartbeat came; null for a node without a report', sample.later),
-    stale: documented(z.boolean(), 'Whether the node is offline, so that the report may be out of date', false),
-    listeners: documented(z.array(runtimeListener), 'Listeners that match the query'),
-  })
-  .meta({ id: 'RuntimeNode', description: 'A node with the listeners of its last heartbeat' });
+const runtimeNode = component('RuntimeNode', 'A node with the listeners of its last heartbeat', {
+  nodeId,
+  name: documented(z.string(), 'Its name', 'edge-1'),
+  status: nodeStatus,
+  reportedAt: documented(time.nullable(), 'When the heartbeat came; null for a node without a report', sample.later),
+  stale: documented(z.boolean(), 'Whether the node is offline, so that the report may be out of date', false),
+  listeners: documented(z.array(runtimeListener), 'Listeners that match the query'),
+});
 const runtimeTable = z
   .object({ nodes: documented(z.array(runtimeNode), 'By name') })
   .meta({ description: 'The listeners that agents reported' });

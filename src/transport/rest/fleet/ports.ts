@@ -13,43 +13,39 @@ import { oneOf, uuid } from '../schemas/fields.js';
 import { nodeOption, nodeOptions } from './node-status.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
 import { query, queryBoolean, queryInteger } from '../schemas/query.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { idOf, listenerOrder } from '../schemas/shared-schemas.js';
 
-const portItem = z
-  .object({
-    ...listenerOrder,
-    policySaved: documented(z.boolean(), 'Whether the order comes from a saved policy', false),
-    routes: documented(
-      z.array(
-        z
-          .object({
-            source: documented(z.enum(routeSources), 'Source of the route', 'l4_chain'),
-            sourceLabel: documented(z.string(), 'Name of the source', 'front'),
-            matchKind: documented(z.enum(matchKinds), 'Kind of the match', 'sni'),
-            matchValue: documented(z.string(), 'The value that must match', 'app.example'),
-            nextHop: documented(
-              z.string(),
-              'Next endpoint, or name of an interface; empty while no address is known',
-              'edge-2.example:443',
-            ),
-            resourceType: documented(z.string(), 'Type of the resource that intends it', 'l4_chain'),
-            resourceId: idOf('Id of the chain, route or network', sample.chain),
-            resourceName: documented(z.string(), 'Name of the resource; the label may be that of an upstream', 'front'),
-            deployed: documented(z.boolean(), 'Whether a deployed definition has it in this form', true),
-          })
-          .meta({ id: 'PortRoute', description: 'A route of a listener' }),
-      ),
-      'By source, match kind and match value',
+const portItem = component('Port', 'An intended listener', {
+  ...listenerOrder,
+  policySaved: documented(z.boolean(), 'Whether the order comes from a saved policy', false),
+  routes: documented(
+    z.array(
+      component('PortRoute', 'A route of a listener', {
+        source: documented(z.enum(routeSources), 'Source of the route', 'l4_chain'),
+        sourceLabel: documented(z.string(), 'Name of the source', 'front'),
+        matchKind: documented(z.enum(matchKinds), 'Kind of the match', 'sni'),
+        matchValue: documented(z.string(), 'The value that must match', 'app.example'),
+        nextHop: documented(
+          z.string(),
+          'Next endpoint, or name of an interface; empty while no address is known',
+          'edge-2.example:443',
+        ),
+        resourceType: documented(z.string(), 'Type of the resource that intends it', 'l4_chain'),
+        resourceId: idOf('Id of the chain, route or network', sample.chain),
+        resourceName: documented(z.string(), 'Name of the resource; the label may be that of an upstream', 'front'),
+        deployed: documented(z.boolean(), 'Whether a deployed definition has it in this form', true),
+      }),
     ),
-    runtimeState: documented(
-      z.string().nullable(),
-      `As the agent last reported it, \`${missing}\` for one that is deployed and that it did not report; null before a report, and while it is older than the last apply`,
-      'running',
-    ),
-    runtimeStale: documented(z.boolean(), 'Whether the node is offline, so that the state may be out of date', false),
-  })
-  .meta({ id: 'Port', description: 'An intended listener' });
+    'By source, match kind and match value',
+  ),
+  runtimeState: documented(
+    z.string().nullable(),
+    `As the agent last reported it, \`${missing}\` for one that is deployed and that it did not report; null before a report, and while it is older than the last apply`,
+    'running',
+  ),
+  runtimeStale: documented(z.boolean(), 'Whether the node is offline, so that the state may be out of date', false),
+});
 type PortItem = Shown<typeof portItem>;
 
 const portTable = z

@@ -7,7 +7,7 @@ import { callerOf, commandContext, setCommandHeaders } from '../checks/consisten
 import { orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, created, ok, pageOf } from '../answers/envelope.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { body, canonical, integer, list, name, oneOf, uuid } from '../schemas/fields.js';
 import { etag } from '../schemas/headers.js';
 import { listAnswer, listQuery, listing, query } from '../schemas/query.js';
@@ -36,18 +36,16 @@ const fields = {
   ...timestamps,
 };
 
-const apiTokenSchema = z.object(fields).meta({ id: 'ApiToken', description: 'The sign-in of a program' });
+const apiTokenSchema = component('ApiToken', 'The sign-in of a program', fields);
 
-const createdSchema = z
-  .object({
-    ...fields,
-    token: documented(
-      z.string().nullable(),
-      'For `Authorization: Bearer <token>`; shown only once, null in a repeat',
-      `${prefix}dlIG1lIGJlZm9yZSB1c2UsIHRoaXMgaXMgYW4gZXg`,
-    ),
-  })
-  .meta({ id: 'CreatedApiToken', description: 'A new API token with its text' });
+const createdSchema = component('CreatedApiToken', 'A new API token with its text', {
+  ...fields,
+  token: documented(
+    z.string().nullable(),
+    'For `Authorization: Bearer <token>`; shown only once, null in a repeat',
+    `${prefix}dlIG1lIGJlZm9yZSB1c2UsIHRoaXMgaXMgYW4gZXg`,
+  ),
+});
 
 const newApiToken = body({
   name: name.meta({ description: about.name, examples: ['ci'] }),

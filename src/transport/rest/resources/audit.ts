@@ -23,7 +23,7 @@ import {
   queryText,
   someOf,
 } from '../schemas/query.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { idOf, timeOf } from '../schemas/shared-schemas.js';
 
 const listQuerystring = query({
@@ -63,20 +63,16 @@ const named = (what: string, id: string, name: string) => ({
 });
 
 /** The resource that an entry is about. */
-export const auditedResource = z
-  .object({
-    type: documented(z.string(), 'Type of the resource', 'l4_chain'),
-    ...named('the resource', sample.chain, 'front'),
-  })
-  .meta({ id: 'AuditedResource', description: 'What was changed' });
+export const auditedResource = component('AuditedResource', 'What was changed', {
+  type: documented(z.string(), 'Type of the resource', 'l4_chain'),
+  ...named('the resource', sample.chain, 'front'),
+});
 
 export const actorSchema = documented(
-  z
-    .object({
-      type: documented(z.enum(['user', 'agent', 'system']), 'Kind of the actor', 'user'),
-      ...named('the actor', sample.user, 'admin'),
-    })
-    .meta({ id: 'AuditActor', description: 'Who did it' }),
+  component('AuditActor', 'Who did it', {
+    type: documented(z.enum(['user', 'agent', 'system']), 'Kind of the actor', 'user'),
+    ...named('the actor', sample.user, 'admin'),
+  }),
   'Who did it',
 );
 
@@ -98,24 +94,17 @@ export const loggedEntry = {
   at: timeOf('When'),
   actor: actorSchema,
   token: documented(
-    z
-      .object({
-        id: idOf('Id of the token', sample.entry),
-        name: documented(z.string(), 'Its name at that time', 'ci'),
-      })
-      .meta({ id: 'AuditToken', description: 'The API token of a program, or the join token of a machine' })
-      .nullable(),
+    component('AuditToken', 'The API token of a program, or the join token of a machine', {
+      id: idOf('Id of the token', sample.entry),
+      name: documented(z.string(), 'Its name at that time', 'ci'),
+    }).nullable(),
     'The API token that the actor used, or the join token of a machine that joined; null for people',
     null,
   ),
   action: documented(z.string(), '`<resource type>.<verb>`', 'l4_chain.update'),
   resource: documented(auditedResource, 'What was changed'),
   changes: documented(
-    z.array(
-      z
-        .object({ ...auditChange, resource: changedResource })
-        .meta({ id: 'AuditChange', description: 'A field that changed' }),
-    ),
+    z.array(component('AuditChange', 'A field that changed', { ...auditChange, resource: changedResource })),
     `The first fields that changed, at most ${limits.rest.changesShown}; secrets are masked`,
   ),
   changes_total: documented(z.int(), 'Number of all changes, which are at `/api/audit/{id}/changes`', 3),
@@ -126,28 +115,23 @@ export const loggedEntry = {
 
 /** Of a change that a person must confirm. */
 export const confirm = documented(
-  z
-    .object({
-      until: timeOf('When it is reverted unless somebody confirms it'),
-      confirmed_at: documented(timeOf('When').nullable(), 'When it was confirmed; null before', null),
-      confirmed_by: documented(actorSchema.nullable(), 'Who confirmed it; null before', null),
-      error: documented(z.string().nullable(), 'Why it could not be reverted in time', null),
-    })
-    .meta({ id: 'AuditConfirmation', description: 'The confirmation of a change by a person' })
-    .nullable(),
+  component('AuditConfirmation', 'The confirmation of a change by a person', {
+    until: timeOf('When it is reverted unless somebody confirms it'),
+    confirmed_at: documented(timeOf('When').nullable(), 'When it was confirmed; null before', null),
+    confirmed_by: documented(actorSchema.nullable(), 'Who confirmed it; null before', null),
+    error: documented(z.string().nullable(), 'Why it could not be reverted in time', null),
+  }).nullable(),
   'Of a change with `confirm=manual`; null of others',
   null,
 );
 
-export const entrySchema = z
-  .object({
-    ...loggedEntry,
-    revertible: documented(z.boolean(), 'Whether it can be undone', true),
-    not_revertible_because: documented(z.string().nullable(), 'Why it cannot; null if it can', null),
-    reverted_by: documented(z.string().nullable(), 'The entry that undoes this one', null),
-    confirm,
-  })
-  .meta({ id: 'AuditEntry', description: 'Who did what, and when' });
+export const entrySchema = component('AuditEntry', 'Who did what, and when', {
+  ...loggedEntry,
+  revertible: documented(z.boolean(), 'Whether it can be undone', true),
+  not_revertible_because: documented(z.string().nullable(), 'Why it cannot; null if it can', null),
+  reverted_by: documented(z.string().nullable(), 'The entry that undoes this one', null),
+  confirm,
+});
 
 /** The part of the audit that the caller may read. */
 function auditReader(request: FastifyRequest): Pick<AuditQuery, 'includeAccounts' | 'ownTokensOf'> {
@@ -235,9 +219,10 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
       querystring: query(paging),
       response: answers(
         pageOf(
-          z
-            .object({ ...auditChange, resource: documented(auditedResource, 'What the change is of') })
-            .meta({ id: 'AuditResourceChange', description: 'A field that changed, and of what' }),
+          component('AuditResourceChange', 'A field that changed, and of what', {
+            ...auditChange,
+            resource: documented(auditedResource, 'What the change is of'),
+          }),
         ),
       ),
     },

@@ -11,7 +11,7 @@ import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { body, boolean, text } from '../schemas/fields.js';
 import { etag } from '../schemas/headers.js';
-import { documented } from '../schemas/documented.js';
+import { component, documented } from '../schemas/documented.js';
 import { tuning } from '../tuning.js';
 import {
   byCookie,
@@ -46,11 +46,12 @@ const passwords = body({
   description: 'The current and the new password',
 });
 
-const signedIn = z
-  .object({ ...tokenFields, user: documented(userSchema, 'Who has signed in') })
-  .meta({ id: 'SignedIn', description: 'The token and its user' });
+const signedIn = component('SignedIn', 'The token and its user', {
+  ...tokenFields,
+  user: documented(userSchema, 'Who has signed in'),
+});
 
-const newToken = z.object(tokenFields).meta({ id: 'NewToken', description: 'The token that replaces all others' });
+const newToken = component('NewToken', 'The token that replaces all others', tokenFields);
 
 const signedOut = z.object({}).meta({ description: 'Signed out', examples: [{}] });
 

@@ -10,29 +10,27 @@ import { policyTransports } from '../../../domain/listener-policy/policy.js';
 import { answers, ok } from '../answers/envelope.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented } from '../schemas/documented.js';
+import { component, documented } from '../schemas/documented.js';
 import { oneOf } from '../schemas/fields.js';
 import { query } from '../schemas/query.js';
 
-const transportSchema = z
-  .object({
-    payload: documented(z.enum(payloads), 'What the chain carries', 'tcp'),
-    outer: documented(z.enum(outers), 'Transport of the hop before, or of the client', 'tcp'),
-    security: documented(z.enum(securities), 'How that transport is secured', 'reality'),
-    listens: documented(z.enum(policyTransports), 'Transport of the listener', 'tcp'),
-    key_type: documented(
-      z.enum(keyTypes).nullable(),
-      'Key type of the credential that the hop needs; null where it must have none',
-      'reality',
-    ),
-    server_names: documented(
-      z.enum(['patterns', 'exact', 'none']),
-      'Names that the hop may have: also wildcards, exact names only, or none',
-      'exact',
-    ),
-    max_streams: documented(z.boolean(), 'Whether the hop may have `max_streams`', false),
-  })
-  .meta({ id: 'ChainTransport', description: 'A valid combination of a hop, and what it requires' });
+const transportSchema = component('ChainTransport', 'A valid combination of a hop, and what it requires', {
+  payload: documented(z.enum(payloads), 'What the chain carries', 'tcp'),
+  outer: documented(z.enum(outers), 'Transport of the hop before, or of the client', 'tcp'),
+  security: documented(z.enum(securities), 'How that transport is secured', 'reality'),
+  listens: documented(z.enum(policyTransports), 'Transport of the listener', 'tcp'),
+  key_type: documented(
+    z.enum(keyTypes).nullable(),
+    'Key type of the credential that the hop needs; null where it must have none',
+    'reality',
+  ),
+  server_names: documented(
+    z.enum(['patterns', 'exact', 'none']),
+    'Names that the hop may have: also wildcards, exact names only, or none',
+    'exact',
+  ),
+  max_streams: documented(z.boolean(), 'Whether the hop may have `max_streams`', false),
+});
 
 const items = transports.flatMap(({ payloads: carried, outer, security, serverNames }) =>
   carried.map((payload) => ({
@@ -82,9 +80,9 @@ export function freePortRoutes(app: RestApp, deps: RestDeps): void {
           .meta({ description: 'Transport of the listener; QUIC listens on udp', default: 'tcp' }),
       }),
       response: answers(
-        z
-          .object({ ports: documented(z.array(z.int()), 'At most 8', [443, 8443]) })
-          .meta({ id: 'FreePorts', description: 'Ports to choose from' }),
+        component('FreePorts', 'Ports to choose from', {
+          ports: documented(z.array(z.int()), 'At most 8', [443, 8443]),
+        }),
       ),
     },
     handler: async (request) => {

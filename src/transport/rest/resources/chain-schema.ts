@@ -27,7 +27,7 @@ import {
 } from '../schemas/fields.js';
 import type { JsonObject } from '../../../kernel/json.js';
 import { ownFields, type Shape } from './resource-shape.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { idOf, nodeId, upstreamRealitySchema, upstreamTlsSchema } from '../schemas/shared-schemas.js';
 import { expected } from '../schemas/validation.js';
 
@@ -133,16 +133,14 @@ const hopSchema = z
 
 const targetSchema = z
   .union([
-    z
-      .object({ upstream_id: idOf(aboutTarget.upstream_id, sample.upstream) })
-      .meta({ id: 'ShownUpstreamTarget', description: 'A registered upstream' }),
-    z
-      .object({
-        endpoint: documented(z.string(), aboutTarget.endpoint, 'app.example:8443'),
-        tls: documented(upstreamTlsSchema.optional(), aboutTarget.tls),
-        reality: documented(upstreamRealitySchema.optional(), aboutTarget.reality),
-      })
-      .meta({ id: 'ShownEndpointTarget', description: 'An endpoint without a name' }),
+    component('ShownUpstreamTarget', 'A registered upstream', {
+      upstream_id: idOf(aboutTarget.upstream_id, sample.upstream),
+    }),
+    component('ShownEndpointTarget', 'An endpoint without a name', {
+      endpoint: documented(z.string(), aboutTarget.endpoint, 'app.example:8443'),
+      tls: documented(upstreamTlsSchema.optional(), aboutTarget.tls),
+      reality: documented(upstreamRealitySchema.optional(), aboutTarget.reality),
+    }),
   ])
   .meta({ id: 'ShownTarget', description: 'The target of a chain: an upstream or an endpoint' });
 
@@ -178,13 +176,11 @@ export const chainShape: Shape<ChainFields> = {
 };
 
 /** What a deploy publishes. */
-export const definitionSchema = z
-  .object({
-    payload: documented(z.enum(payloads), 'Payload that it carries', 'tcp'),
-    hops: documented(z.array(hopSchema), 'Its hops, in order'),
-    target: documented(targetSchema, 'Its target'),
-  })
-  .meta({ id: 'L4ChainDefinition', description: 'The part of a chain that a deploy publishes' });
+export const definitionSchema = component('L4ChainDefinition', 'The part of a chain that a deploy publishes', {
+  payload: documented(z.enum(payloads), 'Payload that it carries', 'tcp'),
+  hops: documented(z.array(hopSchema), 'Its hops, in order'),
+  target: documented(targetSchema, 'Its target'),
+});
 
 /** The fields of a chain in a document of the fleet, without defaults. */
 export function chainInFile(state: object): JsonObject {

@@ -15,38 +15,34 @@ import type { RestDeps } from '../deps.js';
 import { listenersShown, shownListeners } from '../fleet/listener-states.js';
 import { nodeStatus } from '../fleet/node-status.js';
 import { resourceSchema } from './resource-shape.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import type { Shown } from '../answers/envelope.js';
 import { idOf, nodeId, time } from '../schemas/shared-schemas.js';
 
-const hopStatus = z
-  .object({
-    node_id: nodeId,
-    node_name: documented(z.string(), 'Its name', 'edge-1'),
-    listen_addr: documented(z.string(), 'Where the hop listens', '0.0.0.0'),
-    listen_port: documented(z.int(), 'Its port', 443),
-    deployed: documented(z.boolean(), 'Whether the hop is deployed; false if only the draft has it', true),
-    status: nodeStatus,
-    state: documented(
-      z.string().nullable(),
-      `The state of the hop's route in the last report, such as \`target_unreachable\`, else that of its listener, or \`${missing}\` if the report lacks it. Null without a report since the last apply, for a hop that is not deployed, and for a disabled chain`,
-      'running',
-    ),
-    stale: documented(z.boolean(), 'Whether the node is offline, so that the state may be out of date', false),
-    reported_at: documented(time.nullable(), 'When the last heartbeat came; null before the first', sample.later),
-  })
-  .meta({ id: 'HopStatus', description: 'A hop with the report of its agent' });
+const hopStatus = component('HopStatus', 'A hop with the report of its agent', {
+  node_id: nodeId,
+  node_name: documented(z.string(), 'Its name', 'edge-1'),
+  listen_addr: documented(z.string(), 'Where the hop listens', '0.0.0.0'),
+  listen_port: documented(z.int(), 'Its port', 443),
+  deployed: documented(z.boolean(), 'Whether the hop is deployed; false if only the draft has it', true),
+  status: nodeStatus,
+  state: documented(
+    z.string().nullable(),
+    `The state of the hop's route in the last report, such as \`target_unreachable\`, else that of its listener, or \`${missing}\` if the report lacks it. Null without a report since the last apply, for a hop that is not deployed, and for a disabled chain`,
+    'running',
+  ),
+  stale: documented(z.boolean(), 'Whether the node is offline, so that the state may be out of date', false),
+  reported_at: documented(time.nullable(), 'When the last heartbeat came; null before the first', sample.later),
+});
 
-const healthSchema = z
-  .object({
-    state: documented(
-      z.enum(healthStates),
-      'Health of the deployed definition, from the reports of agents: the worst of its hops, in the order `down`, `degraded`, `unknown`, `ok`',
-      'ok',
-    ),
-    reasons: documented(z.array(z.string()), 'Why it is not `ok`, worst first', []),
-  })
-  .meta({ id: 'ChainHealth', description: 'Whether a chain works, and why not' });
+const healthSchema = component('ChainHealth', 'Whether a chain works, and why not', {
+  state: documented(
+    z.enum(healthStates),
+    'Health of the deployed definition, from the reports of agents: the worst of its hops, in the order `down`, `degraded`, `unknown`, `ok`',
+    'ok',
+  ),
+  reasons: documented(z.array(z.string()), 'Why it is not `ok`, worst first', []),
+});
 
 export const chainSchema = resourceSchema('L4Chain', 'An L4 chain', chainShape, {
   id: idOf('Id, a UUID', sample.chain),
@@ -62,13 +58,10 @@ export const chainSchema = resourceSchema('L4Chain', 'An L4 chain', chainShape, 
   ),
   health: healthSchema,
   traffic: documented(
-    z
-      .object({
-        bytes_per_sec: documented(z.number(), 'Bytes a second, in and out together', 184_320.5),
-        sessions_per_min: documented(z.number(), 'New sessions a minute', 12),
-      })
-      .meta({ id: 'ChainTraffic', description: 'The traffic of a chain now' })
-      .nullable(),
+    component('ChainTraffic', 'The traffic of a chain now', {
+      bytes_per_sec: documented(z.number(), 'Bytes a second, in and out together', 184_320.5),
+      sessions_per_min: documented(z.number(), 'New sessions a minute', 12),
+    }).nullable(),
     "At the first hop's listener, over the last five minutes or between its last two reports; null before two, while the chain is not deployed, and once nothing was reported for longer",
   ),
   deployed_version: documented(z.int().nullable(), 'Deployed version; null before the first deploy', 2),

@@ -30,29 +30,25 @@ import { etag } from '../schemas/headers.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import { resourceRoutes } from './resource-routes.js';
 import { warning, warningsSchema } from './warnings.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
 
-const planSchema = z
-  .object({
-    nodes: documented(
-      z.array(
-        z
-          .object({
-            node_id: nodeId,
-            added: documented(z.array(z.string()), 'Ids of new rules', [`${sample.chain}/0`]),
-            changed: documented(z.array(z.string()), 'Ids of rules that differ', []),
-            removed: documented(z.array(z.string()), 'Ids of removed rules', []),
-          })
-          .meta({ id: 'PlannedNode', description: 'What a deploy would change on a node' }),
-      ),
-      'Nodes that change',
+const planSchema = component('L4ChainPlan', 'What a deploy would change', {
+  nodes: documented(
+    z.array(
+      component('PlannedNode', 'What a deploy would change on a node', {
+        node_id: nodeId,
+        added: documented(z.array(z.string()), 'Ids of new rules', [`${sample.chain}/0`]),
+        changed: documented(z.array(z.string()), 'Ids of rules that differ', []),
+        removed: documented(z.array(z.string()), 'Ids of removed rules', []),
+      }),
     ),
-    collisions: documented(z.array(z.string()), 'Why a deploy would be refused; one sentence for each collision', []),
-    warnings: warningsSchema,
-  })
-  .meta({ id: 'L4ChainPlan', description: 'What a deploy would change' });
+    'Nodes that change',
+  ),
+  collisions: documented(z.array(z.string()), 'Why a deploy would be refused; one sentence for each collision', []),
+  warnings: warningsSchema,
+});
 
 const filters = {
   node_id: uuid.optional().meta({ description: 'Only chains with a hop on this node' }),

@@ -7,17 +7,15 @@ import { ServiceError } from '../../../kernel/errors.js';
 import { answers, ok } from '../answers/envelope.js';
 import { originOf } from '../checks/session-token.js';
 import type { RestApp, RestOptions } from '../deps.js';
-import { documented } from '../schemas/documented.js';
+import { component, documented } from '../schemas/documented.js';
 
-const schema = z
-  .object({
-    endpoint: documented(
-      z.string(),
-      "The agent's `SVC_CONTROL_ENDPOINT`",
-      'reality://control.example:8443?pbk=DzAP-RbbpUdtjgovNPLgYr92godCwsV6LKL86AY2qiI&sid=10580bfb0c977654&sni=www.example.com',
-    ),
-  })
-  .meta({ id: 'ControlEndpoint', description: 'Where agents reach this service' });
+const schema = component('ControlEndpoint', 'Where agents reach this service', {
+  endpoint: documented(
+    z.string(),
+    "The agent's `SVC_CONTROL_ENDPOINT`",
+    'reality://control.example:8443?pbk=DzAP-RbbpUdtjgovNPLgYr92godCwsV6LKL86AY2qiI&sid=10580bfb0c977654&sni=www.example.com',
+  ),
+});
 
 export function controlEndpointRoutes(app: RestApp, { controlEndpoint }: Pick<RestOptions, 'controlEndpoint'>): void {
   app.route({

@@ -5,7 +5,7 @@ import { keyTypes, credentialKey, type CredentialState } from '../../../domain/c
 import type { Referrer } from '../../../domain/fleet/referrers.js';
 import { oneOf } from '../schemas/fields.js';
 import { instant, sorting } from '../schemas/query.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { idOf, managedBy, referrer, timeOf, timestamps } from '../schemas/shared-schemas.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { about, credentialBodies, credentialInFile, fileBody } from './credential-bodies.js';
@@ -24,22 +24,22 @@ const filters = {
 };
 type Filters = z.output<z.ZodObject<typeof filters>>;
 
-const certificateSchema = z
-  .object({
-    subject: documented(z.string(), 'Distinguished name', 'CN=app.example'),
-    issuer: documented(z.string(), 'Distinguished name', 'CN=app.example'),
-    subject_alt_names: documented(z.array(z.string()), 'Names that it is valid for', ['app.example']),
-    not_before: timeOf('Valid from'),
-    not_after: timeOf('Valid until', '2030-05-01T12:00:00.000Z'),
-    serial_number: documented(z.string(), 'Hexadecimal', '1f0c3f5e6d0c4f0b'),
-    fingerprint_sha256: documented(z.string(), 'SHA-256 of the certificate in lower-case hex', sample.fingerprint),
-    spki_sha256: documented(z.string(), 'Base64 of the SHA-256 of its public key, as in pins', sample.pin),
-    self_signed: documented(z.boolean(), 'Whether its own key signed it', true),
-  })
-  .meta({ id: 'Certificate', description: 'The content of a certificate' });
+const certificateSchema = component('Certificate', 'The content of a certificate', {
+  subject: documented(z.string(), 'Distinguished name', 'CN=app.example'),
+  issuer: documented(z.string(), 'Distinguished name', 'CN=app.example'),
+  subject_alt_names: documented(z.array(z.string()), 'Names that it is valid for', ['app.example']),
+  not_before: timeOf('Valid from'),
+  not_after: timeOf('Valid until', '2030-05-01T12:00:00.000Z'),
+  serial_number: documented(z.string(), 'Hexadecimal', '1f0c3f5e6d0c4f0b'),
+  fingerprint_sha256: documented(z.string(), 'SHA-256 of the certificate in lower-case hex', sample.fingerprint),
+  spki_sha256: documented(z.string(), 'Base64 of the SHA-256 of its public key, as in pins', sample.pin),
+  self_signed: documented(z.boolean(), 'Whether its own key signed it', true),
+});
 
-const credentialSchema = z
-  .object({
+const credentialSchema = component(
+  'Credential',
+  'A credential without its private key; fields that its type does not have are null or empty',
+  {
     id: idOf('Id, a UUID', sample.reality),
     name: documented(z.string(), 'Name, unique among credentials', 'app'),
     key_type: documented(z.enum(keyTypes), 'Type of the credential', 'reality'),
@@ -57,11 +57,8 @@ const credentialSchema = z
     in_use_by: documented(z.array(referrer), 'Resources that use it; they keep it from being deleted'),
     managed_by: managedBy,
     ...timestamps,
-  })
-  .meta({
-    id: 'Credential',
-    description: 'A credential without its private key; fields that its type does not have are null or empty',
-  });
+  },
+);
 
 /** A credential in answers. The schema drops other fields, such as the sealed key. */
 export interface CredentialView extends Omit<CredentialState, 'private_key' | 'certificate_pem' | 'overlap'> {

@@ -25,7 +25,7 @@ import { query, queryBoolean, queryInteger } from '../schemas/query.js';
 import { heldBy } from '../../../reports/rollouts.js';
 import { warningsOf } from '../../../reports/status.js';
 import { warningsSchema } from './warnings.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { applyErrors, idOf, nodeId, timeOf } from '../schemas/shared-schemas.js';
 
 const fields = {
@@ -35,41 +35,33 @@ const fields = {
   at: timeOf('When', sample.later),
   nodes: documented(
     z.array(
-      z
-        .object({
-          node_id: nodeId,
-          generation: documented(z.int(), 'The generation with the deployment', 42),
-          state: documented(z.enum(deploymentNodeStates), 'How far the node is with it', 'applied'),
-          errors: applyErrors,
-          listeners: documented(
-            shownListeners,
-            'Listeners of the deployed chain on this node, with the last report of the agent; null without a report since the last apply',
-          ),
-        })
-        .meta({ id: 'DeploymentNode', description: 'How far a node is with a deployment' }),
+      component('DeploymentNode', 'How far a node is with a deployment', {
+        node_id: nodeId,
+        generation: documented(z.int(), 'The generation with the deployment', 42),
+        state: documented(z.enum(deploymentNodeStates), 'How far the node is with it', 'applied'),
+        errors: applyErrors,
+        listeners: documented(
+          shownListeners,
+          'Listeners of the deployed chain on this node, with the last report of the agent; null without a report since the last apply',
+        ),
+      }),
     ),
     'The nodes of the old and of the new definition',
   ),
 };
 
-export const deploymentSchema = z
-  .object(fields)
-  .meta({ id: 'Deployment', description: 'A deployment, with the current states of its nodes' });
+export const deploymentSchema = component('Deployment', 'A deployment, with the current states of its nodes', fields);
 
-const deployedSchema = z
-  .object({
-    chain: documented(chainSchema, 'The chain'),
-    warnings: warningsSchema,
-    deployment: documented(deploymentSchema, 'The deployment'),
-  })
-  .meta({ id: 'DeployedL4Chain', description: 'The chain and its deployment' });
+const deployedSchema = component('DeployedL4Chain', 'The chain and its deployment', {
+  chain: documented(chainSchema, 'The chain'),
+  warnings: warningsSchema,
+  deployment: documented(deploymentSchema, 'The deployment'),
+});
 
-const listedDeployment = z
-  .object({
-    ...fields,
-    definition: documented(definitionSchema.optional(), 'The deployed definition, with `definition=true`'),
-  })
-  .meta({ id: 'ListedDeployment', description: 'A deployment in a list' });
+const listedDeployment = component('ListedDeployment', 'A deployment in a list', {
+  ...fields,
+  definition: documented(definitionSchema.optional(), 'The deployed definition, with `definition=true`'),
+});
 
 const deploymentsSchema = z
   .object({ items: documented(z.array(listedDeployment), 'Newest first') })

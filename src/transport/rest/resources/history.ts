@@ -23,7 +23,7 @@ import { answers, ok } from '../answers/envelope.js';
 import { idParams, orNotFound, pathId } from '../checks/path-id.js';
 import { expected } from '../schemas/validation.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { readHeaders } from '../schemas/headers.js';
 import { instant, query } from '../schemas/query.js';
 import { time, timeOf } from '../schemas/shared-schemas.js';
@@ -52,39 +52,35 @@ const historyQuery = query({
 type HistoryQuery = z.output<typeof historyQuery>;
 
 const counter = (what: string, example: number) => documented(z.int(), what, example);
-const point = z
-  .object({
-    at: timeOf('Start of its time span'),
-    bytes_in: counter('Bytes from clients', 91_000),
-    bytes_out: counter('Bytes to clients', 1_240_000),
-    sessions: counter('New sessions; for an upstream, connections or requests', 41),
-    errors: counter('Those that failed', 0),
-    rtt_ms: documented(
-      z.number().nullable(),
-      "Mean round trip in milliseconds: a node's slowest link, the sum over a chain's links, an upstream's slowest node, of the fleet the mean of its nodes; of `1m` the last one; null where nothing was measured",
-      12.5,
-    ),
-    online: documented(
-      z.number(),
-      'Share of the time, 0 to 1, that the node was online; for a chain the lowest of its nodes, for an upstream the highest of those that dial it, for the fleet the mean of the nodes that it has now',
-      1,
-    ),
-  })
-  .meta({ id: 'HistoryPoint', description: 'Traffic in one time span' });
+const point = component('HistoryPoint', 'Traffic in one time span', {
+  at: timeOf('Start of its time span'),
+  bytes_in: counter('Bytes from clients', 91_000),
+  bytes_out: counter('Bytes to clients', 1_240_000),
+  sessions: counter('New sessions; for an upstream, connections or requests', 41),
+  errors: counter('Those that failed', 0),
+  rtt_ms: documented(
+    z.number().nullable(),
+    "Mean round trip in milliseconds: a node's slowest link, the sum over a chain's links, an upstream's slowest node, of the fleet the mean of its nodes; of `1m` the last one; null where nothing was measured",
+    12.5,
+  ),
+  online: documented(
+    z.number(),
+    'Share of the time, 0 to 1, that the node was online; for a chain the lowest of its nodes, for an upstream the highest of those that dial it, for the fleet the mean of the nodes that it has now',
+    1,
+  ),
+});
 type HistoryPoint = z.output<typeof point>;
 
-const historySchema = z
-  .object({
-    recorded: documented(z.boolean(), 'False where history is off: `SVC_HISTORY=off`', true),
-    recorded_since: documented(
-      time.nullable(),
-      'When this instance began to record points of `1m`, which are in memory; null for the other steps',
-      null,
-    ),
-    step: documented(z.enum(stepNames), 'Time span of a point', '5m'),
-    points: documented(z.array(point), 'By time; time spans without a report are left out'),
-  })
-  .meta({ id: 'History', description: 'Traffic of a node, a chain, an upstream or the fleet over time' });
+const historySchema = component('History', 'Traffic of a node, a chain, an upstream or the fleet over time', {
+  recorded: documented(z.boolean(), 'False where history is off: `SVC_HISTORY=off`', true),
+  recorded_since: documented(
+    time.nullable(),
+    'When this instance began to record points of `1m`, which are in memory; null for the other steps',
+    null,
+  ),
+  step: documented(z.enum(stepNames), 'Time span of a point', '5m'),
+  points: documented(z.array(point), 'By time; time spans without a report are left out'),
+});
 
 type HistoryView = z.output<typeof historySchema>;
 

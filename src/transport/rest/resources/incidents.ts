@@ -5,7 +5,7 @@ import { statusTypes, type StatusKey } from '../../../domain/status/status.js';
 import type { StoredIncident } from '../../../projections/port.js';
 import { answers, ok, pageOf } from '../answers/envelope.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { after, instant, newestAnswer, newestFirst, paging, query, queryText } from '../schemas/query.js';
 import { readHeaders } from '../schemas/headers.js';
 import { idOf, statusResource, timeOf } from '../schemas/shared-schemas.js';
@@ -28,17 +28,15 @@ const querystring = query({
 });
 
 const nullableText = z.string().nullable();
-const incidentSchema = z
-  .object({
-    id: idOf('Id of the incident, of its first fact', sample.entry),
-    resource: documented(statusResource, 'What went wrong'),
-    status: documented(z.string(), 'The worst status so far', 'down'),
-    began_at: timeOf('When it began'),
-    ended_at: documented(nullableText, 'When it ended; null while it lasts', null),
-    reason: documented(nullableText, 'Why, when it was worst', 'upstream "web" is unhealthy, as "relay-1" reports'),
-    duration_secs: documented(z.number(), 'How long it lasted, or has lasted so far', 250.5),
-  })
-  .meta({ id: 'Incident', description: 'From when something went wrong until it was well again' });
+const incidentSchema = component('Incident', 'From when something went wrong until it was well again', {
+  id: idOf('Id of the incident, of its first fact', sample.entry),
+  resource: documented(statusResource, 'What went wrong'),
+  status: documented(z.string(), 'The worst status so far', 'down'),
+  began_at: timeOf('When it began'),
+  ended_at: documented(nullableText, 'When it ended; null while it lasts', null),
+  reason: documented(nullableText, 'Why, when it was worst', 'upstream "web" is unhealthy, as "relay-1" reports'),
+  duration_secs: documented(z.number(), 'How long it lasted, or has lasted so far', 250.5),
+});
 
 /** An incident is over as soon as the ledger says so: after a command its last fact follows, and the read model after that. */
 function incidentView(incident: StoredIncident, { statusLedger, clock }: Pick<RestDeps, 'statusLedger' | 'clock'>) {

@@ -5,7 +5,7 @@ import { hasExpired, isForgotten, type JoinTokenState } from '../../../domain/jo
 import { limits } from '../../../kernel/limits.js';
 import type { RestApp, RestDeps, RestOptions } from '../deps.js';
 import { joinAddresses, joinCommand } from '../join-command.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { body, integer, labels, name, text } from '../schemas/fields.js';
 import { idOf, nodeId, timeOf, timestamps } from '../schemas/shared-schemas.js';
 import { resourceRoutes } from './resource-routes.js';
@@ -30,41 +30,36 @@ const shown = {
   name_prefix: documented(z.string().nullable(), about.name_prefix, 'edge-'),
   nodes: documented(
     z.array(
-      z
-        .object({
-          id: nodeId,
-          name: documented(z.string(), 'Its name; of a deleted one, the name that it was given', 'edge-fra-1'),
-          joined_at: timeOf('When it joined'),
-        })
-        .meta({ id: 'JoinedNode', description: 'A node that a machine made by itself' }),
+      component('JoinedNode', 'A node that a machine made by itself', {
+        id: nodeId,
+        name: documented(z.string(), 'Its name; of a deleted one, the name that it was given', 'edge-fra-1'),
+        joined_at: timeOf('When it joined'),
+      }),
     ),
     `The nodes that it has made, newest first, at most ${nodesShown}`,
   ),
   created_by: documented(
-    z
-      .object({ id: idOf('Id of the user', sample.user), name: documented(z.string(), 'Its user name', 'admin') })
-      .meta({ id: 'JoinTokenMaker', description: 'Who made a join token' }),
+    component('JoinTokenMaker', 'Who made a join token', {
+      id: idOf('Id of the user', sample.user),
+      name: documented(z.string(), 'Its user name', 'admin'),
+    }),
     'Who made it',
   ),
 };
 
-const joinTokenSchema = z
-  .object({ ...shown, ...timestamps })
-  .meta({ id: 'JoinToken', description: 'Lets machines become nodes by themselves' });
+const joinTokenSchema = component('JoinToken', 'Lets machines become nodes by themselves', { ...shown, ...timestamps });
 
 const once = 'shown only once, null in a repeat';
-const createdSchema = z
-  .object({
-    ...shown,
-    ...timestamps,
-    token: documented(z.string().nullable(), `The token; ${once}`, 'svcjoin1_…'),
-    command: documented(
-      z.string().nullable(),
-      `The line to paste into a root shell of a machine; ${once}`,
-      "curl -fsSL --retry 9 'https://gateway.example/join.sh' | SVC_JOIN_TOKEN='svcjoin1_…' sh -s -- --endpoint 'http://gateway.example:8443'",
-    ),
-  })
-  .meta({ id: 'CreatedJoinToken', description: 'A new join token with its text' });
+const createdSchema = component('CreatedJoinToken', 'A new join token with its text', {
+  ...shown,
+  ...timestamps,
+  token: documented(z.string().nullable(), `The token; ${once}`, 'svcjoin1_…'),
+  command: documented(
+    z.string().nullable(),
+    `The line to paste into a root shell of a machine; ${once}`,
+    "curl -fsSL --retry 9 'https://gateway.example/join.sh' | SVC_JOIN_TOKEN='svcjoin1_…' sh -s -- --endpoint 'http://gateway.example:8443'",
+  ),
+});
 
 const newJoinToken = body({
   name: documented(name, about.name, 'rack-7'),

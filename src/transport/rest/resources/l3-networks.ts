@@ -35,7 +35,7 @@ import {
 } from '../schemas/fields.js';
 import { resourceRoutes } from './resource-routes.js';
 import { ownFields, resourceSchema, type Shape } from './resource-shape.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 import { warning } from './warnings.js';
 
@@ -105,25 +105,21 @@ function tunnelOf({ context_id, ...ends }: z.output<typeof requestedTunnel>): Re
   return context_id === undefined ? ends : { ...ends, context_id };
 }
 
-const memberSchema = z
-  .object({
-    node_id: documented(nodeId, about.node_id),
-    interface_name: documented(z.string(), about.interface_name, interfaceName),
-    addresses: documented(z.array(z.string()), about.addresses, ['10.20.0.1/24']),
-    routes: documented(z.array(z.string()), about.routes, ['10.30.0.0/16']),
-    features: documented(z.array(z.string()).optional(), about.features, ['gso']),
-  })
-  .meta({ id: 'ShownMember', description: 'A node in a network' });
+const memberSchema = component('ShownMember', 'A node in a network', {
+  node_id: documented(nodeId, about.node_id),
+  interface_name: documented(z.string(), about.interface_name, interfaceName),
+  addresses: documented(z.array(z.string()), about.addresses, ['10.20.0.1/24']),
+  routes: documented(z.array(z.string()), about.routes, ['10.30.0.0/16']),
+  features: documented(z.array(z.string()).optional(), about.features, ['gso']),
+});
 
-const tunnelSchema = z
-  .object({
-    listener_node_id: idOf(about.listener_node_id, sample.entryNode),
-    listen_addr: documented(z.string(), about.listen_addr, '0.0.0.0'),
-    listen_port: documented(z.int(), about.listen_port, 4443),
-    connector_node_id: idOf(about.connector_node_id, sample.exitNode),
-    context_id: documented(z.int(), about.context_id, 1),
-  })
-  .meta({ id: 'ShownTunnel', description: 'A tunnel between two members' });
+const tunnelSchema = component('ShownTunnel', 'A tunnel between two members', {
+  listener_node_id: idOf(about.listener_node_id, sample.entryNode),
+  listen_addr: documented(z.string(), about.listen_addr, '0.0.0.0'),
+  listen_port: documented(z.int(), about.listen_port, 4443),
+  connector_node_id: idOf(about.connector_node_id, sample.exitNode),
+  context_id: documented(z.int(), about.context_id, 1),
+});
 
 const exampleMembers = [
   { node_id: sample.entryNode, interface_name: interfaceName, addresses: ['10.20.0.1/24'], routes: ['10.30.0.0/16'] },
@@ -194,22 +190,18 @@ function networkInFile(state: object): JsonObject {
   } as JsonObject;
 }
 
-const memberNodes = z
-  .object({
-    items: documented(
-      z.array(
-        z
-          .object({
-            node_id: documented(nodeId, about.node_id),
-            node_name: documented(z.string(), 'Its name; empty if this instance does not know it yet', 'edge-1'),
-            node_status: nodeStatus,
-          })
-          .meta({ id: 'L3NetworkNode', description: 'The node of a member' }),
-      ),
-      'In the order of the members',
+const memberNodes = component('L3NetworkNodes', 'The nodes of a network', {
+  items: documented(
+    z.array(
+      component('L3NetworkNode', 'The node of a member', {
+        node_id: documented(nodeId, about.node_id),
+        node_name: documented(z.string(), 'Its name; empty if this instance does not know it yet', 'edge-1'),
+        node_status: nodeStatus,
+      }),
     ),
-  })
-  .meta({ id: 'L3NetworkNodes', description: 'The nodes of a network' });
+    'In the order of the members',
+  ),
+});
 
 const networkSchema = resourceSchema('L3Network', 'A network of tunnels that carry IP packets', shape, {
   id: idOf('Id, a UUID', sample.network),

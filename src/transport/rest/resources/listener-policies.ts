@@ -2,7 +2,6 @@
  * Listener policies, saved and deleted by their listener; `ports.ts` shows them. Fields are camelCase, as on all endpoints of
  * ports. Implements `docs/contract/rest.md#port-management`.
  */
-import { z } from 'zod';
 import {
   policyTransports,
   priorityLabels,
@@ -15,7 +14,7 @@ import { answers, nothing, ok, type Shown } from '../answers/envelope.js';
 import { body, ip, list, listenIp, oneOf, port, uuid } from '../schemas/fields.js';
 import { etag } from '../schemas/headers.js';
 import { query, queryInteger } from '../schemas/query.js';
-import { documented } from '../schemas/documented.js';
+import { component, documented } from '../schemas/documented.js';
 import { listenerOrder, version } from '../schemas/shared-schemas.js';
 
 const saveBody = body({
@@ -29,12 +28,10 @@ const saveBody = body({
   ]),
 }).meta({ id: 'NewListenerPolicy', description: 'The order in which a listener matches' });
 
-const policySchema = z
-  .object({
-    ...listenerOrder,
-    version,
-  })
-  .meta({ id: 'ListenerPolicy', description: 'The saved order in which a listener matches' });
+const policySchema = component('ListenerPolicy', 'The saved order in which a listener matches', {
+  ...listenerOrder,
+  version,
+});
 
 const keyOf = (named: {
   readonly nodeId: string;

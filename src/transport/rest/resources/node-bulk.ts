@@ -8,7 +8,7 @@ import { limits } from '../../../kernel/limits.js';
 import { answers, ok } from '../answers/envelope.js';
 import { commandContext, commandOf, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { body, distinct, labelKey, labels, list, uuid } from '../schemas/fields.js';
 import { entrySchema } from './audit.js';
 import { command, queuedCommand } from './node-commands.js';
@@ -54,12 +54,10 @@ export function nodeBulkRoutes(app: RestApp, deps: RestDeps): void {
       tags: ['nodes'],
       body: newLabels,
       response: answers(
-        z
-          .object({
-            entry: documented(entrySchema.nullable(), 'The audit entry; null when nothing changed'),
-            nodes: documented(z.array(nodeSchema), 'In the order of `node_ids`'),
-          })
-          .meta({ id: 'LabelledNodes', description: 'The nodes with their new labels' }),
+        component('LabelledNodes', 'The nodes with their new labels', {
+          entry: documented(entrySchema.nullable(), 'The audit entry; null when nothing changed'),
+          nodes: documented(z.array(nodeSchema), 'In the order of `node_ids`'),
+        }),
       ),
     },
     handler: async (request, reply) => {
@@ -84,12 +82,10 @@ export function nodeBulkRoutes(app: RestApp, deps: RestDeps): void {
       tags: ['nodes'],
       body: newCommands,
       response: answers(
-        z
-          .object({
-            entry: documented(entrySchema, 'The audit entry'),
-            items: documented(z.array(queuedCommand), 'In the order of `node_ids`'),
-          })
-          .meta({ id: 'QueuedCommands', description: 'The commands that wait for their agents' }),
+        component('QueuedCommands', 'The commands that wait for their agents', {
+          entry: documented(entrySchema, 'The audit entry'),
+          items: documented(z.array(queuedCommand), 'In the order of `node_ids`'),
+        }),
       ),
     },
     handler: async (request, reply) => {

@@ -12,60 +12,52 @@ import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { body, oneOf } from '../schemas/fields.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { idOf, time, timeOf } from '../schemas/shared-schemas.js';
 
-export const queuedCommand = z
-  .object({
-    id: idOf('Id of the command', sample.command),
-    command: documented(z.enum(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG'),
-    state: documented(z.literal('queued'), 'It waits for the next heartbeat'),
-    expires_at: timeOf('When it expires', sample.later),
-  })
-  .meta({ id: 'AgentCommand', description: 'A command that waits for its agent' });
+export const queuedCommand = component('AgentCommand', 'A command that waits for its agent', {
+  id: idOf('Id of the command', sample.command),
+  command: documented(z.enum(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG'),
+  state: documented(z.literal('queued'), 'It waits for the next heartbeat'),
+  expires_at: timeOf('When it expires', sample.later),
+});
 
 const states = ['queued', 'delivered', 'answered', 'expired'] as const;
 
-const listed = z
-  .object({
-    id: idOf('Id of the command', sample.command),
-    command: documented(z.enum(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG'),
-    state: documented(
-      z.enum(states),
-      'It waits for the next heartbeat, was delivered to the agent, was answered by it (RUN_DIAGNOSTICS), or expired before it was delivered',
-      'delivered',
-    ),
-    queued_at: timeOf('When it was queued'),
-    delivered_at: documented(time.nullable(), 'When it was delivered; null if it was not', sample.later),
-    expires_at: timeOf('When it expires', sample.later),
-    actor: actorSchema,
-  })
-  .meta({ id: 'ListedAgentCommand', description: 'A command to an agent, with its state' });
+const listed = component('ListedAgentCommand', 'A command to an agent, with its state', {
+  id: idOf('Id of the command', sample.command),
+  command: documented(z.enum(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG'),
+  state: documented(
+    z.enum(states),
+    'It waits for the next heartbeat, was delivered to the agent, was answered by it (RUN_DIAGNOSTICS), or expired before it was delivered',
+    'delivered',
+  ),
+  queued_at: timeOf('When it was queued'),
+  delivered_at: documented(time.nullable(), 'When it was delivered; null if it was not', sample.later),
+  expires_at: timeOf('When it expires', sample.later),
+  actor: actorSchema,
+});
 
 /** A command in a request. */
 export const command = documented(oneOf(agentCommandNames), 'What the agent is to do', 'RELOAD_CONFIG');
 
 const newCommand = body({ command }).meta({ id: 'NewAgentCommand', description: 'A command to an agent' });
 
-const diagnostics = z
-  .object({
-    at: documented(time.nullable(), 'When the report came; null before one', sample.later),
-    agent_version: documented(z.string().nullable(), 'The agent that made it', 'reference-agent 0.2.0'),
-    items: documented(
-      z.array(
-        z
-          .object({
-            name: documented(z.string(), 'What was looked at', 'upstream 192.0.2.7:443 over tcp, of l4_chain "web"'),
-            value: documented(z.string(), 'What was found', 'not reached after 3 ms: ECONNREFUSED'),
-            ok: documented(z.boolean(), 'False if it needs attention', false),
-          })
-          .meta({ id: 'DiagnosticsItem', description: 'One thing that the agent looked at, in its words' }),
-      ),
-      'About the agent and its machine, then each listener, peer, upstream and target',
+const diagnostics = component('Diagnostics', 'What the agent found when it last checked itself; empty before', {
+  at: documented(time.nullable(), 'When the report came; null before one', sample.later),
+  agent_version: documented(z.string().nullable(), 'The agent that made it', 'reference-agent 0.2.0'),
+  items: documented(
+    z.array(
+      component('DiagnosticsItem', 'One thing that the agent looked at, in its words', {
+        name: documented(z.string(), 'What was looked at', 'upstream 192.0.2.7:443 over tcp, of l4_chain "web"'),
+        value: documented(z.string(), 'What was found', 'not reached after 3 ms: ECONNREFUSED'),
+        ok: documented(z.boolean(), 'False if it needs attention', false),
+      }),
     ),
-    log: documented(z.array(z.string()), 'The last lines of its log, oldest first', ['info configuration applied']),
-  })
-  .meta({ id: 'Diagnostics', description: 'What the agent found when it last checked itself; empty before' });
+    'About the agent and its machine, then each listener, peer, upstream and target',
+  ),
+  log: documented(z.array(z.string()), 'The last lines of its log, oldest first', ['info configuration applied']),
+});
 
 export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
@@ -77,11 +69,7 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
       summary: `List the last ${limits.rest.nodeCommands} commands to the agent, newest first`,
       description: 'Each with its state: queued, delivered, answered or expired.',
       tags: ['nodes'],
-      response: answers(
-        z
-          .object({ items: documented(z.array(listed), 'Newest first') })
-          .meta({ id: 'AgentCommands', description: 'Commands' }),
-      ),
+      response: answers(component('AgentCommands', 'Commands', { items: documented(z.array(listed), 'Newest first') })),
     },
     handler: async (request) => {
       const { commands } = orNotFound(deps.fleet.node(pathId(request.params, 'node')), 'node');

@@ -9,7 +9,7 @@ import { answers, ok } from '../answers/envelope.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import { pushFacts } from './node-view.js';
 import { query, queryInteger } from '../schemas/query.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
 
@@ -17,25 +17,21 @@ const tags = ['nodes'] as const;
 
 const generationOf = documented(z.int(), 'Number of the snapshot, growing for each node', 42);
 
-const snapshotSchema = z
-  .object({
-    node_id: nodeId,
-    generation: generationOf,
-    checksum: documented(z.string(), 'SHA-256 in lower-case hex', sample.fingerprint),
-    snapshot: documented(z.record(z.string(), z.unknown()), 'proto3 JSON with the names of the proto, secrets `***`', {
-      generation: '42',
-      node_config: { multiplex: false, multiplex_port: 0 },
-    }),
-  })
-  .meta({ id: 'NodeSnapshot', description: 'The configuration that the agent should run' });
+const snapshotSchema = component('NodeSnapshot', 'The configuration that the agent should run', {
+  node_id: nodeId,
+  generation: generationOf,
+  checksum: documented(z.string(), 'SHA-256 in lower-case hex', sample.fingerprint),
+  snapshot: documented(z.record(z.string(), z.unknown()), 'proto3 JSON with the names of the proto, secrets `***`', {
+    generation: '42',
+    node_config: { multiplex: false, multiplex_port: 0 },
+  }),
+});
 
-const refreshedSchema = z
-  .object({
-    node_id: nodeId,
-    generation: generationOf,
-    pushed: documented(z.boolean(), 'Whether it was sent to a connected agent', true),
-  })
-  .meta({ id: 'RefreshedNode', description: 'The new generation' });
+const refreshedSchema = component('RefreshedNode', 'The new generation', {
+  node_id: nodeId,
+  generation: generationOf,
+  pushed: documented(z.boolean(), 'Whether it was sent to a connected agent', true),
+});
 
 export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
   app.route({

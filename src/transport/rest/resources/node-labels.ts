@@ -5,25 +5,21 @@ import { limits } from '../../../kernel/limits.js';
 import { forEach, withPauses } from '../../../kernel/pieces.js';
 import { answers, ok } from '../answers/envelope.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented } from '../schemas/documented.js';
+import { component, documented } from '../schemas/documented.js';
 import { tuning } from '../tuning.js';
 
-const schema = z
-  .object({
-    items: documented(
-      z.array(
-        z
-          .object({
-            key: documented(z.string(), 'Key of a label', 'region'),
-            nodes: documented(z.int(), 'Number of nodes that have it with a value', 12),
-          })
-          .meta({ id: 'LabelKey', description: 'A key of labels' }),
-      ),
-      `Those of most nodes first, at most ${limits.rest.labelKeysShown}`,
+const schema = component('LabelKeys', 'The keys of labels that nodes have', {
+  items: documented(
+    z.array(
+      component('LabelKey', 'A key of labels', {
+        key: documented(z.string(), 'Key of a label', 'region'),
+        nodes: documented(z.int(), 'Number of nodes that have it with a value', 12),
+      }),
     ),
-    nodes_total: documented(z.int(), 'Number of all nodes', 12),
-  })
-  .meta({ id: 'LabelKeys', description: 'The keys of labels that nodes have' });
+    `Those of most nodes first, at most ${limits.rest.labelKeysShown}`,
+  ),
+  nodes_total: documented(z.int(), 'Number of all nodes', 12),
+});
 
 export function nodeLabelRoutes(app: RestApp, { fleet }: Pick<RestDeps, 'fleet'>): void {
   app.route({

@@ -10,44 +10,38 @@ import { answers, ok } from '../answers/envelope.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { diallersOf } from '../../../reports/status.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { nodeId, time } from '../schemas/shared-schemas.js';
 
 const counter = (what: string, example: number) => documented(z.int(), what, example);
 const measured = (what: string, example: number) => documented(z.number(), what, example);
 
-const connections = z
-  .object({
-    active: counter('Open at the time of the report', 12),
-    accepted: counter('Accepted since the agent started', 4_071),
-    closed: counter('Closed since', 4_059),
-    failed: counter('Failed since', 3),
-    handshake_failures: counter('Handshakes that failed since', 1),
-  })
-  .meta({ id: 'ConnectionMetrics', description: 'Connections of the agent' });
+const connections = component('ConnectionMetrics', 'Connections of the agent', {
+  active: counter('Open at the time of the report', 12),
+  accepted: counter('Accepted since the agent started', 4_071),
+  closed: counter('Closed since', 4_059),
+  failed: counter('Failed since', 3),
+  handshake_failures: counter('Handshakes that failed since', 1),
+});
 
-const bandwidth = z
-  .object({
-    bytes_in: counter('Bytes from clients since the agent started', 91_000_000),
-    bytes_out: counter('Bytes to clients since', 1_240_000_000),
-    bits_in_per_second: measured('Over the interval of the report', 120_000),
-    bits_out_per_second: measured('Over the interval of the report', 1_800_000),
-    listeners: documented(
-      z.array(
-        z
-          .object({
-            transport: documented(z.string(), 'tcp or udp', 'tcp'),
-            listen_addr: documented(z.string(), 'Where it listens', '0.0.0.0'),
-            listen_port: documented(z.int(), 'Its port', 443),
-            bytes_in: counter('Bytes from clients', 91_000_000),
-            bytes_out: counter('Bytes to clients', 1_240_000_000),
-          })
-          .meta({ id: 'ListenerBandwidth', description: 'Bytes of a listener' }),
-      ),
-      'By listener',
+const bandwidth = component('BandwidthMetrics', 'Bytes that the agent moved', {
+  bytes_in: counter('Bytes from clients since the agent started', 91_000_000),
+  bytes_out: counter('Bytes to clients since', 1_240_000_000),
+  bits_in_per_second: measured('Over the interval of the report', 120_000),
+  bits_out_per_second: measured('Over the interval of the report', 1_800_000),
+  listeners: documented(
+    z.array(
+      component('ListenerBandwidth', 'Bytes of a listener', {
+        transport: documented(z.string(), 'tcp or udp', 'tcp'),
+        listen_addr: documented(z.string(), 'Where it listens', '0.0.0.0'),
+        listen_port: documented(z.int(), 'Its port', 443),
+        bytes_in: counter('Bytes from clients', 91_000_000),
+        bytes_out: counter('Bytes to clients', 1_240_000_000),
+      }),
     ),
-  })
-  .meta({ id: 'BandwidthMetrics', description: 'Bytes that the agent moved' });
+    'By listener',
+  ),
+});
 
 const upstream = {
   requests: counter('Connections or requests to it', 4_071),
@@ -55,50 +49,42 @@ const upstream = {
   latency_p99_ms: measured('Of the interval of the report, in milliseconds', 18.4),
 };
 
-const gateway = z
-  .object({
-    requests: counter('Requests since the agent started', 4_071),
-    errors: counter('Those that failed', 3),
-    worker_restarts: counter('Restarts of its workers', 0),
-    latency_p50_ms: measured('Of the interval of the report, in milliseconds', 2.1),
-    latency_p99_ms: measured('Of the interval of the report, in milliseconds', 18.4),
-    upstreams: documented(
-      z.array(
-        z
-          .object({
-            cluster: documented(z.string(), 'Name of the cluster in the configuration', sample.upstream),
-            upstream_id: documented(z.string().nullable(), "The upstream; null for a route's cluster", sample.upstream),
-            upstream_name: documented(z.string().nullable(), 'Its name', 'web'),
-            healthy: documented(z.boolean(), 'Whether the agent reaches it', true),
-            ...upstream,
-          })
-          .meta({ id: 'UpstreamMetrics', description: 'An upstream, as the agent sees it' }),
-      ),
-      'By upstream',
+const gateway = component('GatewayMetrics', 'Requests through the agent', {
+  requests: counter('Requests since the agent started', 4_071),
+  errors: counter('Those that failed', 3),
+  worker_restarts: counter('Restarts of its workers', 0),
+  latency_p50_ms: measured('Of the interval of the report, in milliseconds', 2.1),
+  latency_p99_ms: measured('Of the interval of the report, in milliseconds', 18.4),
+  upstreams: documented(
+    z.array(
+      component('UpstreamMetrics', 'An upstream, as the agent sees it', {
+        cluster: documented(z.string(), 'Name of the cluster in the configuration', sample.upstream),
+        upstream_id: documented(z.string().nullable(), "The upstream; null for a route's cluster", sample.upstream),
+        upstream_name: documented(z.string().nullable(), 'Its name', 'web'),
+        healthy: documented(z.boolean(), 'Whether the agent reaches it', true),
+        ...upstream,
+      }),
     ),
-  })
-  .meta({ id: 'GatewayMetrics', description: 'Requests through the agent' });
+    'By upstream',
+  ),
+});
 
-const nodeMetrics = z
-  .object({
-    reported_at: documented(time.nullable(), 'When the report came; null before one', sample.later),
-    connections: documented(connections.nullable(), 'Its connections'),
-    bandwidth: documented(bandwidth.nullable(), 'Bytes that it moved'),
-    gateway: documented(gateway.nullable(), 'Its requests and upstreams'),
-  })
-  .meta({ id: 'NodeMetrics', description: 'The last metrics of an agent; fields that it has not reported are null' });
+const nodeMetrics = component('NodeMetrics', 'The last metrics of an agent; fields that it has not reported are null', {
+  reported_at: documented(time.nullable(), 'When the report came; null before one', sample.later),
+  connections: documented(connections.nullable(), 'Its connections'),
+  bandwidth: documented(bandwidth.nullable(), 'Bytes that it moved'),
+  gateway: documented(gateway.nullable(), 'Its requests and upstreams'),
+});
 
-const health = z
-  .object({
-    node_id: nodeId,
-    node_name: documented(z.string(), 'Its name', 'exit-1'),
-    healthy: documented(z.boolean().nullable(), 'Whether it reaches the upstream; null before a report', true),
-    since: documented(time.nullable(), 'Since when; null before a report', sample.later),
-    requests: documented(z.int().nullable(), 'Connections or requests to it', 4_071),
-    errors: documented(z.int().nullable(), 'Those that failed', 3),
-    latency_p99_ms: documented(z.number().nullable(), 'Of the interval of the report, in milliseconds', 18.4),
-  })
-  .meta({ id: 'UpstreamHealth', description: 'An upstream, as one of the nodes that dial it reports it' });
+const health = component('UpstreamHealth', 'An upstream, as one of the nodes that dial it reports it', {
+  node_id: nodeId,
+  node_name: documented(z.string(), 'Its name', 'exit-1'),
+  healthy: documented(z.boolean().nullable(), 'Whether it reaches the upstream; null before a report', true),
+  since: documented(time.nullable(), 'Since when; null before a report', sample.later),
+  requests: documented(z.int().nullable(), 'Connections or requests to it', 4_071),
+  errors: documented(z.int().nullable(), 'Those that failed', 3),
+  latency_p99_ms: documented(z.number().nullable(), 'Of the interval of the report, in milliseconds', 18.4),
+});
 
 export function nodeMetricsRoutes(app: RestApp, deps: RestDeps): void {
   app.route({
@@ -138,9 +124,9 @@ export function upstreamHealthRoutes(app: RestApp, deps: RestDeps): void {
       description: 'One item for each node with the last hop of a chain that is deployed to it, by name.',
       tags: ['l4-upstreams'],
       response: answers(
-        z
-          .object({ items: documented(z.array(health), 'The nodes, by name') })
-          .meta({ id: 'UpstreamHealths', description: 'The health of an upstream, by node' }),
+        component('UpstreamHealths', 'The health of an upstream, by node', {
+          items: documented(z.array(health), 'The nodes, by name'),
+        }),
       ),
     },
     handler: async (request) => {

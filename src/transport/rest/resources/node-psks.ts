@@ -7,7 +7,7 @@ import { answers, ok } from '../answers/envelope.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented } from '../schemas/documented.js';
+import { component, documented } from '../schemas/documented.js';
 import { query, queryInteger } from '../schemas/query.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 import { expected } from '../schemas/validation.js';
@@ -19,18 +19,18 @@ export const controlPsk = documented(
   'svcpsk1_…',
 );
 
-const pskSchema = z
-  .object({
-    node_id: nodeId,
-    control_psk: controlPsk,
-    psk_fingerprint: documented(z.string().nullable(), 'Fingerprint of the new PSK', pskFingerprint),
-    sessions_ended: documented(z.boolean(), 'Whether all sessions of the old PSK have ended on every instance', true),
-  })
-  .meta({ id: 'NodePsk', description: 'The new PSK' });
+const pskSchema = component('NodePsk', 'The new PSK', {
+  node_id: nodeId,
+  control_psk: controlPsk,
+  psk_fingerprint: documented(z.string().nullable(), 'Fingerprint of the new PSK', pskFingerprint),
+  sessions_ended: documented(z.boolean(), 'Whether all sessions of the old PSK have ended on every instance', true),
+});
 
-const issuedCandidate = z
-  .object({ node_id: nodeId, control_psk: controlPsk, psk_candidate: candidateSchema })
-  .meta({ id: 'NodePskCandidate', description: 'A second PSK, valid beside the first' });
+const issuedCandidate = component('NodePskCandidate', 'A second PSK, valid beside the first', {
+  node_id: nodeId,
+  control_psk: controlPsk,
+  psk_candidate: candidateSchema,
+});
 
 const { max, default: usual } = limits.rest.candidateDays;
 

@@ -16,7 +16,7 @@ import { nodeStatus } from '../fleet/node-status.js';
 import { heldBy } from '../../../reports/rollouts.js';
 import { statusOf } from '../../../reports/status.js';
 import { resourceSchema, type Shape } from './resource-shape.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import type { Shown } from '../answers/envelope.js';
 import { applyErrors, time, timeOf } from '../schemas/shared-schemas.js';
 
@@ -98,14 +98,12 @@ const derived = {
     'The last generation that the agent applied, whatever it rejected since',
     42,
   ),
-  apply: z
-    .object({
-      state: documented(z.enum(applyStates), 'How far the node is with its generation', 'applied'),
-      generation: documented(z.int().nullable(), 'The generation of the state', 42),
-      at: documented(time.nullable(), 'Since when', sample.later),
-      errors: applyErrors,
-    })
-    .meta({ id: 'NodeApply', description: 'How far the node is with its newest generation' }),
+  apply: component('NodeApply', 'How far the node is with its newest generation', {
+    state: documented(z.enum(applyStates), 'How far the node is with its generation', 'applied'),
+    generation: documented(z.int().nullable(), 'The generation of the state', 42),
+    at: documented(time.nullable(), 'Since when', sample.later),
+    errors: applyErrors,
+  }),
   listeners: shownListeners,
   held_by: documented(z.string().nullable(), 'The rollout that holds the node back; null for none', null),
   features: documented(z.array(z.string()), 'What the agent says that it can run and do; empty if it does not say', [

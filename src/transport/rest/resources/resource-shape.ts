@@ -2,10 +2,11 @@
  * The fields of a resource, each declared once: its schemas in requests and answers, and its default. Bodies and answers derive
  * from it; a shape that does not match its definition does not compile. Implements `docs/contract/rest.md#envelope`.
  */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { jsonEqual, type Json, type JsonObject } from '../../../kernel/json.js';
 import { body } from '../schemas/fields.js';
 import { managedBy, resourceId, timestamps } from '../schemas/shared-schemas.js';
+import { component } from '../schemas/documented.js';
 
 export interface Field<T> {
   /** Its description in the OpenAPI document. */
@@ -87,15 +88,13 @@ export function resourceSchema<D, Extra extends z.core.$ZodLooseShape>(
     name,
     described(field.response, { ...field, initial: undefined }),
   ]);
-  return z
-    .object({
-      id: resourceId,
-      ...(Object.fromEntries(fields) as Schemas),
-      ...extra,
-      managed_by: managedBy,
-      ...timestamps,
-    })
-    .meta({ id, description });
+  return component(id, description, {
+    id: resourceId,
+    ...(Object.fromEntries(fields) as Schemas),
+    ...extra,
+    managed_by: managedBy,
+    ...timestamps,
+  });
 }
 
 /** Reads the definition from the body of a create. Fields that a create cannot set come last, as events list them. */

@@ -17,25 +17,24 @@ import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { pathId } from '../checks/path-id.js';
 import { query } from '../schemas/query.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { idOf } from '../schemas/shared-schemas.js';
 import { writtenEntry } from './written-entry.js';
 import { dryRun, previewFields, rolledOutSchema } from '../checks/rolled-out.js';
 
-const previewSchema = z
-  .object({
-    entry_id: idOf('Id of the entry that would be undone', sample.entry),
-    changes: documented(
-      z.array(
-        z
-          .object({ resource: documented(auditedResource, 'What would be changed'), ...auditChange })
-          .meta({ id: 'RevertChange', description: 'A field that a revert would change' }),
-      ),
-      'What the revert would change',
+const previewSchema = component('RevertPreview', 'What a revert would change, with `dry_run=true`', {
+  entry_id: idOf('Id of the entry that would be undone', sample.entry),
+  changes: documented(
+    z.array(
+      component('RevertChange', 'A field that a revert would change', {
+        resource: documented(auditedResource, 'What would be changed'),
+        ...auditChange,
+      }),
     ),
-    ...previewFields,
-  })
-  .meta({ id: 'RevertPreview', description: 'What a revert would change, with `dry_run=true`' });
+    'What the revert would change',
+  ),
+  ...previewFields,
+});
 
 export const dryRunQuery = query({ dry_run: dryRun.meta({ description: 'With `true`, nothing is written' }) });
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { failureReactions, type RolloutPolicyDefinition } from '../../../domain/rollout-policy/rollout-policy.js';
 import { limits } from '../../../kernel/limits.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { integer, labels, list, name, object, oneOf } from '../schemas/fields.js';
 import { idOf } from '../schemas/shared-schemas.js';
 import { expected } from '../schemas/validation.js';
@@ -50,12 +50,10 @@ const wave = z
 const shownShare = z.union([z.int(), z.string()]);
 const shownWave = z
   .union([
-    z
-      .object({ nodes: documented(shownShare, about.nodes, '10%') })
-      .meta({ id: 'WaveOfNodes', description: about.wave }),
-    z
-      .object({ labels: documented(z.record(z.string(), z.string()), about.labels, { canary: 'yes' }) })
-      .meta({ id: 'WaveOfLabels', description: about.wave }),
+    component('WaveOfNodes', about.wave, { nodes: documented(shownShare, about.nodes, '10%') }),
+    component('WaveOfLabels', about.wave, {
+      labels: documented(z.record(z.string(), z.string()), about.labels, { canary: 'yes' }),
+    }),
   ])
   .meta({ id: 'Wave', description: about.wave });
 

@@ -11,7 +11,7 @@ import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { policyCopy } from './rollout-policies.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { oneOf, uuid } from '../schemas/fields.js';
 import { after, newestAnswer, newestFirst, pageOfQuery, paging, query, queryInteger } from '../schemas/query.js';
 import { idOf, nodeId, time, timeOf, timestamps } from '../schemas/shared-schemas.js';
@@ -20,17 +20,15 @@ const what = 'rollout';
 const nullableText = z.string().nullable();
 const number = (about: string, example: number) => documented(z.int(), about, example);
 
-const counts = z
-  .object({
-    held: number('Nodes that wait for their wave', 3),
-    pushed: number('Nodes that have not answered yet', 0),
-    applied: number('Nodes that have applied it', 2),
-    rejected: number('Nodes that have rejected it', 0),
-    failed: number('Nodes that did not apply it in time, or a listener of which does not run', 0),
-    lost: number('Nodes that have gone offline and not returned', 0),
-    offline: number('Nodes that are offline', 0),
-  })
-  .meta({ id: 'RolloutWaveCounts', description: 'The nodes of a wave, by state' });
+const counts = component('RolloutWaveCounts', 'The nodes of a wave, by state', {
+  held: number('Nodes that wait for their wave', 3),
+  pushed: number('Nodes that have not answered yet', 0),
+  applied: number('Nodes that have applied it', 2),
+  rejected: number('Nodes that have rejected it', 0),
+  failed: number('Nodes that did not apply it in time, or a listener of which does not run', 0),
+  lost: number('Nodes that have gone offline and not returned', 0),
+  offline: number('Nodes that are offline', 0),
+});
 
 const rolloutFields = {
   id: idOf('Id of the rollout', sample.rollout),
@@ -40,25 +38,21 @@ const rolloutFields = {
     sample.entry,
   ),
   action: documented(z.string(), 'What was done', 'l4_chain.deploy'),
-  resource: z
-    .object({
-      type: documented(z.string(), 'Type of the resource', 'l4_chain'),
-      id: documented(nullableText, 'Its id', sample.chain),
-      name: documented(nullableText, 'Its name at that time', 'front'),
-    })
-    .meta({ id: 'RolloutResource', description: 'What the change was about' }),
+  resource: component('RolloutResource', 'What the change was about', {
+    type: documented(z.string(), 'Type of the resource', 'l4_chain'),
+    id: documented(nullableText, 'Its id', sample.chain),
+    name: documented(nullableText, 'Its name at that time', 'front'),
+  }),
   policy: documented(policyCopy, 'The policy as it was then'),
   state: documented(z.enum(rolloutStates), 'Where it stands', 'baking'),
   wave: number('The current wave, from 1', 1),
   waves: documented(
     z.array(
-      z
-        .object({
-          released_at: documented(time.nullable(), 'When its nodes got the change; null before', sample.time),
-          converged_at: documented(time.nullable(), 'When its nodes had applied or failed; null before', sample.later),
-          counts,
-        })
-        .meta({ id: 'RolloutWave', description: 'A wave of a rollout' }),
+      component('RolloutWave', 'A wave of a rollout', {
+        released_at: documented(time.nullable(), 'When its nodes got the change; null before', sample.time),
+        converged_at: documented(time.nullable(), 'When its nodes had applied or failed; null before', sample.later),
+        counts,
+      }),
     ),
     'The waves in order',
   ),
@@ -75,33 +69,27 @@ const rolloutFields = {
   ...timestamps,
 };
 
-const rolloutSchema = z
-  .object(rolloutFields)
-  .meta({ id: 'Rollout', description: 'A change on its way to its nodes, wave by wave' });
+const rolloutSchema = component('Rollout', 'A change on its way to its nodes, wave by wave', rolloutFields);
 
-const withNodes = z
-  .object({
-    ...rolloutFields,
-    nodes: documented(
-      z.array(
-        z
-          .object({
-            node_id: nodeId,
-            node_name: documented(z.string(), 'Its name', 'edge-1'),
-            wave: number('Its wave, from 1', 1),
-            unit: number('Its unit, from 1 over all waves: nodes of one change together', 1),
-            generation: number('The generation from which on it has the change', 42),
-            state: documented(z.enum(rolloutNodeStates), 'How far it is', 'applied'),
-          })
-          .meta({ id: 'RolloutNode', description: 'A node of a rollout' }),
-      ),
-      'The nodes of this page',
+const withNodes = component('RolloutWithNodes', 'A rollout with a page of its nodes', {
+  ...rolloutFields,
+  nodes: documented(
+    z.array(
+      component('RolloutNode', 'A node of a rollout', {
+        node_id: nodeId,
+        node_name: documented(z.string(), 'Its name', 'edge-1'),
+        wave: number('Its wave, from 1', 1),
+        unit: number('Its unit, from 1 over all waves: nodes of one change together', 1),
+        generation: number('The generation from which on it has the change', 42),
+        state: documented(z.enum(rolloutNodeStates), 'How far it is', 'applied'),
+      }),
     ),
-    nodes_total: number('Number of nodes on all pages', 5),
-    page: number('Number of this page', 1),
-    page_size: number('How many nodes a page has at most', 50),
-  })
-  .meta({ id: 'RolloutWithNodes', description: 'A rollout with a page of its nodes' });
+    'The nodes of this page',
+  ),
+  nodes_total: number('Number of nodes on all pages', 5),
+  page: number('Number of this page', 1),
+  page_size: number('How many nodes a page has at most', 50),
+});
 
 const tags = ['rollouts'] as const;
 

@@ -24,7 +24,7 @@ import { nodeStatus } from '../fleet/node-status.js';
 import { statusOf } from '../../../reports/status.js';
 import { resourceRoutes } from './resource-routes.js';
 import { ownFields, resourceSchema, type Shape } from './resource-shape.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 import { warning } from './warnings.js';
 
@@ -46,13 +46,11 @@ const requestedHop = object({
   listen_port: documented(port, aboutHop.listen_port, 80),
 }).meta({ id: 'RouteHop', description: 'A hop of a legacy route' });
 
-const hopSchema = z
-  .object({
-    node_id: documented(nodeId, aboutHop.node_id),
-    listen_addr: documented(z.string(), aboutHop.listen_addr, anyAddress),
-    listen_port: documented(z.int(), aboutHop.listen_port, 80),
-  })
-  .meta({ id: 'ShownRouteHop', description: 'A hop of a legacy route' });
+const hopSchema = component('ShownRouteHop', 'A hop of a legacy route', {
+  node_id: documented(nodeId, aboutHop.node_id),
+  listen_addr: documented(z.string(), aboutHop.listen_addr, anyAddress),
+  listen_port: documented(z.int(), aboutHop.listen_port, 80),
+});
 
 /** A hop as it is stored and answered. */
 function hopOf({ node_id, listen_addr, listen_port }: z.output<typeof requestedHop>): RouteHop {
@@ -93,21 +91,19 @@ const hopViews = z
   .object({
     items: documented(
       z.array(
-        z
-          .object({
-            index: documented(z.int(), 'Place in the route, from 0', 0),
-            node_id: documented(nodeId, aboutHop.node_id),
-            node_name: documented(z.string(), 'Its name; empty if this instance does not know it yet', 'edge-1'),
-            listen_addr: documented(z.string(), aboutHop.listen_addr, anyAddress),
-            listen_port: documented(z.int(), aboutHop.listen_port, 80),
-            next_hop: documented(
-              z.string(),
-              '`host:port` that it sends requests to; empty while no address is known',
-              'shop.internal.example:8080',
-            ),
-            node_status: nodeStatus,
-          })
-          .meta({ id: 'RouteHopView', description: 'A hop with its node and its next hop' }),
+        component('RouteHopView', 'A hop with its node and its next hop', {
+          index: documented(z.int(), 'Place in the route, from 0', 0),
+          node_id: documented(nodeId, aboutHop.node_id),
+          node_name: documented(z.string(), 'Its name; empty if this instance does not know it yet', 'edge-1'),
+          listen_addr: documented(z.string(), aboutHop.listen_addr, anyAddress),
+          listen_port: documented(z.int(), aboutHop.listen_port, 80),
+          next_hop: documented(
+            z.string(),
+            '`host:port` that it sends requests to; empty while no address is known',
+            'shop.internal.example:8080',
+          ),
+          node_status: nodeStatus,
+        }),
       ),
       'In the order of the route',
     ),

@@ -3,29 +3,23 @@ import { z } from 'zod';
 import { answers, ok } from '../answers/envelope.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { body, boolean } from '../schemas/fields.js';
 import { timeOf } from '../schemas/shared-schemas.js';
 
-const key = z
-  .object({
-    public_key: documented(z.string(), 'X25519, base64url: what agents pin', sample.publicKey),
-    since: timeOf('Since when there is this key'),
-  })
-  .meta({ id: 'ServiceIdentityKey', description: 'An identity key of the service' });
+const key = component('ServiceIdentityKey', 'An identity key of the service', {
+  public_key: documented(z.string(), 'X25519, base64url: what agents pin', sample.publicKey),
+  since: timeOf('Since when there is this key'),
+});
 
-const identitySchema = z
-  .object({
-    current: key,
-    next: key.nullable().meta({ description: 'The second key, which new PSKs carry; null while none is rotated to' }),
-    nodes: z
-      .object({
-        current: documented(z.int(), 'Nodes whose agent has connected with its PSK, which carries the current key', 3),
-        next: documented(z.int(), 'The same of the next key', 0),
-      })
-      .meta({ id: 'ServiceIdentityNodes', description: 'How many nodes are proven on which key' }),
-  })
-  .meta({ id: 'ServiceIdentity', description: 'The identity of the service, which agents pin' });
+const identitySchema = component('ServiceIdentity', 'The identity of the service, which agents pin', {
+  current: key,
+  next: key.nullable().meta({ description: 'The second key, which new PSKs carry; null while none is rotated to' }),
+  nodes: component('ServiceIdentityNodes', 'How many nodes are proven on which key', {
+    current: documented(z.int(), 'Nodes whose agent has connected with its PSK, which carries the current key', 3),
+    next: documented(z.int(), 'The same of the next key', 0),
+  }),
+});
 
 const retireBody = body({
   force: documented(boolean().optional(), 'Also while nodes need the old key; default `false`', false),

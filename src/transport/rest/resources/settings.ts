@@ -9,7 +9,7 @@ import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { body, boolean, integer, list, name, object, port, uuid } from '../schemas/fields.js';
 import { etag } from '../schemas/headers.js';
-import { documented } from '../schemas/documented.js';
+import { component, documented } from '../schemas/documented.js';
 import { nodeId, version } from '../schemas/shared-schemas.js';
 import { warningsSchema } from './warnings.js';
 
@@ -74,30 +74,26 @@ const settingsBody = body({
   .superRefine(checkUpdate)
   .meta({ id: 'ConnectivitySettingsChanges', description: 'Changes of the settings. Omitted fields stay' });
 
-const settings = z
-  .object({
-    multiplex: documented(z.boolean(), about.multiplex, true),
-    multiplex_port: documented(z.int().nullable(), about.multiplex_port, 7443),
-    heartbeat_interval_secs: documented(z.int(), about.heartbeat_interval_secs, 10),
-    metrics_interval_secs: documented(z.int(), about.metrics_interval_secs, 60),
-    offline_after_secs: documented(z.int().nullable(), about.offline_after_secs, 30),
-    rollout_policy: documented(z.string().nullable(), about.rollout_policy, 'careful'),
-    upgrade_rollout_policy: documented(z.string().nullable(), about.upgrade_rollout_policy, null),
-    nodes: documented(
-      z.array(
-        z
-          .object({
-            node_id: documented(nodeId, about.node_id),
-            multiplex: documented(z.boolean(), about.override, true),
-            multiplex_port: documented(z.int().nullable(), about.override_port, 7444),
-          })
-          .meta({ id: 'MultiplexOverride', description: 'The override of one node' }),
-      ),
-      'Overrides, one for each node that has any',
+const settings = component('ConnectivitySettings', 'How agents and nodes connect', {
+  multiplex: documented(z.boolean(), about.multiplex, true),
+  multiplex_port: documented(z.int().nullable(), about.multiplex_port, 7443),
+  heartbeat_interval_secs: documented(z.int(), about.heartbeat_interval_secs, 10),
+  metrics_interval_secs: documented(z.int(), about.metrics_interval_secs, 60),
+  offline_after_secs: documented(z.int().nullable(), about.offline_after_secs, 30),
+  rollout_policy: documented(z.string().nullable(), about.rollout_policy, 'careful'),
+  upgrade_rollout_policy: documented(z.string().nullable(), about.upgrade_rollout_policy, null),
+  nodes: documented(
+    z.array(
+      component('MultiplexOverride', 'The override of one node', {
+        node_id: documented(nodeId, about.node_id),
+        multiplex: documented(z.boolean(), about.override, true),
+        multiplex_port: documented(z.int().nullable(), about.override_port, 7444),
+      }),
     ),
-    version,
-  })
-  .meta({ id: 'ConnectivitySettings', description: 'How agents and nodes connect' });
+    'Overrides, one for each node that has any',
+  ),
+  version,
+});
 
 const saved = settings
   .extend({ warnings: warningsSchema })

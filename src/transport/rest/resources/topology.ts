@@ -22,7 +22,7 @@ import { nodeStatuses, statusOf } from '../../../reports/status.js';
 import { answers } from '../answers/envelope.js';
 import { listInPieces, objectInPieces, sendPieces } from '../answers/streamed-json.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { labelKeyFilter, nfc, text } from '../schemas/fields.js';
 import { query } from '../schemas/query.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
@@ -43,74 +43,62 @@ const ofLink = {
   ),
 };
 
-const groupedSchema = z
-  .object({
-    groups: documented(
-      z.array(
-        z
-          .object({
-            value: documented(groupValue, 'Value of the label; null for nodes without it', 'eu'),
-            nodes: count('Number of its nodes', 12),
-            by_status: documented(
-              z.object({ online: count('Online', 11), offline: count('Offline', 1), pending: count('Pending', 0) }),
-              'The same, by status',
-            ),
-            rejected: count('Those that have rejected their newest generation', 0),
-            chains_down: count('Chains over its nodes that are down', 1),
-          })
-          .meta({ id: 'TopologyGroup', description: 'The nodes with one value of a label' }),
-      ),
-      'By value; nodes without the label last',
+const groupedSchema = component('GroupedTopology', 'The fleet, grouped by a label', {
+  groups: documented(
+    z.array(
+      component('TopologyGroup', 'The nodes with one value of a label', {
+        value: documented(groupValue, 'Value of the label; null for nodes without it', 'eu'),
+        nodes: count('Number of its nodes', 12),
+        by_status: documented(
+          z.object({ online: count('Online', 11), offline: count('Offline', 1), pending: count('Pending', 0) }),
+          'The same, by status',
+        ),
+        rejected: count('Those that have rejected their newest generation', 0),
+        chains_down: count('Chains over its nodes that are down', 1),
+      }),
     ),
-    links: documented(
-      z.array(
-        z
-          .object({
-            from: documented(groupValue, 'Group that dials', 'eu'),
-            to: documented(groupValue, 'Group that is dialled', 'us'),
-            ...ofLink,
-          })
-          .meta({ id: 'TopologyGroupLink', description: 'The chains from one group to another' }),
-      ),
-      'Between different groups',
+    'By value; nodes without the label last',
+  ),
+  links: documented(
+    z.array(
+      component('TopologyGroupLink', 'The chains from one group to another', {
+        from: documented(groupValue, 'Group that dials', 'eu'),
+        to: documented(groupValue, 'Group that is dialled', 'us'),
+        ...ofLink,
+      }),
     ),
-  })
-  .meta({ id: 'GroupedTopology', description: 'The fleet, grouped by a label' });
+    'Between different groups',
+  ),
+});
 
-const nodesSchema = z
-  .object({
-    nodes: documented(
-      z.array(
-        z
-          .object({
-            id: nodeId,
-            name: documented(z.string(), 'Its name', 'edge-1'),
-            group: documented(groupValue, 'Value of the label; null without it, or without `group_by`', 'eu'),
-            status: documented(z.enum(nodeStatuses), 'As in the list of nodes', 'online'),
-            apply: documented(z.enum(applyStates), 'How far the node is with its newest generation', 'applied'),
-            chains: documented(
-              z.object({ total: count('All', 3), down: count('Those that are down', 0) }),
-              'Deployed and enabled chains over it',
-            ),
-          })
-          .meta({ id: 'TopologyNode', description: 'A node of the picture' }),
-      ),
-      'By name',
+const nodesSchema = component('Topology', 'Nodes of the fleet, and the links between them', {
+  nodes: documented(
+    z.array(
+      component('TopologyNode', 'A node of the picture', {
+        id: nodeId,
+        name: documented(z.string(), 'Its name', 'edge-1'),
+        group: documented(groupValue, 'Value of the label; null without it, or without `group_by`', 'eu'),
+        status: documented(z.enum(nodeStatuses), 'As in the list of nodes', 'online'),
+        apply: documented(z.enum(applyStates), 'How far the node is with its newest generation', 'applied'),
+        chains: documented(
+          z.object({ total: count('All', 3), down: count('Those that are down', 0) }),
+          'Deployed and enabled chains over it',
+        ),
+      }),
     ),
-    links: documented(
-      z.array(
-        z
-          .object({
-            from_node_id: idOf('Node that dials', sample.entryNode),
-            to_node_id: idOf('Node that is dialled', sample.exitNode),
-            ...ofLink,
-          })
-          .meta({ id: 'TopologyLink', description: 'The chains from one node to another' }),
-      ),
-      'Between these nodes',
+    'By name',
+  ),
+  links: documented(
+    z.array(
+      component('TopologyLink', 'The chains from one node to another', {
+        from_node_id: idOf('Node that dials', sample.entryNode),
+        to_node_id: idOf('Node that is dialled', sample.exitNode),
+        ...ofLink,
+      }),
     ),
-  })
-  .meta({ id: 'Topology', description: 'Nodes of the fleet, and the links between them' });
+    'Between these nodes',
+  ),
+});
 
 const querystring = query({
   group_by: labelKeyFilter.optional().meta({ description: 'Key of the label to group by', examples: ['region'] }),

@@ -10,7 +10,7 @@ import { limits } from '../../../kernel/limits.js';
 import { callerOf, commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, created, ok, pageOf } from '../answers/envelope.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { body, canonical, name, oneOf, text } from '../schemas/fields.js';
 import { aboutRole, idOf, role, timestamps } from '../schemas/shared-schemas.js';
 import { etag } from '../schemas/headers.js';
@@ -26,16 +26,14 @@ const about = {
   email: 'E-mail address',
 };
 
-export const userSchema = z
-  .object({
-    id: idOf('Id, a UUID', sample.user),
-    username: documented(z.string(), about.username, 'ada'),
-    display_name: documented(z.string().nullable(), about.display_name, 'Ada Lovelace'),
-    email: documented(z.string().nullable(), about.email, 'ada@example.org'),
-    role,
-    ...timestamps,
-  })
-  .meta({ id: 'User', description: 'A user' });
+export const userSchema = component('User', 'A user', {
+  id: idOf('Id, a UUID', sample.user),
+  username: documented(z.string(), about.username, 'ada'),
+  display_name: documented(z.string().nullable(), about.display_name, 'Ada Lovelace'),
+  email: documented(z.string().nullable(), about.email, 'ada@example.org'),
+  role,
+  ...timestamps,
+});
 
 const resetSchema = userSchema
   .extend({

@@ -15,7 +15,7 @@ import {
 import { limits } from '../../../kernel/limits.js';
 import { literalIn } from '../../../webhooks/addresses.js';
 import type { WebhookProgress } from '../../../webhooks/port.js';
-import { documented, sample } from '../schemas/documented.js';
+import { component, documented, sample } from '../schemas/documented.js';
 import { body, boolean, distinct, formedText, integer, list, name, object, oneOf, text } from '../schemas/fields.js';
 import { idOf, timeOf, timestamps } from '../schemas/shared-schemas.js';
 
@@ -141,18 +141,16 @@ export function bodiesOf(mayDial: (address: string) => boolean) {
 }
 
 const cursorText = z.string().nullable();
-export const deliverySchema = z
-  .object({
-    at: timeOf('When it was sent'),
-    type: documented(z.enum([...webhookTypes, 'ping']), 'Type of the item, or ping', 'command'),
-    cursor: documented(cursorText, 'Cursor of the item; null for a ping', null),
-    message_id: documented(z.string(), 'The header `webhook-id`', 'ping_01890a5d-ac96-774b-bcce-b302099a8057'),
-    status: documented(z.int().nullable(), 'HTTP status of the answer; null when none came', 200),
-    duration_ms: documented(z.int(), 'Milliseconds until the answer, or until it was given up', 38),
-    attempt: documented(z.int(), 'Number of the attempt for this item, from 1', 1),
-    error: documented(z.string().nullable(), 'Why it failed; null when it did not', null),
-  })
-  .meta({ id: 'WebhookDelivery', description: 'One attempt to send an item' });
+export const deliverySchema = component('WebhookDelivery', 'One attempt to send an item', {
+  at: timeOf('When it was sent'),
+  type: documented(z.enum([...webhookTypes, 'ping']), 'Type of the item, or ping', 'command'),
+  cursor: documented(cursorText, 'Cursor of the item; null for a ping', null),
+  message_id: documented(z.string(), 'The header `webhook-id`', 'ping_01890a5d-ac96-774b-bcce-b302099a8057'),
+  status: documented(z.int().nullable(), 'HTTP status of the answer; null when none came', 200),
+  duration_ms: documented(z.int(), 'Milliseconds until the answer, or until it was given up', 38),
+  attempt: documented(z.int(), 'Number of the attempt for this item, from 1', 1),
+  error: documented(z.string().nullable(), 'Why it failed; null when it did not', null),
+});
 
 const shown = {
   id: idOf('Id, a UUID', sample.webhook),
@@ -160,15 +158,13 @@ const shown = {
   url: documented(z.string(), about.url, sampleUrl),
   types: documented(z.array(z.enum(webhookTypes)), about.types, ['command']),
   filters: documented(
-    z
-      .object({
-        resource_type: documented(z.array(z.string()).optional(), 'Types of resources', ['node']),
-        resource_id: documented(z.array(z.string()).optional(), 'Ids of resources', [sample.chain]),
-        node_id: documented(z.array(z.string()).optional(), 'Ids of nodes', [sample.entryNode]),
-        actor: documented(z.array(z.string()).optional(), 'Ids or user names', ['admin']),
-        statuses: documented(z.array(z.string()).optional(), 'Statuses of `status` items', ['offline']),
-      })
-      .meta({ id: 'ShownWebhookFilters', description: about.filters }),
+    component('ShownWebhookFilters', about.filters, {
+      resource_type: documented(z.array(z.string()).optional(), 'Types of resources', ['node']),
+      resource_id: documented(z.array(z.string()).optional(), 'Ids of resources', [sample.chain]),
+      node_id: documented(z.array(z.string()).optional(), 'Ids of nodes', [sample.entryNode]),
+      actor: documented(z.array(z.string()).optional(), 'Ids or user names', ['admin']),
+      statuses: documented(z.array(z.string()).optional(), 'Statuses of `status` items', ['offline']),
+    }),
     about.filters,
   ),
   enabled: documented(z.boolean(), about.enabled, true),
@@ -183,12 +179,10 @@ const shown = {
   ),
   cursor: documented(cursorText, 'Resumes after the last delivered item', null),
   lag: documented(
-    z
-      .object({
-        seconds: documented(z.number(), 'Age of the first item that it has not processed', 0),
-        caught_up: documented(z.boolean(), 'Whether it is at the end of the log', true),
-      })
-      .meta({ id: 'WebhookLag', description: 'How far it is behind' }),
+    component('WebhookLag', 'How far it is behind', {
+      seconds: documented(z.number(), 'Age of the first item that it has not processed', 0),
+      caught_up: documented(z.boolean(), 'Whether it is at the end of the log', true),
+    }),
     'How far it is behind',
   ),
   last_delivery: documented(deliverySchema.nullable(), 'The newest attempt; null before the first', null),
@@ -200,27 +194,25 @@ export type WebhookView = Omit<
 > &
   WebhookProgress;
 
-export const webhookSchema: z.ZodType<WebhookView> = z
-  .object({ ...shown, ...timestamps })
-  .meta({ id: 'Webhook', description: 'A URL that items of the event feed are sent to' });
-export const createdSchema = z
-  .object({
-    ...shown,
-    secret: documented(
-      z.string().nullable(),
-      'Signs every message; shown only once, null in a repeat and with every format but `standard`',
-      sampleSecret,
-    ),
-    ...timestamps,
-  })
-  .meta({ id: 'CreatedWebhook', description: 'A new webhook with its secret' });
-export const updatedSchema = z
-  .object({
-    ...shown,
-    secret: documented(z.string().optional(), 'The new secret, after `rotate_secret`; shown this once', sampleSecret),
-    ...timestamps,
-  })
-  .meta({ id: 'UpdatedWebhook', description: 'A webhook, with its secret if it has a new one' });
+export const webhookSchema: z.ZodType<WebhookView> = component(
+  'Webhook',
+  'A URL that items of the event feed are sent to',
+  { ...shown, ...timestamps },
+);
+export const createdSchema = component('CreatedWebhook', 'A new webhook with its secret', {
+  ...shown,
+  secret: documented(
+    z.string().nullable(),
+    'Signs every message; shown only once, null in a repeat and with every format but `standard`',
+    sampleSecret,
+  ),
+  ...timestamps,
+});
+export const updatedSchema = component('UpdatedWebhook', 'A webhook, with its secret if it has a new one', {
+  ...shown,
+  secret: documented(z.string().optional(), 'The new secret, after `rotate_secret`; shown this once', sampleSecret),
+  ...timestamps,
+});
 
 export const resumeBody = body({
   after: documented(

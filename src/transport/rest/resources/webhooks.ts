@@ -7,7 +7,7 @@ import { answers, ok } from '../answers/envelope.js';
 import { commandContext, setCommandHeaders } from '../checks/consistency.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { documented } from '../schemas/documented.js';
+import { component, documented } from '../schemas/documented.js';
 import { resourceRoutes } from './resource-routes.js';
 import {
   bodiesOf,
@@ -137,9 +137,9 @@ function actionRoutes(
       description: 'Attempts are kept in the read store only.',
       tags: ['webhooks'],
       response: answers(
-        z
-          .object({ items: documented(z.array(deliverySchema), 'Newest first') })
-          .meta({ id: 'WebhookDeliveries', description: 'The newest attempts' }),
+        component('WebhookDeliveries', 'The newest attempts', {
+          items: documented(z.array(deliverySchema), 'Newest first'),
+        }),
       ),
     },
     handler: async (request) => {

@@ -2,7 +2,7 @@
  * The words and examples of single fields in the OpenAPI document, and the values of examples that belong together: one small
  * fleet, invented. No id, key or secret in it is real. Implements `docs/contract/rest.md#beside-api`.
  */
-import type { z } from 'zod';
+import { z } from 'zod';
 
 /**
  * Adds what the document says of a schema. An example that does not fit the type of the schema does not compile.
@@ -10,6 +10,11 @@ import type { z } from 'zod';
  */
 export function documented<S extends z.ZodType>(schema: S, description: string, ...examples: readonly z.input<S>[]): S {
   return schema.meta({ description, ...(examples.length === 0 ? {} : { examples: [...examples] }) }) as S;
+}
+
+/** An object with a name of its own in the document. */
+export function component<S extends z.core.$ZodLooseShape>(id: string, description: string, fields: S) {
+  return z.object(fields).meta({ id, description });
 }
 
 export const sample = {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { roles } from '../../../domain/accounts/user.js';
 import { policyTransports, priorityLabels } from '../../../domain/listener-policy/policy.js';
 import { statusTypes } from '../../../domain/status/status.js';
-import { documented, sample } from './documented.js';
+import { component, documented, sample } from './documented.js';
 
 /** The id of a resource in an answer. */
 export function idOf(whose: string, example: string) {
@@ -11,13 +11,11 @@ export function idOf(whose: string, example: string) {
 }
 
 /** A resource that uses another. */
-export const referrer = z
-  .object({
-    type: documented(z.string(), 'Type of the resource', 'l4_chain'),
-    id: idOf('Its id', sample.chain),
-    name: documented(z.string(), 'Its name', 'front'),
-  })
-  .meta({ id: 'Referrer', description: 'A resource that uses another' });
+export const referrer = component('Referrer', 'A resource that uses another', {
+  type: documented(z.string(), 'Type of the resource', 'l4_chain'),
+  id: idOf('Its id', sample.chain),
+  name: documented(z.string(), 'Its name', 'front'),
+});
 
 export const resourceId = idOf('Id, a UUID', sample.entryNode);
 export const nodeId = idOf('Id of the node', sample.entryNode);
@@ -47,36 +45,30 @@ export const aboutRole = '`viewer` reads, `operator` changes all but users, `adm
 
 export const role = documented(z.enum(roles), aboutRole, 'operator');
 
-export const upstreamTlsSchema = z
-  .object({
-    server_name: documented(z.string(), 'Name that the gateway asks for and the certificate must have', 'app.example'),
-    spki_pins_sha256: documented(
-      z.array(z.string()),
-      "Base64 of the SHA-256 of the certificate's public key; one of them must match",
-      [sample.pin],
-    ),
-  })
-  .meta({ id: 'ShownUpstreamTls', description: 'The TLS from a gateway to an upstream' });
+export const upstreamTlsSchema = component('ShownUpstreamTls', 'The TLS from a gateway to an upstream', {
+  server_name: documented(z.string(), 'Name that the gateway asks for and the certificate must have', 'app.example'),
+  spki_pins_sha256: documented(
+    z.array(z.string()),
+    "Base64 of the SHA-256 of the certificate's public key; one of them must match",
+    [sample.pin],
+  ),
+});
 
-export const upstreamRealitySchema = z
-  .object({
-    outer: documented(z.enum(['tcp', 'quic']), 'What it is dialled over; `quic` carries udp too', 'tcp'),
-    public_key: documented(z.string(), 'Its X25519 public key, base64url', sample.publicKey),
-    server_name: documented(z.string(), 'Name that the gateway asks for', 'www.example'),
-    short_id: documented(z.string(), 'Short id, hexadecimal; may be empty', '0a1b2c3d'),
-  })
-  .meta({ id: 'ShownUpstreamReality', description: 'A REALITY server that a gateway dials' });
+export const upstreamRealitySchema = component('ShownUpstreamReality', 'A REALITY server that a gateway dials', {
+  outer: documented(z.enum(['tcp', 'quic']), 'What it is dialled over; `quic` carries udp too', 'tcp'),
+  public_key: documented(z.string(), 'Its X25519 public key, base64url', sample.publicKey),
+  server_name: documented(z.string(), 'Name that the gateway asks for', 'www.example'),
+  short_id: documented(z.string(), 'Short id, hexadecimal; may be empty', '0a1b2c3d'),
+});
 
 export const applyErrors = documented(
   z.array(
-    z
-      .object({
-        resource_type: documented(z.string(), 'Type of the resource that the agent could not apply', 'l4_chain'),
-        resource_id: documented(z.string(), 'Its id', sample.chain),
-        path: documented(z.string(), 'The part of it', 'tcp_rules[0].listen_port'),
-        message: documented(z.string(), "The agent's words", 'address already in use'),
-      })
-      .meta({ id: 'ApplyError', description: 'Why an agent rejected a snapshot' }),
+    component('ApplyError', 'Why an agent rejected a snapshot', {
+      resource_type: documented(z.string(), 'Type of the resource that the agent could not apply', 'l4_chain'),
+      resource_id: documented(z.string(), 'Its id', sample.chain),
+      path: documented(z.string(), 'The part of it', 'tcp_rules[0].listen_port'),
+      message: documented(z.string(), "The agent's words", 'address already in use'),
+    }),
   ),
   'Why the agent rejected it; empty unless it did',
   [],
@@ -94,10 +86,8 @@ export const listenerOrder = {
 };
 
 /** A resource that has a status. */
-export const statusResource = z
-  .object({
-    type: documented(z.enum(statusTypes), 'Type of the resource', 'l4_chain'),
-    id: idOf('Its id', sample.chain),
-    name: documented(z.string(), 'Its name at that time', 'front'),
-  })
-  .meta({ id: 'StatusResource', description: 'A resource that has a status' });
+export const statusResource = component('StatusResource', 'A resource that has a status', {
+  type: documented(z.enum(statusTypes), 'Type of the resource', 'l4_chain'),
+  id: idOf('Its id', sample.chain),
+  name: documented(z.string(), 'Its name at that time', 'front'),
+});
