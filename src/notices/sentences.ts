@@ -84,6 +84,8 @@ const verbs: { readonly [verb: string]: string } = {
   psk_candidate: 'issued or took back a second PSK of',
   rotate: 'made a second key of',
   retire: 'ended the old key of',
+  release: 'released',
+  confirm: 'confirmed',
 };
 
 const nouns: { readonly [type: string]: string } = {
@@ -94,6 +96,7 @@ const nouns: { readonly [type: string]: string } = {
   fleet: 'fleet set',
   api_token: 'API token',
   service: 'the service',
+  confirmation: 'change',
 };
 
 function statusSentence({ resource: { type, name }, was, status, since, reason, incident }: StatusFact): Line {

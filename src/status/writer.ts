@@ -9,7 +9,7 @@ import type { StatusFact } from '../domain/status/facts.js';
 import { keyText, statusTypes, type StatusKey } from '../domain/status/status.js';
 import { createTurns, startLoop } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
-import { unreachable } from '../kernel/errors.js';
+import { ServiceError, unreachable } from '../kernel/errors.js';
 import { isForeign, streams, type ProposedEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
@@ -71,6 +71,8 @@ function createAppend({ eventStore, ledger }: StatusWriterDeps, written: (facts:
       written(events.length);
       return ledger.holds(outcome.revision, tuning.foldWaitMs);
     }
+    if (outcome.kind === 'refused' || outcome.kind === 'unavailable')
+      throw new ServiceError('unavailable', `${streams.status} takes no facts: ${outcome.cause}`);
     await readOn();
     return false;
   }

@@ -127,6 +127,16 @@ describe('one sentence for each item', () => {
       }),
       '`anna` changed labels of 2 nodes: `region`, `rack`.',
     ],
+    [
+      'a step of a rollout',
+      item('command', { ...entry, action: 'rollout.release', resource: { type: 'rollout', id, name: null } }),
+      `\`anna\` released rollout \`${id}\`.`,
+    ],
+    [
+      'a confirmation',
+      item('command', { ...entry, action: 'confirmation.confirm', resource: { type: 'confirmation', id, name: null } }),
+      `\`anna\` confirmed change \`${id}\`.`,
+    ],
     ['a sign-in', item('sign_in', { ...entry, action: 'session.sign_in', resource: chain }), '`anna` signed in.'],
     [
       'a session',

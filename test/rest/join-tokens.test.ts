@@ -98,6 +98,8 @@ describe('a join token', () => {
     [{ name: 'a\u0000' }, 'name'],
     [{ name_prefix: '\u202eedge' }, 'name_prefix'],
     [{ name_prefix: ' ' }, 'name_prefix'],
+    [{ name_prefix: 'edge\t' }, 'name_prefix: expected no control characters'],
+    [{ name_prefix: 'edge\n ' }, 'name_prefix: expected no control characters'],
     [{ labels: { 'a:b': 'c' } }, 'labels'],
     [{ made: 1 }, 'made'],
   ])('refuses %j by the name of the field', async (fields, field) => {

@@ -23,7 +23,7 @@ export interface RecordedFact {
 }
 
 /** What goes wrong with an append. */
-export type Mishap = 'none' | 'lost answer' | 'not written' | 'conflict';
+export type Mishap = 'none' | 'lost answer' | 'not written' | 'conflict' | 'refused';
 
 export interface Instance {
   turn(): Promise<void>;
@@ -72,6 +72,8 @@ export async function createWorld() {
       case 'conflict':
         await eventStore.append(stream, 'any', [strangersFact(events[0])]);
         return eventStore.append(stream, expected, events);
+      case 'refused':
+        return { kind: 'refused', what: 'stream', cause: 'no permission' };
       case 'not written':
         return { kind: 'unknown', cause: 'a test' };
       case 'lost answer':

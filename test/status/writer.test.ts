@@ -127,6 +127,24 @@ describe('two instances that write statuses', () => {
   });
 });
 
+test('a log that refuses facts is said, and told what stands once it takes them', async () => {
+  const world = await createWorld();
+  const writer = await world.start();
+  const key = { type: 'l4_chain', id: 'front' } as const;
+  world.set(key, 'ok');
+  for (let turn = 0; turn < 160; turn += 1) {
+    world.clock.advance(turnMs);
+    await writer.turn();
+  }
+  world.onAppend(() => 'refused');
+  world.set(key, 'down');
+  world.clock.advance(4_000);
+  await expect(writer.turn()).rejects.toThrow('svc-status takes no facts: no permission');
+  world.onAppend(() => 'none');
+  await writer.turn();
+  expect((await world.facts()).map(({ fact }) => fact.status)).toEqual(['down']);
+});
+
 test('a clock that was ahead and is set right holds nothing back', async () => {
   const world = await createWorld();
   const writer = await world.start();

@@ -6,8 +6,8 @@ import { faultOfName } from '../resource/name.js';
 
 const unfit = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Surrogate}]/gu;
 
-/** Says what is wrong with a prefix, which begins a name. */
-export const faultOfPrefix = (prefix: string): string | undefined => faultOfName(prefix.trimEnd());
+/** Says what is wrong with a prefix, which begins a name: it may end with spaces. */
+export const faultOfPrefix = (prefix: string): string | undefined => faultOfName(prefix.replace(/ +$/, ''));
 
 /** A name that no node has. @param given what the machine calls itself, any text */
 export function joinedName(fleet: Pick<FleetView, 'idOfName'>, prefix: string | null, given: string): string {
