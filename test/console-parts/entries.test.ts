@@ -117,4 +117,5 @@ test.each([
   ['endpoint', 'endpoint'],
   ['tunnels[2].listener_node_id', 'listener node id of tunnel 3'],
   ['hops[0].tls.server_name', 'server name of TLS of hop 1'],
+  ['labels.example.com/zone', 'label example.com/zone'],
 ])('the field %s is called %s', (path, words) => expect(fieldWords(path)).toBe(words));

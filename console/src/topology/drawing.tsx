@@ -13,10 +13,12 @@ import type { TopologySearch } from './topology-search.js';
 import { text } from './topology.text.js';
 
 const nodeTypes = { shape: ShapeCard };
-const least = 420;
+/** Of the picture, in pixels. */
+export const leastHeight = 420;
 const margin = 12;
 /** Roomy cards may be drawn smaller by so much. */
 const legible = 0.7;
+const fitted = { maxZoom: 1, padding: 0.04 };
 
 /** As `topology.module.css` has it. */
 const [smallWidth, smallHeight] = [116, 22];
@@ -82,7 +84,7 @@ function Canvas({ picture: { shapes, lines }, groupBy, search, meant, isSmall, w
     const ids = JSON.parse(shown) as readonly string[];
     if (!isSmall) {
       // All of it again once the search is empty.
-      void flow?.fitView({ maxZoom: 1, padding: 0.04, ...(ids.length > 0 && { nodes: ids.map((id) => ({ id })) }) });
+      void flow?.fitView({ ...fitted, ...(ids.length > 0 && { nodes: ids.map((id) => ({ id })) }) });
       return;
     }
     void flow?.setViewport({ x: margin, y: margin, zoom: 1 });
@@ -95,7 +97,7 @@ function Canvas({ picture: { shapes, lines }, groupBy, search, meant, isSmall, w
     <section
       className={classes.canvas}
       aria-label={text.caption}
-      style={{ height: Math.max(least, bottom * zoom + 2 * margin) }}
+      style={{ height: Math.max(leastHeight, bottom * zoom + 2 * margin) }}
     >
       <ReactFlow
         nodes={nodes}
@@ -108,6 +110,9 @@ function Canvas({ picture: { shapes, lines }, groupBy, search, meant, isSmall, w
         zoomOnScroll={!isSmall}
         preventScrolling={!isSmall}
         minZoom={0.05}
+        // Before it is seen for the first time, so that nothing jumps.
+        fitView={!isSmall}
+        fitViewOptions={fitted}
         onInit={setFlow}
       >
         <Controls showInteractive={false} />

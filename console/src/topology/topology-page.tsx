@@ -2,7 +2,7 @@
  * The fleet as a picture, from one small answer of the API: each node while there are few, otherwise groups by a label, of which one
  * can be opened. A table says the same. Implements "Topology" of `docs/contract/console.md#pages`.
  */
-import { Checkbox, Group, Select, Text, TextInput } from '@mantine/core';
+import { Checkbox, Group, Select, Skeleton, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useMemo, type ReactNode } from 'react';
@@ -15,7 +15,7 @@ import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
 import { State } from '../shared/ui/state.js';
 import { useTyped } from '../shared/ui/typed.js';
-import { Drawing } from './drawing.js';
+import { Drawing, leastHeight } from './drawing.js';
 import { mostRoomy } from './layout.js';
 import { PictureTable } from './picture-table.js';
 import { groupedBy, isMeant, mostDrawn, pictureOf } from './shapes.js';
@@ -29,6 +29,7 @@ export function TopologyPage(): ReactNode {
   return (
     <Page title={text.title}>
       {labels === undefined && error !== null && <Problem error={error} retry={() => void refetch()} />}
+      {labels === undefined && error === null && <Skeleton h={leastHeight} />}
       {labels?.nodes_total === 0 && <NoNodes />}
       {labels !== undefined && labels.nodes_total > 0 && <Fleet labels={labels} />}
     </Page>
@@ -96,6 +97,7 @@ function Fleet({ labels: { items, nodes_total: total } }: { readonly labels: Sch
       </Group>
       {!drawable && <Text size="sm">{text.noLabels(formatCount(mostDrawn))}</Text>}
       {picture === undefined && error !== null && <Problem error={error} retry={() => void refetch()} />}
+      {picture === undefined && error === null && drawable && <Skeleton h={leastHeight} />}
       {picture?.shapes.length === 0 && <State mood="good">{text.nothingWrong}</State>}
       {picture !== undefined && picture.shapes.length > 0 && (
         <div className={classes.page} data-beside={picture.shapes.length <= mostRoomy || undefined}>

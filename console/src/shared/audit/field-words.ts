@@ -44,8 +44,10 @@ const places: Readonly<Record<string, string>> = {
 
 const wordOf = (name: string): string => words[name] ?? name.replaceAll('_', ' ');
 
-/** `port of hop 1` for `hops[0].listen_port`; `server name of TLS` for `tls.server_name` */
+/** `port of hop 1` for `hops[0].listen_port`; `server name of TLS` for `tls.server_name`; `label zone` for `labels.zone` */
 export function fieldWords(path: string): string {
+  // The key of a label may have dots.
+  if (path.startsWith('labels.')) return path.replace('labels.', 'label ');
   const parts = path.split('.').flatMap((part) => {
     const [, name = part, place] = /^([^[]*)\[(\d+)\]$/.exec(part) ?? [];
     return place === undefined ? wordOf(name) : `${places[name] ?? wordOf(name)} ${Number(place) + 1}`;
