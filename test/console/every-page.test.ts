@@ -51,6 +51,24 @@ describe.skipIf(browser === undefined)('every page', () => {
   );
 
   test(
+    'is never blank while its answers come',
+    async () => {
+      const kinds = pages.filter(({ route }) => /\$|\/edit$|topology|audit|identity/.test(route));
+      const blank: string[] = [];
+      // The session is known; nothing else is answered.
+      await page.route(/\/api\/(?!auth\/me$)/, () => undefined);
+      for (const { route, address } of kinds) {
+        await page.goto(`/console${address}`, { waitUntil: 'commit' });
+        const some = page.locator('main :is(form, .mantine-Skeleton-root)').first();
+        await some.waitFor().catch(() => blank.push(route));
+      }
+      expect(blank).toEqual([]);
+      await page.unroute(/\/api\/(?!auth\/me$)/);
+    },
+    withinMs,
+  );
+
+  test(
     'asks before typed text is lost, but in the form of a new chain, which keeps it',
     async () => {
       const forms = pages.filter(({ route }) =>

@@ -1,5 +1,5 @@
 /** Who did what, in sentences, with filters that the address keeps. An entry opens beside the list, and its address can be sent to others. */
-import { Checkbox, Select, Skeleton, Text, TextInput } from '@mantine/core';
+import { Checkbox, Select, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -9,7 +9,7 @@ import { FilterBar } from '../shared/ui/filter-bar.js';
 import { Page } from '../shared/ui/page.js';
 import { TextLink } from '../shared/ui/links.js';
 import { Pager } from '../shared/ui/data-table.js';
-import { Problem } from '../shared/ui/problem.js';
+import { NotYet } from '../shared/ui/page-skeleton.js';
 import { typeNames } from '../shared/ui/resource-link.js';
 import { useTyped } from '../shared/ui/typed.js';
 import { auditQuery } from './audit.js';
@@ -28,13 +28,12 @@ export function AuditPage(): ReactNode {
   return (
     <Page title={text.title} actions={<ExportMenu search={search} />}>
       <Filters search={search} />
-      {data === undefined && error !== null && <Problem error={error} retry={() => void refetch()} />}
       {data?.items.length === 0 && (
         <Empty title={filtered ? text.nothingFound : text.emptyTitle}>
           {filtered ? <TextLink to="/audit">{text.clear}</TextLink> : text.empty}
         </Empty>
       )}
-      {data === undefined && error === null && <Skeleton h={400} />}
+      {data === undefined && <NotYet error={error} refetch={refetch} height={400} />}
       {data !== undefined && data.items.length > 0 && (
         <>
           <Entries entries={data.items} />

@@ -13,6 +13,7 @@ import { Pager } from '../shared/ui/data-table.js';
 import { sayDone } from '../shared/ui/done.js';
 import { Facts } from '../shared/ui/facts.js';
 import { TextLink } from '../shared/ui/links.js';
+import { NotYet } from '../shared/ui/page-skeleton.js';
 import { Problem } from '../shared/ui/problem.js';
 import { ResourceChanges } from '../shared/ui/resource-changes.js';
 import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
@@ -38,7 +39,7 @@ export function EntryDrawer({ id, onClose }: EntryDrawerProps): ReactNode {
       title={entry === undefined ? text.entry : entrySentence(entry)}
       closeButtonProps={{ 'aria-label': text.close }}
     >
-      {entry === undefined && error !== null && <Problem error={error} retry={() => void refetch()} />}
+      {entry === undefined && <NotYet error={error} refetch={refetch} />}
       {entry !== undefined && entry.id === id && <Entry key={entry.id} entry={entry} />}
     </Drawer>
   );
@@ -98,7 +99,7 @@ function PagedChanges({ id }: { readonly id: string }): ReactNode {
   const { changes: page = 1 } = useSearch({ from: '/audit' });
   const navigate = useNavigate({ from: '/audit' });
   const { data, error, refetch } = useQuery(changesQuery(id, page));
-  if (data === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  if (data === undefined) return <NotYet error={error} refetch={refetch} height={240} />;
   return (
     <div>
       <ResourceChanges changes={data.items} words={fieldWords} />

@@ -13,7 +13,7 @@ import { sayDone } from '../shared/ui/done.js';
 import { formatCount } from '../shared/ui/format.js';
 import { TextLink } from '../shared/ui/links.js';
 import { NamedLink } from '../shared/ui/named-link.js';
-import { Problem } from '../shared/ui/problem.js';
+import { NotYet } from '../shared/ui/page-skeleton.js';
 import { Section } from '../shared/ui/section.js';
 import { State, type Mood } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
@@ -29,7 +29,7 @@ const shownAtFirst = 8;
 export function Deployments({ chain }: { readonly chain: Chain }): ReactNode {
   const { data, error, refetch } = useQuery(deploymentsQuery(chain.id));
   const [all, showAll] = useState(false);
-  if (data === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  if (data === undefined) return <NotYet error={error} refetch={refetch} height={160} />;
   const [newest, ...earlier] = data.items;
   if (newest === undefined) return null;
   const shown = all ? earlier : earlier.slice(0, shownAtFirst);

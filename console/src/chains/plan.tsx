@@ -11,6 +11,7 @@ import { columnsOf, DataTable } from '../shared/ui/data-table.js';
 import { sayDone } from '../shared/ui/done.js';
 import { formatCount } from '../shared/ui/format.js';
 import { NamedLink } from '../shared/ui/named-link.js';
+import { NotYet } from '../shared/ui/page-skeleton.js';
 import { Problem } from '../shared/ui/problem.js';
 import { Section } from '../shared/ui/section.js';
 import { Sign } from '../shared/ui/state.js';
@@ -51,7 +52,7 @@ export function Plan({ chain }: { readonly chain: Chain }): ReactNode {
     >
       <Stack gap="sm" mih={120}>
         {refused !== undefined && <Problem error={refused} />}
-        {plan === undefined && error !== null && <Problem error={error} retry={() => void refetch()} />}
+        {plan === undefined && <NotYet error={error} refetch={refetch} height={120} />}
         {blocked && (
           <Alert color="orange" variant="light" icon={<Sign mood="warning" />} title={text.inTheWay}>
             <List size="sm">

@@ -6,7 +6,7 @@ import { mayLeave } from '../shared/forms/losses.js';
 import { pageSize } from '../shared/search.js';
 import { formatCount } from '../shared/ui/format.js';
 import { TextLink } from '../shared/ui/links.js';
-import { Problem } from '../shared/ui/problem.js';
+import { NotYet } from '../shared/ui/page-skeleton.js';
 import { SecretsOnce } from '../shared/ui/secret-once.js';
 import { Section } from '../shared/ui/section.js';
 import { Sign } from '../shared/ui/state.js';
@@ -73,7 +73,7 @@ function AppliedSteps({ applied }: { readonly applied: Applied }): ReactNode {
   const part = skipped < first.length ? 1 : Math.floor(skipped / first.length) + 1;
   const { data, error, refetch } = useQuery({ ...applyQuery(id, part), enabled: part > 1 });
   const steps = part === 1 ? first : data?.steps;
-  if (steps === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  if (steps === undefined) return <NotYet error={error} refetch={refetch} height={240} />;
   const from = skipped - (part - 1) * first.length;
   return <PageOfSteps steps={steps.slice(from, from + pageSize)} paging={{ page, total, onPage: setPage }} />;
 }

@@ -13,6 +13,7 @@ import { Facts } from '../shared/ui/facts.js';
 import { formatCount } from '../shared/ui/format.js';
 import { TextLink } from '../shared/ui/links.js';
 import { Page } from '../shared/ui/page.js';
+import { NotYet } from '../shared/ui/page-skeleton.js';
 import { Problem } from '../shared/ui/problem.js';
 import { ResourceChanges } from '../shared/ui/resource-changes.js';
 import { Section } from '../shared/ui/section.js';
@@ -26,7 +27,7 @@ export function ApplyPage(): ReactNode {
   const { id } = useParams({ from: '/fleet-file/applies/$id' });
   const mayRevert = useMay('operator');
   const { data: apply, error, refetch } = useQuery(applyQuery(id));
-  if (apply === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  if (apply === undefined) return <NotYet error={error} refetch={refetch} />;
   const { set, reverted_by: revertedBy } = apply;
   return (
     <Page title={text.applyOf(set ?? text.byHand)}>
@@ -80,8 +81,7 @@ function RevertPlan({ id }: { readonly id: string }): ReactNode {
       await queryClient.invalidateQueries({ queryKey: ['fleet'] });
       if (started) await navigate({ to: '/rollouts/$id', params: { id: started } });
     });
-  if (error !== null) return <Problem error={error} retry={() => void refetch()} />;
-  if (plan === undefined) return null;
+  if (plan === undefined || error !== null) return <NotYet error={error} refetch={refetch} />;
   return (
     <Stack gap="sm">
       <Text size="sm">{text.revertMeaning}</Text>

@@ -13,7 +13,7 @@ import { Facts } from '../shared/ui/facts.js';
 import { formatCount } from '../shared/ui/format.js';
 import { TextLink } from '../shared/ui/links.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
+import { NotYet } from '../shared/ui/page-skeleton.js';
 import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
@@ -29,7 +29,7 @@ export function SetPage(): ReactNode {
   const { data: drift, error, refetch } = useQuery(driftQuery(set));
   const mayEdit = useMay('operator');
   const known = sets?.items.find(({ set: name }) => name === set);
-  if (drift === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  if (drift === undefined) return <NotYet error={error} refetch={refetch} />;
   return (
     <Page
       title={text.setTitle(set)}

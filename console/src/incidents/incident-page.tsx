@@ -12,7 +12,7 @@ import { HistorySection } from '../shared/ui/history.js';
 import { LinkButton, TextLink } from '../shared/ui/links.js';
 import { ListTable } from '../shared/ui/list-table.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
+import { NotYet } from '../shared/ui/page-skeleton.js';
 import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
 import { StateOf } from '../shared/ui/state-of.js';
@@ -25,7 +25,7 @@ export function IncidentPage(): ReactNode {
   const { id } = useParams({ from: '/incidents/$id' });
   const { resource_id: resourceId = '' } = useSearch({ from: '/incidents/$id' });
   const { data: incident, error, refetch } = useQuery(incidentQuery(id, resourceId));
-  if (incident === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  if (incident === undefined) return <NotYet error={error} refetch={refetch} />;
   const { resource, began_at: began, ended_at: ended, reason } = incident;
   const { type } = resource;
   return (

@@ -9,7 +9,7 @@ import { ResourceSelect } from '../shared/forms/resource-select.js';
 import { sayDoneOf } from '../shared/ui/done.js';
 import { formatListener } from '../shared/ui/format.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
+import { NotYet } from '../shared/ui/page-skeleton.js';
 import { ResourceActions } from '../shared/ui/resource-actions.js';
 import {
   deletePolicy,
@@ -49,7 +49,7 @@ export function ListenerPolicyFormPage(): ReactNode {
   const key = keyOf(search);
   const navigate = useNavigate();
   const { data, error, refetch } = useQuery(listenersQuery(key?.nodeId));
-  if (data === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  if (data === undefined) return <NotYet error={error} refetch={refetch} />;
   const listener = data.items.find((item) => key !== undefined && policyId(item) === policyId(key));
   const title = key && formatListener(key.transport, key.listenAddr, key.listenPort);
   const back = (): void => void navigate({ to: '/listener-policies', search: { node_id: key?.nodeId } });

@@ -8,7 +8,7 @@ import { Facts } from '../shared/ui/facts.js';
 import { formatCount } from '../shared/ui/format.js';
 import { LinkButton, TextLink } from '../shared/ui/links.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
+import { NotYet } from '../shared/ui/page-skeleton.js';
 import { ResourceLink, typeNames } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
 import { Sign } from '../shared/ui/state.js';
@@ -26,7 +26,7 @@ export function RolloutPage(): ReactNode {
   const { wave, page = 1 } = useSearch({ from: '/rollouts/$id' });
   const navigate = useNavigate({ from: '/rollouts/$id' });
   const { data: rollout, error, refetch } = useQuery(rolloutQuery(id, wave, page));
-  if (rollout === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  if (rollout === undefined) return <NotYet error={error} refetch={refetch} />;
   const { state, reason, nodes, nodes_total: total } = rollout;
   return (
     <Page

@@ -18,8 +18,7 @@ import { Guide } from '../shared/ui/guide.js';
 import { TextLink } from '../shared/ui/links.js';
 import { ListTable } from '../shared/ui/list-table.js';
 import { Page } from '../shared/ui/page.js';
-import { PageSkeleton } from '../shared/ui/page-skeleton.js';
-import { Problem } from '../shared/ui/problem.js';
+import { NotYet } from '../shared/ui/page-skeleton.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
 import { When } from '../shared/ui/when.js';
@@ -30,9 +29,7 @@ import { text } from './identity.text.js';
 export function IdentityPage(): ReactNode {
   const mayRotate = useMay('admin');
   const { data: identity, error, refetch } = useQuery(identityQuery);
-  if (identity === undefined) {
-    return error === null ? <PageSkeleton /> : <Problem error={error} retry={() => void refetch()} />;
-  }
+  if (identity === undefined) return <NotYet error={error} refetch={refetch} />;
   const { current, next } = identity;
   return (
     <Page title={text.title} line={text.what}>

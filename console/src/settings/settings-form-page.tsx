@@ -12,7 +12,7 @@ import { RolloutPolicySelect } from '../shared/forms/rollout-policy-select.js';
 import { settingsId, settingsQuery } from '../shared/settings.js';
 import { sayDoneOf } from '../shared/ui/done.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
+import { NotYet } from '../shared/ui/page-skeleton.js';
 import { overrideChanges, updateSettings, type Override, type Settings } from './settings.js';
 import { text } from './settings.text.js';
 
@@ -41,7 +41,7 @@ function valuesOf(stored: Stored | undefined): Values {
 export function EditSettingsPage(): ReactNode {
   const navigate = useNavigate();
   const { data: settings, error, refetch } = useQuery(settingsQuery);
-  if (settings === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  if (settings === undefined) return <NotYet error={error} refetch={refetch} />;
   const back = (): void => void navigate({ to: '/settings' });
   const save = async ({ values, headers }: Save<Values>): Promise<Done<Stored>> => {
     const { nodes, ...rest } = values;

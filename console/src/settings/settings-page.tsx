@@ -8,7 +8,7 @@ import { formatCount } from '../shared/ui/format.js';
 import { LinkButton } from '../shared/ui/links.js';
 import { NamedLink } from '../shared/ui/named-link.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
+import { NotYet } from '../shared/ui/page-skeleton.js';
 import { ResourceActions } from '../shared/ui/resource-actions.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
@@ -27,7 +27,7 @@ function OnOff({ on }: { readonly on: boolean }): ReactNode {
 
 export function SettingsPage(): ReactNode {
   const { data: settings, error, refetch } = useQuery(settingsQuery);
-  if (settings === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+  if (settings === undefined) return <NotYet error={error} refetch={refetch} />;
   const { offline_after_secs: offlineAfter } = settings;
   const seconds = (value: number): string => text.seconds(formatCount(value));
   return (

@@ -2,7 +2,7 @@
  * The fleet as a picture, from one small answer of the API: each node while there are few, otherwise groups by a label, of which one
  * can be opened. A table says the same. Implements "Topology" of `docs/contract/console.md#pages`.
  */
-import { Checkbox, Group, Select, Skeleton, Text, TextInput } from '@mantine/core';
+import { Checkbox, Group, Select, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useMemo, type ReactNode } from 'react';
@@ -12,7 +12,7 @@ import { Empty } from '../shared/ui/empty.js';
 import { formatCount } from '../shared/ui/format.js';
 import { TextLink } from '../shared/ui/links.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
+import { NotYet } from '../shared/ui/page-skeleton.js';
 import { State } from '../shared/ui/state.js';
 import { useTyped } from '../shared/ui/typed.js';
 import { Drawing, leastHeight } from './drawing.js';
@@ -28,8 +28,7 @@ export function TopologyPage(): ReactNode {
   const { data: labels, error, refetch } = useQuery(labelKeysQuery);
   return (
     <Page title={text.title}>
-      {labels === undefined && error !== null && <Problem error={error} retry={() => void refetch()} />}
-      {labels === undefined && error === null && <Skeleton h={leastHeight} />}
+      {labels === undefined && <NotYet error={error} refetch={refetch} height={leastHeight} />}
       {labels?.nodes_total === 0 && <NoNodes />}
       {labels !== undefined && labels.nodes_total > 0 && <Fleet labels={labels} />}
     </Page>
@@ -96,8 +95,7 @@ function Fleet({ labels: { items, nodes_total: total } }: { readonly labels: Sch
         )}
       </Group>
       {!drawable && <Text size="sm">{text.noLabels(formatCount(mostDrawn))}</Text>}
-      {picture === undefined && error !== null && <Problem error={error} retry={() => void refetch()} />}
-      {picture === undefined && error === null && drawable && <Skeleton h={leastHeight} />}
+      {picture === undefined && drawable && <NotYet error={error} refetch={refetch} height={leastHeight} />}
       {picture?.shapes.length === 0 && <State mood="good">{text.nothingWrong}</State>}
       {picture !== undefined && picture.shapes.length > 0 && (
         <div className={classes.page} data-beside={picture.shapes.length <= mostRoomy || undefined}>

@@ -7,7 +7,7 @@ import { nameOf, type ListedType, type Query, type Save } from '../api/crud.js';
 import { keepForItsPage } from '../just-made.js';
 import { sayDone, sayDoneOf, sayRefused } from '../ui/done.js';
 import { Page } from '../ui/page.js';
-import { Problem } from '../ui/problem.js';
+import { NotYet } from '../ui/page-skeleton.js';
 import { pagesOf, typeNames } from '../ui/resource-link.js';
 import type { Values } from './fields.js';
 import { text as shared } from './forms.text.js';
@@ -102,7 +102,7 @@ export function editPage<V extends Values, R extends Named>(page: EditPage<V, R>
     const { id = '' } = useParams({ strict: false });
     const navigate = useNavigate();
     const { data: resource, error, refetch } = useQuery(one(id));
-    if (resource === undefined) return error && <Problem error={error} retry={() => void refetch()} />;
+    if (resource === undefined) return <NotYet error={error} refetch={refetch} />;
     const back = (): void => void navigate(pagesOf(type).one(id));
     return (
       <Page title={shared.edit(nameOf(resource))}>

@@ -1,6 +1,8 @@
-/** In the place of a page that comes. */
+/** In the place of a page, or of a part of one, that comes. */
 import { Skeleton, Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
+import type { Refusal } from '../api/client.js';
+import { Problem } from './problem.js';
 
 export function PageSkeleton(): ReactNode {
   return (
@@ -10,4 +12,19 @@ export function PageSkeleton(): ReactNode {
       <Skeleton h={260} />
     </Stack>
   );
+}
+
+interface NotYetProps {
+  /** Why the answer has not come. */
+  readonly error: Refusal | null;
+  /** Absent where trying again makes no sense. */
+  readonly refetch?: (() => unknown) | undefined;
+  /** Of a part of a page, in pixels; absent for a page. */
+  readonly height?: number;
+}
+
+/** In the place of what comes: a skeleton, or why it does not come. */
+export function NotYet({ error, refetch, height }: NotYetProps): ReactNode {
+  if (error === null) return height === undefined ? <PageSkeleton /> : <Skeleton h={height} />;
+  return <Problem error={error} {...(refetch && { retry: () => void refetch() })} />;
 }

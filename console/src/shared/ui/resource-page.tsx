@@ -7,8 +7,7 @@ import type { Done, Schemas } from '../api/client.js';
 import type { Role } from '../session.js';
 import { Facts } from './facts.js';
 import { Page } from './page.js';
-import { PageSkeleton } from './page-skeleton.js';
-import { Problem } from './problem.js';
+import { NotYet } from './page-skeleton.js';
 import { ResourceActions } from './resource-actions.js';
 import { pagesOf } from './resource-link.js';
 import { Section } from './section.js';
@@ -32,13 +31,7 @@ export function resourcePage<R>(
     const { data: resource, error, refetch } = useQuery(one(id));
     // It was deleted, perhaps by the undo of its creation: what it was is of no use.
     const isGone = error?.status === 404;
-    if (resource === undefined || isGone) {
-      return error === null ? (
-        <PageSkeleton />
-      ) : (
-        <Problem error={error} {...(!isGone && { retry: () => void refetch() })} />
-      );
-    }
+    if (resource === undefined || isGone) return <NotYet error={error} refetch={isGone ? undefined : refetch} />;
     return <Shown key={id} resource={resource} />;
   };
 }
