@@ -25,7 +25,7 @@ import { appendGroup, asServiceError, createDecideGroup, type GroupOutcome, type
 import { inPieces } from './in-pieces.js';
 import type { CommandContext, CommandOutcome, Committed, Gateway } from './port.js';
 import { tuning } from './tuning.js';
-import { createWaitingCallers, type Answer, type Call } from './waiting-callers.js';
+import { createWaitingCallers, type Answer, type Call, type WaitingCallers } from './waiting-callers.js';
 
 export interface GatewayOptions {
   readonly eventStore: EventStore;
@@ -42,26 +42,24 @@ export interface GatewayOptions {
   readonly sharedTime: () => number;
 }
 
-export function createGateway<State extends DecidingState, Command>(
+/** Writes what is waiting, in groups. @param stop ends the waits @returns settles the head of the queue */
+function createGroups<State extends DecidingState, Command>(
   aggregate: Aggregate<State, Command>,
   committed: Committed<State>,
   options: GatewayOptions,
-): Gateway<State, Command> {
+  callers: WaitingCallers<State, Command>,
+  stop: AbortSignal,
+): () => Promise<void> {
   const { eventStore, clock, logger } = options;
   const { stream } = aggregate;
-  const stop = new AbortController();
-  const callers = createWaitingCallers<State, Command>();
   const decide = createDecideGroup(aggregate, committed, options);
   const position = (): number => committed.state().position.value;
-  let running: Promise<void> | undefined;
-  /** Resolves when nobody works alone. */
-  let alone = Promise.resolve();
 
   /** Appends the events of a group. A group without events is valid only at the end of the log, like an empty append. */
   async function append(expected: number, group: readonly Decided[]): Promise<GroupOutcome> {
     const events = group.flatMap((decided) => (decided.kind === 'write' ? decided.proposal.events : []));
     if (events.length > 0) {
-      return appendGroup({ eventStore, clock, logger, signal: stop.signal }, stream, expected, events);
+      return appendGroup({ eventStore, clock, logger, signal: stop }, stream, expected, events);
     }
     const isBehind = (await firstFrom(eventStore, stream, committed.state().revision.value + 1)) !== undefined;
     return isBehind ? { kind: 'conflict' } : { kind: 'appended', position: position() };
@@ -98,7 +96,7 @@ export function createGateway<State extends DecidingState, Command>(
       }
       case 'conflict':
         if (lost >= tuning.gatewayAttempts) return fail('the log moved on at every try; nothing was written');
-        if (stop.signal.aborted) return fail('the service is shutting down; nothing was written');
+        if (stop.aborted) return fail('the service is shutting down; nothing was written');
         // Nothing was written, which a caller who times out from now on may be told.
         callers.beginGroup(0);
         await committed.catchUp();
@@ -122,11 +120,28 @@ export function createGateway<State extends DecidingState, Command>(
       if (outcome === 'late') continue;
       if (outcome === 'lost') [lost, unchanged] = [lost + 1, 0];
       else {
-        await sleep(backoff(tuning.unchangedRetry, unchanged), stop.signal);
+        await sleep(backoff(tuning.unchangedRetry, unchanged), stop);
         unchanged += 1;
       }
     }
   }
+
+  return settleGroup;
+}
+
+export function createGateway<State extends DecidingState, Command>(
+  aggregate: Aggregate<State, Command>,
+  committed: Committed<State>,
+  options: GatewayOptions,
+): Gateway<State, Command> {
+  const { eventStore } = options;
+  const { stream } = aggregate;
+  const stop = new AbortController();
+  const callers = createWaitingCallers<State, Command>();
+  const settleGroup = createGroups(aggregate, committed, options, callers, stop.signal);
+  let running: Promise<void> | undefined;
+  /** Resolves when nobody works alone. */
+  let alone = Promise.resolve();
 
   /** Never rejects. */
   async function run(): Promise<void> {
@@ -162,7 +177,7 @@ export function createGateway<State extends DecidingState, Command>(
       case 'repeated': {
         const { commandId, resourceId, revision } = answer;
         const command = await firstOf(commandsFrom(eventStore, stream, revision));
-        const end = command === undefined ? position() : lastEvent(command).position;
+        const end = command === undefined ? committed.state().position.value : lastEvent(command).position;
         return { kind: 'repeated', commandId, resourceId, command, position: end };
       }
       case 'refused':

@@ -12,10 +12,10 @@ import { listenerCounters, sumOfRows } from './counted-rows.js';
 import { plausibleMetrics, applyHeartbeat, applyMetrics, type Entry, type Part } from './entry.js';
 import { createHeldBack } from './held-back.js';
 import { openHistory } from './history/history.js';
-import { createRecorder } from './history/recorder.js';
+import { createRecorder, type Recorder } from './history/recorder.js';
 import { sampleRates } from './listener-rates.js';
 import { followOthers, type Others } from './others.js';
-import type { Carriers, HeartbeatFacts, Reports, Telemetry } from './port.js';
+import type { Activity, Carriers, HeartbeatFacts, MetricsFacts, ReportingProcess, Reports, Telemetry } from './port.js';
 import { createPresence } from './presence.js';
 import { createRecentSums } from './recent-sums.js';
 import { openReportStore } from './store.js';
@@ -51,15 +51,56 @@ export interface ReportsService extends Telemetry, Reports {
   known(): Known;
 }
 
+/** Enters reports of this instance's sessions in the entry of their node, in history and in the sums of this instance. */
+function createIntake({ clock, logger, carriers }: ReportsDeps, recorder: Recorder | undefined) {
+  const traffic = createTrafficMetrics();
+  const heartbeats = createRecentSums(clock, ['heartbeats'], tuning.recentHeartbeats);
+  const recentTraffic = createRecentSums(clock, listenerCounters, tuning.recentTraffic);
+  let refusalLoggedAt = Number.NEGATIVE_INFINITY;
+  function refuse(nodeId: string): void {
+    traffic.refused();
+    if (clock.monotonic() - refusalLoggedAt < tuning.refusalLogMs) return;
+    refusalLoggedAt = clock.monotonic();
+    logger.warn({ node_id: nodeId }, 'an agent counted more bytes than any link carries; its counters are left out');
+  }
+
+  return {
+    /** @returns the parts that have changed */
+    heartbeat(nodeId: string, entry: Entry, facts: HeartbeatFacts): readonly Part[] {
+      const at = clock.now();
+      const last = entry.beat?.at;
+      heartbeats.note({ heartbeats: 1 });
+      if (carriers) sampleRates(entry, entry, carriers(nodeId).begins);
+      const growth = applyHeartbeat(entry, facts, at);
+      const { listeners, links } = growth;
+      if (growth.refused) refuse(nodeId);
+      // The first report of a session may cover any time.
+      if (entry.hasReported && listeners !== undefined) recentTraffic.note(sumOfRows(listenerCounters, listeners));
+      entry.hasReported = true;
+      recorder?.heartbeat(nodeId, { entry, growth, at, last });
+      if (listeners === undefined) return links === undefined ? [] : ['links'];
+      return links === undefined ? ['listeners'] : ['listeners', 'links'];
+    },
+    metrics(nodeId: string, entry: Entry, given: MetricsFacts, process: ReportingProcess): void {
+      const [at, last] = [clock.now(), entry.metrics];
+      const report = plausibleMetrics(given, last?.process_id === process.process_id ? last : undefined, at, entry);
+      if (report !== given) refuse(nodeId);
+      const before = applyMetrics(entry, report, process, at);
+      traffic.note(report, before);
+      recorder?.metrics(nodeId, report, before);
+    },
+    activity: (): Activity => ({ heartbeats_per_minute: heartbeats.sums().heartbeats, last_5m: recentTraffic.sums() }),
+    trafficMetrics: traffic.metrics,
+  };
+}
+
 /** @throws ServiceError `unavailable` */
 export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
   const { readStore, instanceId, clock, logger, liveInstances, carriers } = deps;
-  const traffic = createTrafficMetrics();
   const recorded = deps.recordsHistory === false ? undefined : carriers;
   const history = recorded && (await openHistory({ readStore, clock, logger }, instanceId));
   const recorder = history && createRecorder(history, recorded, clock);
-  const heartbeats = createRecentSums(clock, ['heartbeats'], tuning.recentHeartbeats);
-  const recentTraffic = createRecentSums(clock, listenerCounters, tuning.recentTraffic);
+  const intake = createIntake(deps, recorder);
   let others: Others | undefined;
   const table = createTable(() => others?.readAt() ?? 0, clock, logger);
   const store = await openReportStore({
@@ -98,31 +139,6 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
     logsWarning(logger, 'round trips could not be recorded'),
   );
 
-  let refusalLoggedAt = Number.NEGATIVE_INFINITY;
-  function refuse(nodeId: string): void {
-    traffic.refused();
-    if (clock.monotonic() - refusalLoggedAt < tuning.refusalLogMs) return;
-    refusalLoggedAt = clock.monotonic();
-    logger.warn({ node_id: nodeId }, 'an agent counted more bytes than any link carries; its counters are left out');
-  }
-
-  /** @returns the parts that have changed */
-  function takeHeartbeat(nodeId: string, entry: Entry, facts: HeartbeatFacts): readonly Part[] {
-    const at = clock.now();
-    const last = entry.beat?.at;
-    heartbeats.note({ heartbeats: 1 });
-    if (carriers) sampleRates(entry, entry, carriers(nodeId).begins);
-    const growth = applyHeartbeat(entry, facts, at);
-    const { listeners, links } = growth;
-    if (growth.refused) refuse(nodeId);
-    // The first report of a session may cover any time.
-    if (entry.hasReported && listeners !== undefined) recentTraffic.note(sumOfRows(listenerCounters, listeners));
-    entry.hasReported = true;
-    recorder?.heartbeat(nodeId, { entry, growth, at, last });
-    if (listeners === undefined) return links === undefined ? [] : ['links'];
-    return links === undefined ? ['listeners'] : ['listeners', 'links'];
-  }
-
   return {
     ...table,
     async sessionOpened(nodeId, facts, offlineAfterMs) {
@@ -155,20 +171,14 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
         if (entry.presence?.facts.session_id === facts.session_id) entry.presence = { ...entry.presence, facts };
         entry.seenAt = clock.now();
         entry.offlineAfterMs = offlineAfterMs;
-        const changed = heartbeat === undefined ? [] : takeHeartbeat(nodeId, entry, heartbeat);
+        const changed = heartbeat === undefined ? [] : intake.heartbeat(nodeId, entry, heartbeat);
         if (heartbeat !== undefined) table.notify(nodeId);
         store.write(nodeId, changed);
       });
     },
-    metrics(nodeId, given, process) {
+    metrics(nodeId, report, process) {
       heldBack.enter(nodeId, () => {
-        const [entry, at] = [table.entry(nodeId), clock.now()];
-        const last = entry.metrics;
-        const report = plausibleMetrics(given, last?.process_id === process.process_id ? last : undefined, at, entry);
-        if (report !== given) refuse(nodeId);
-        const before = applyMetrics(entry, report, process, at);
-        traffic.note(report, before);
-        recorder?.metrics(nodeId, report, before);
+        intake.metrics(nodeId, table.entry(nodeId), report, process);
         table.notify(nodeId);
         store.write(nodeId, ['metrics']);
       });
@@ -190,8 +200,8 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
       else await others?.take([stored]);
     },
     onLost: presence.onLost,
-    activity: () => ({ heartbeats_per_minute: heartbeats.sums().heartbeats, last_5m: recentTraffic.sums() }),
-    trafficMetrics: traffic.metrics,
+    activity: intake.activity,
+    trafficMetrics: intake.trafficMetrics,
     historySince: history?.since,
     history: (resourceId, step, from) => history?.read(resourceId, step, from) ?? Promise.resolve(new Map()),
     stale: () => others !== undefined && clock.monotonic() - others.readAt() > tuning.staleAfterMs,

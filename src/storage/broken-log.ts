@@ -15,10 +15,7 @@ import { bounds } from './bounds.js';
 
 /** The log cannot be read past this point, and retrying does not help: an operator must look at it. */
 export class BrokenLogError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'BrokenLogError';
-  }
+  override name = 'BrokenLogError';
 }
 
 /** The help page for operators who find a foreign event. */

@@ -46,10 +46,7 @@ export interface OpenStores {
 
 /** A setting names a store that cannot be opened; the message is one sentence that names the setting. */
 export class StoreSettingError extends Error {
-  constructor(message: string, options: { cause?: unknown } = {}) {
-    super(message, options);
-    this.name = 'StoreSettingError';
-  }
+  override readonly name = 'StoreSettingError';
 }
 
 /**

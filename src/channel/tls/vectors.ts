@@ -5,10 +5,7 @@
 
 /** Malformed bytes from a peer. `unlessMalformed` catches it. */
 export class Malformed extends Error {
-  constructor(what: string) {
-    super(what);
-    this.name = 'Malformed';
-  }
+  override readonly name = 'Malformed';
 }
 
 export interface Reader {

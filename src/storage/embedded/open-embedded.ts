@@ -99,10 +99,7 @@ const markerName = 'format.json';
 
 /** The folder cannot be used; the message is a sentence for the operator. */
 export class DataFolderError extends Error {
-  constructor(message: string, options: { cause?: unknown } = {}) {
-    super(message, options);
-    this.name = 'DataFolderError';
-  }
+  override readonly name = 'DataFolderError';
 }
 
 async function writeMarker(folder: string): Promise<void> {

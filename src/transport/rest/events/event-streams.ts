@@ -3,14 +3,15 @@
  * for itself, as fast as its client does. One timer sends heartbeats and ends streams that are too slow. Implements
  * `docs/contract/automation.md#event-feed`.
  */
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { sleep } from '../../../kernel/background.js';
 import { timestamp, type Clock } from '../../../kernel/clock.js';
-import { errorText, unreachable } from '../../../kernel/errors.js';
+import { errorText } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
 import type { Logger } from '../../../kernel/logger.js';
 import { backoff, storeRetry } from '../../../kernel/retry.js';
-import type { Feed, FeedItem, FeedNews, FeedPlace, FeedSubject } from '../../../feed/port.js';
+import type { Feed, FeedItem, FeedPlace, FeedSubject } from '../../../feed/port.js';
 import { tuning } from '../tuning.js';
 import { endBlock, eventBlock, heartbeatBlock, opening, readyBlock, type EndReason } from './event-text.js';
 
@@ -54,18 +55,18 @@ export interface EventStreamsDeps {
   readonly logger: Logger;
 }
 
-export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): EventStreams {
-  const streams = new Set<Stream>();
+type Write = (stream: Stream, text: string | Uint8Array) => void;
+
+/** The streams at the head, by their filters. @param fellBehind called with a stream that leaves too much unread */
+function createLiveStreams(
+  { feed, clock }: EventStreamsDeps,
+  write: Write,
+  fellBehind: (stream: Stream, place: FeedPlace) => void,
+) {
   const groups = new Map<string, Group>();
-  /** News for the live streams, gathered for a moment. */
+  /** News, gathered for a moment. */
   let news: { from: FeedPlace; items: FeedItem[] } | undefined;
   let flushing: NodeJS.Timeout | undefined;
-  const now = (): string => timestamp(clock.now());
-
-  function write(stream: Stream, text: string | Uint8Array): void {
-    stream.lastWrite = clock.monotonic();
-    stream.response.write(text);
-  }
 
   function flush(): void {
     clearTimeout(flushing);
@@ -73,62 +74,68 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
     if (news === undefined) return;
     const { from, items } = news;
     news = undefined;
-    for (const { select, streams: live } of groups.values()) {
+    for (const { select, streams } of groups.values()) {
       const text = items
         .filter(({ about }) => select(about))
         .map(eventBlock)
         .join('');
       if (text === '') continue;
       const bytes = Buffer.from(text);
-      for (const stream of live) {
+      for (const stream of streams) {
         if (stream.response.writableLength <= limits.feed.waitingBytes) write(stream, bytes);
-        else fallBehind(stream, from);
+        else fellBehind(stream, from);
       }
     }
   }
 
-  function onNews(arrived: FeedNews): void {
-    switch (arrived.kind) {
-      case 'items':
-        if (news === undefined) {
-          news = { from: arrived.from, items: [...arrived.items] };
-          flushing = setTimeout(flush, tuning.events.gatherMs);
-        } else news.items.push(...arrived.items);
-        return;
-      case 'caught_up':
-        flush();
-        for (const stream of streams) if (stream.state === 'live') ready(stream);
-        return;
-      default:
-        unreachable(arrived);
-    }
-  }
-
   function ready(stream: Stream): void {
-    write(stream, readyBlock(feed.end().place.cursor ?? '', now()));
+    write(stream, readyBlock(feed.end().place.cursor ?? '', timestamp(clock.now())));
   }
 
-  function leaveGroup(stream: Stream): void {
-    const group = groups.get(stream.key);
-    group?.streams.delete(stream);
-    if (group?.streams.size === 0) groups.delete(stream.key);
-  }
+  const stopNews = feed.onNews((arrived) => {
+    if (arrived.kind === 'caught_up') {
+      flush();
+      for (const { streams } of groups.values()) for (const stream of streams) ready(stream);
+    } else if (news === undefined) {
+      news = { from: arrived.from, items: [...arrived.items] };
+      flushing = setTimeout(flush, tuning.events.gatherMs);
+    } else news.items.push(...arrived.items);
+  });
 
+  return {
+    flush,
+    join(stream: Stream): void {
+      const group = groups.get(stream.key) ?? { select: stream.select, streams: new Set() };
+      group.streams.add(stream);
+      groups.set(stream.key, group);
+      if (feed.end().live) ready(stream);
+    },
+    leave(stream: Stream): void {
+      const group = groups.get(stream.key);
+      group?.streams.delete(stream);
+      if (group?.streams.size === 0) groups.delete(stream.key);
+    },
+    close(): void {
+      stopNews();
+      clearTimeout(flushing);
+    },
+  };
+}
+
+export function createEventStreams(deps: EventStreamsDeps): EventStreams {
+  const { feed, clock, logger } = deps;
+  const streams = new Set<Stream>();
+  const write: Write = (stream, text) => {
+    stream.lastWrite = clock.monotonic();
+    stream.response.write(text);
+  };
   /** Too much is unread: the stream reads for itself once its client has caught up. */
-  function fallBehind(stream: Stream, place: FeedPlace): void {
-    leaveGroup(stream);
+  const live = createLiveStreams(deps, write, (stream, place) => {
+    live.leave(stream);
     stream.state = 'reading';
     stream.place = place;
     readBehind(stream);
-  }
-
-  function goLive(stream: Stream): void {
-    stream.state = 'live';
-    const group = groups.get(stream.key) ?? { select: stream.select, streams: new Set() };
-    group.streams.add(stream);
-    groups.set(stream.key, group);
-    if (feed.end().live) ready(stream);
-  }
+  });
 
   function readBehind(stream: Stream): void {
     read(stream).catch((error: unknown) => {
@@ -161,20 +168,19 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
         continue;
       }
       // Gathered news goes to the other streams first, so that all live streams are at one place.
-      flush();
-      if (stream.place.position === feed.end().place.position) {
-        goLive(stream);
-        return;
-      }
+      live.flush();
+      if (stream.place.position !== feed.end().place.position) continue;
+      stream.state = 'live';
+      live.join(stream);
     }
   }
 
   function end(stream: Stream, reason: EndReason): void {
     if (stream.state === 'ended') return;
-    leaveGroup(stream);
+    live.leave(stream);
     stream.state = 'ended';
     stream.gone.abort();
-    stream.response.end(endBlock(reason, now()));
+    stream.response.end(endBlock(reason, timestamp(clock.now())));
     const timer = setTimeout(() => stream.response.destroy(), limits.feed.endMs);
     stream.response.once('close', () => clearTimeout(timer));
   }
@@ -187,13 +193,12 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
       stream.fullSince = response.writableLength > limits.feed.waitingBytes ? (stream.fullSince ?? at) : undefined;
       if (stream.fullSince !== undefined && at - stream.fullSince >= limits.feed.waitingMs) end(stream, 'too_slow');
       else if (at - stream.lastWrite >= tuning.events.heartbeatMs && !response.writableNeedDrain) {
-        flush();
+        live.flush();
         write(stream, heartbeatBlock(state === 'live' ? feed.end().place.cursor : stream.place.cursor));
       }
     }
   }
 
-  const stopNews = feed.onNews(onNews);
   const timer = setInterval(look, tuning.events.lookEveryMs).unref();
 
   return {
@@ -208,7 +213,7 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
       streams.add(stream);
       request.response.on('error', () => undefined);
       request.response.once('close', () => {
-        leaveGroup(stream);
+        live.leave(stream);
         stream.state = 'ended';
         stream.gone.abort();
         streams.delete(stream);
@@ -218,24 +223,14 @@ export function createEventStreams({ feed, clock, logger }: EventStreamsDeps): E
       return (reason) => end(stream, reason);
     },
     close() {
-      stopNews();
+      live.close();
       clearInterval(timer);
-      clearTimeout(flushing);
       for (const stream of streams) end(stream, 'draining');
     },
   };
 }
 
 /** Resolves when the client has taken what was written, or when the signal aborts. */
-function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
-  if (!response.writableNeedDrain || signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = (): void => {
-      response.off('drain', done);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    response.on('drain', done);
-    signal.addEventListener('abort', done);
-  });
+async function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
+  if (response.writableNeedDrain) await once(response, 'drain', { signal }).catch(() => undefined);
 }
