@@ -5,7 +5,7 @@ import { webhookTypes } from '../../../domain/webhook/webhook.js';
 import type { FeedFilters } from '../../../feed/filters.js';
 import type { FeedType } from '../../../feed/port.js';
 import { limits } from '../../../kernel/limits.js';
-import { sample } from '../schemas/documented.js';
+import { documented, sample } from '../schemas/documented.js';
 import { formedText } from '../schemas/fields.js';
 import { commaList, query, queryInteger, someOf } from '../schemas/query.js';
 
@@ -21,15 +21,11 @@ export const eventsQuerystring = query({
     default: 'now',
     examples: ['start'],
   }),
-  types: someOf(types)
-    .optional()
-    .meta({ description: 'Only these types, comma-separated', examples: ['command,apply'] }),
+  types: documented(someOf(types).optional(), 'Only these types, comma-separated', 'command,apply'),
   resource_type: someOf(auditedTypes)
     .optional()
     .meta({ description: 'Only about resources of these types, comma-separated', examples: ['node,l4_chain'] }),
-  resource_id: notEmpty('ids')
-    .optional()
-    .meta({ description: 'Only about these resources, comma-separated', examples: [sample.chain] }),
+  resource_id: documented(notEmpty('ids').optional(), 'Only about these resources, comma-separated', sample.chain),
   node_id: notEmpty('ids of nodes')
     .optional()
     .meta({

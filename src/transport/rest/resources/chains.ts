@@ -52,12 +52,8 @@ const planSchema = component('L4ChainPlan', 'What a deploy would change', {
 
 const filters = {
   node_id: uuid.optional().meta({ description: 'Only chains with a hop on this node' }),
-  upstream_id: uuid
-    .optional()
-    .meta({ description: 'Only chains that end in this upstream', examples: [sample.upstream] }),
-  credential_id: uuid
-    .optional()
-    .meta({ description: 'Only chains with a hop that has this credential', examples: [sample.keyPair] }),
+  upstream_id: documented(uuid.optional(), 'Only chains that end in this upstream', sample.upstream),
+  credential_id: documented(uuid.optional(), 'Only chains with a hop that has this credential', sample.keyPair),
   status: oneOf(chainStatuses).optional().meta({ description: 'Only chains with this status' }),
   health: oneOf(healthStates)
     .optional()

@@ -14,9 +14,7 @@ import { resourceRoutes } from './resource-routes.js';
 
 const filters = {
   key_type: oneOf(keyTypes).optional().meta({ description: 'Only credentials of this type' }),
-  expires_before: instant
-    .optional()
-    .meta({ description: 'Only certificates that expire before this time', examples: [sample.time] }),
+  expires_before: documented(instant.optional(), 'Only certificates that expire before this time', sample.time),
   sort: sorting('not_after', '-not_after').optional().meta({
     description: 'Order of the items, then by id; `-` reverses it. Credentials without a certificate always come last',
     default: 'name',

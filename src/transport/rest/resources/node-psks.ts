@@ -63,9 +63,7 @@ export function nodePskRoutes(app: RestApp, deps: RestDeps): void {
           .meta({ default: usual }),
       }),
       response: answers(
-        z
-          .union([pskSchema, issuedCandidate])
-          .meta({ description: 'The new PSK, or the candidate with `mode=candidate`' }),
+        documented(z.union([pskSchema, issuedCandidate]), 'The new PSK, or the candidate with `mode=candidate`'),
       ),
     },
     handler: async (request, reply) => {

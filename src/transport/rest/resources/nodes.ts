@@ -27,12 +27,8 @@ const label = canonical('key:value or key', (value) =>
 
 const filters = {
   status: oneOf(nodeStatuses).optional().meta({ description: 'Only nodes with this status' }),
-  apply: oneOf(applyStates).optional().meta({
-    description: 'Only nodes whose newest generation is in this state',
-  }),
-  listeners: oneOf(['missing'] as const)
-    .optional()
-    .meta({ description: 'Only nodes with a failed listener' }),
+  apply: documented(oneOf(applyStates).optional(), 'Only nodes whose newest generation is in this state'),
+  listeners: documented(oneOf(['missing'] as const).optional(), 'Only nodes with a failed listener'),
   label: z
     .preprocess((value) => (typeof value === 'string' ? [value] : value), list(label, 1, limits.rest.labels))
     .optional()

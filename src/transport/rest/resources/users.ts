@@ -45,10 +45,7 @@ const emailPattern = /^[^\s@]+@[^\s@]+$/;
 
 /** The fields that a user may change itself. */
 export const profileFields = {
-  display_name: name
-    .nullable()
-    .optional()
-    .meta({ description: about.display_name, examples: ['Ada Lovelace'] }),
+  display_name: documented(name.nullable().optional(), about.display_name, 'Ada Lovelace'),
   email: canonical('an e-mail address', (value) => (emailPattern.test(value) ? value : undefined))
     .meta({ pattern: emailPattern.source })
     .nullable()

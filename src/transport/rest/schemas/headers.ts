@@ -9,6 +9,7 @@ import type { IfMatch } from '../../../domain/resource/refusal.js';
 import type { IdempotencyMark } from '../../../kernel/event.js';
 import { limits } from '../../../kernel/limits.js';
 import { expected } from './validation.js';
+import { documented } from './documented.js';
 
 /** An entry of a list (RFC 9110): an entity tag, which may hold a comma, or nothing. */
 const listEntry = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)")?[ \t]*(?:,|$)/y;
@@ -122,33 +123,16 @@ const position = z.string().regex(/^[0-9]+$/);
 
 /** The headers that answers carry. Described here and sent where they are known. */
 export const answerHeaders = {
-  'x-request-id': z.string().meta({
-    description: "The request's `x-request-id`, or one that was made",
-    examples: ['console-7f3a'],
-  }),
-  'x-position': position.meta({
-    description: 'The log position of the command, for `x-min-position`',
-    examples: ['1284'],
-  }),
+  'x-request-id': documented(z.string(), "The request's `x-request-id`, or one that was made", 'console-7f3a'),
+  'x-position': documented(position, 'The log position of the command, for `x-min-position`', '1284'),
   'x-telemetry-stale': z.literal('true').meta({
     description: 'The read store is away, so reports of nodes may be out of date; absent otherwise',
   }),
-  'x-projection-lag': z.literal('true').meta({
-    description: 'The answer may lack the newest commands; absent otherwise',
-  }),
-  ETag: z
-    .string()
-    .regex(/^"[0-9]+"$/)
-    .meta({ description: 'The version of the resource in quotes, for `If-Match`', examples: ['"3"'] }),
-  Location: z.string().meta({
-    description: 'The path of what was created',
-    examples: ['/api/nodes/1f0c3f5e-6d0c-4f0b-9a55-3c1f0e6b7a10'],
-  }),
+  'x-projection-lag': documented(z.literal('true'), 'The answer may lack the newest commands; absent otherwise'),
+  ETag: documented(z.string().regex(/^"[0-9]+"$/), 'The version of the resource in quotes, for `If-Match`', '"3"'),
+  Location: documented(z.string(), 'The path of what was created', '/api/nodes/1f0c3f5e-6d0c-4f0b-9a55-3c1f0e6b7a10'),
   Allow: z.string().meta({ description: 'The methods that the path has', examples: ['GET, POST'] }),
-  'Retry-After': z
-    .string()
-    .regex(/^[0-9]+$/)
-    .meta({ description: 'Seconds after which to try again', examples: ['30'] }),
+  'Retry-After': documented(z.string().regex(/^[0-9]+$/), 'Seconds after which to try again', '30'),
   'WWW-Authenticate': z.literal('Bearer').meta({ description: 'How to authenticate' }),
 } as const;
 export type AnswerHeader = keyof typeof answerHeaders;
