@@ -32,15 +32,9 @@ interface Connection {
   stalled: { readonly since: number; readonly seen: number } | undefined;
 }
 
-export function createAnswersUnderWay({ refusals, bounds = {} }: AnswersOptions): AnswersUnderWay {
-  const { requestsInFlight, answerProgressMs, waitingAnswerBytes } = limits.rest;
-  const perConnection = bounds.perConnection ?? requestsInFlight;
-  const withoutProgressMs = bounds.withoutProgressMs ?? answerProgressMs;
-  const mostWaiting = bounds.waitingBytes ?? waitingAnswerBytes;
-  /** How often the progress of a connection is checked. */
-  const askEveryMs = withoutProgressMs / 6;
+/** Hands the requests of each connection to their listener, no more than `perConnection` at a time. */
+function createTurns(perConnection: number) {
   const connections = new WeakMap<Socket, Connection>();
-  const ends = new WeakMap<ServerResponse, () => void>();
   const busy = new Set<Connection>();
 
   const connectionOf = (socket: Socket): Connection => {
@@ -85,6 +79,34 @@ export function createAnswersUnderWay({ refusals, bounds = {} }: AnswersOptions)
     if (next !== undefined) begin(connection, listener, ...next);
   };
 
+  return {
+    /** Those with an answer under way. */
+    busy: busy as ReadonlySet<Connection>,
+    /** Undefined before its first request. */
+    find: (socket: Socket): Connection | undefined => connections.get(socket),
+    inTurn:
+      (listener: RequestListener): RequestListener =>
+      (request, response) => {
+        const connection = connectionOf(request.socket);
+        if (connection.underWay.size < perConnection && connection.waiting.length === 0) {
+          begin(connection, listener, request, response);
+          return;
+        }
+        connection.waiting.push([request, response]);
+        request.socket.pause();
+      },
+  };
+}
+
+export function createAnswersUnderWay({ refusals, bounds = {} }: AnswersOptions): AnswersUnderWay {
+  const { requestsInFlight, answerProgressMs, waitingAnswerBytes } = limits.rest;
+  const withoutProgressMs = bounds.withoutProgressMs ?? answerProgressMs;
+  const mostWaiting = bounds.waitingBytes ?? waitingAnswerBytes;
+  /** How often the progress of a connection is checked. */
+  const askEveryMs = withoutProgressMs / 6;
+  const ends = new WeakMap<ServerResponse, () => void>();
+  const { busy, find, inTurn } = createTurns(bounds.perConnection ?? requestsInFlight);
+
   const end = ({ socket }: Connection, reason: string): void => {
     refusals.note({ reason, address: plainIp(socket.remoteAddress ?? '') }, 'a REST connection was ended');
     socket.destroy();
@@ -100,7 +122,7 @@ export function createAnswersUnderWay({ refusals, bounds = {} }: AnswersOptions)
 
   /** Node calls this when a socket has neither read nor written anything for a while, even during a write. */
   const onTimeout = (socket: Socket): void => {
-    const connection = connections.get(socket);
+    const connection = find(socket);
     // No request yet: the time for its headers is bounded elsewhere.
     if (connection === undefined) return;
     if (!busy.has(connection)) {
@@ -137,15 +159,7 @@ export function createAnswersUnderWay({ refusals, bounds = {} }: AnswersOptions)
   };
 
   return {
-    inTurn: (listener) => (request, response) => {
-      const connection = connectionOf(request.socket);
-      if (connection.underWay.size < perConnection && connection.waiting.length === 0) {
-        begin(connection, listener, request, response);
-        return;
-      }
-      connection.waiting.push([request, response]);
-      request.socket.pause();
-    },
+    inTurn,
     guard(server) {
       server.setTimeout(askEveryMs, onTimeout);
       server.once('listening', () => {
