@@ -59,6 +59,8 @@ interface Current extends Checkpoint {
   recorded: Omit<WebhookFact, 'revision'> | undefined;
   /** What is being sent: of which version of the webhook, and how many of its messages were answered. */
   sending: { readonly shipment: Shipment; readonly version: number; answered: number } | undefined;
+  /** Until when, monotonic, a window gathers items, of which version of the webhook: it is read when it ends, not while it lasts. */
+  gathering?: { readonly until: number; readonly version: number };
 }
 
 /** Loads the checkpoint of a webhook. Stops the webhook if the log does not have it. @throws ServiceError */
@@ -176,11 +178,16 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
       await deliver(webhook, at, at.sending.shipment);
       return;
     }
+    const leftMs = at.gathering?.version === webhook.version ? at.gathering.until - clock.monotonic() : 0;
+    if (leftMs > 0) return sleep(Math.min(leftMs, recordMs), signal);
     const { shipments, place, caughtUp, gatherMs } = await deps.next(webhook, at.place, signal);
     for (const shipment of shipments) {
       if (signal.aborted || ended() || !(await deliver(webhook, at, shipment))) return;
     }
-    if (gatherMs > 0) return sleep(Math.min(gatherMs, recordMs), signal);
+    if (gatherMs > 0) {
+      at.gathering = { until: clock.monotonic() + gatherMs, version: webhook.version };
+      return;
+    }
     at.place = place;
     if (!caughtUp) return;
     await feed.wait(place, await recordIfDue(deps, webhook, at), signal);

@@ -143,6 +143,8 @@ describe('a deliverer', () => {
   let deliverers: Deliverer[];
   let forgotten: string[];
   let holds: boolean;
+  /** How often the log was read for something to send. */
+  let reads: number;
   const stop = vi.fn(async () => undefined);
 
   beforeEach(() => {
@@ -150,6 +152,7 @@ describe('a deliverer', () => {
     deliverers = [];
     forgotten = [];
     holds = true;
+    reads = 0;
     answers = async () => ok;
     stop.mockClear();
   });
@@ -170,7 +173,10 @@ describe('a deliverer', () => {
         const { status, error } = answer;
         return { answer, delivery: { at, type, cursor, message_id: cursor, status, error, attempt, duration_ms: 1 } };
       },
-      next: (of, from, signal) => nextShipments({ feed, clock, publicUrl: null }, of, from, signal),
+      next: (of, from, signal) => {
+        reads += 1;
+        return nextShipments({ feed, clock, publicUrl: null }, of, from, signal);
+      },
       stop,
       clock,
       logger: silentLogger,
@@ -220,6 +226,24 @@ describe('a deliverer', () => {
     await eventually(() => deliverer.checkpoint(webhooks[0]!)?.place.position).toBe(4);
     await deliverer.close();
     expect((await facts()).at(-1)).toEqual(['4', 'ok', 0]);
+  });
+
+  test('a window is read as it begins and as it ends, not again and again while it lasts', async () => {
+    webhooks = [webhook('a', { format: 'mattermost', group_secs: 3600, url: 'https://hooks.example' })];
+    happens(1, timestamp(clock.now()));
+    const deliverer = start();
+    await eventually(() => reads).toBe(1);
+    for (let looked = 0; looked < 5; looked += 1) {
+      happens(2 + looked, timestamp(clock.now()));
+      clock.advance(60_000);
+      deliverer.look();
+      await eventually(async () => (await facts()).length).toBeGreaterThan(0);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect([reads, sent]).toEqual([1, []]);
+    clock.advance(hour);
+    deliverer.look();
+    await eventually(() => sent.length).toBe(1);
   });
 
   test('a clock that was ahead and is set right makes neither a message nor a try wait', async () => {
