@@ -152,7 +152,7 @@ function answerOf(request: ClientRequest, body: Buffer): Promise<IncomingMessage
     let interim = 0;
     request.on('information', () => {
       interim += 1;
-      if (interim > tuning.interimAnswers) request.destroy(new Error('the answer is not HTTP'));
+      if (interim > tuning.interimAnswers) request.destroy(new Error('too many interim answers came'));
     });
     // Also catches errors after the answer.
     request.on('error', reject);

@@ -50,7 +50,7 @@ const misbehaviours: { readonly [name: string]: Misbehaviour } = {
     scheme: 'http',
     when: 'request',
     does: (socket) => again(socket, 'HTTP/1.1 102 Processing\r\n\r\n'),
-    tried: inTime,
+    tried: { status: null, error: 'too many interim answers came' },
   },
   'trickles its body': {
     scheme: 'http',

@@ -47,7 +47,7 @@ test('a receiver whose interim answers never end has failed at once', async () =
   const sender = createSender({ mayDial: () => true, clock: systemClock });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const answer = await sender.send({ ...message, url }, new AbortController().signal);
-  expect(answer).toEqual({ status: null, error: 'the answer is not HTTP', retryAfterMs: null });
+  expect(answer).toEqual({ status: null, error: 'too many interim answers came', retryAfterMs: null });
   sender.close();
   server.close();
 });
