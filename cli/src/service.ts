@@ -34,6 +34,9 @@ export async function connect({ server, token, insecure, caFile }: Access): Prom
       return request;
     },
     onResponse({ response }) {
+      // Such as the page of a proxy where one signs in.
+      if (response.ok && !answered.test(response.headers.get('content-type') ?? ''))
+        throw refusalOf(response, undefined);
       position = response.headers.get('x-position') ?? position;
       return undefined;
     },
@@ -41,6 +44,9 @@ export async function connect({ server, token, insecure, caFile }: Access): Prom
   });
   return api;
 }
+
+/** The types of the service's answers. */
+const answered = /^(application\/json|text\/event-stream)(;|$)/;
 
 /** The failure of a request that got no answer. */
 function unreachableService(server: string, error: unknown): Failure {

@@ -128,6 +128,14 @@ test('a port that speaks http is told in a sentence', async () => {
   });
 });
 
+test('a server that is another one is told in a sentence', async () => {
+  answer = () => ({ headers: { 'content-type': 'text/html; charset=utf-8' } });
+  for (const args of [['get', 'nodes'], ['status'], ['events'], ['incidents']]) {
+    const { code, err } = await script.run(args);
+    expect([code, err]).toEqual([1, 'svcctl: the answer is 200, and not of this service (request asked-1)\n']);
+  }
+});
+
 test('a plan for which there is no place yet is asked for again', async () => {
   const plan = { steps: [], nodes: [], obstacles: [], commands: 0, etag: 'e' };
   const busy = { status: 429, headers: { 'retry-after': '1' }, error: 'rate_limited: one plan at a time' };
