@@ -20,6 +20,7 @@ import { createTurns, startLoop } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import { logsWarning, type Logger } from '../kernel/logger.js';
+import { limits } from '../kernel/limits.js';
 import { ranMs } from '../kernel/run-clock.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { createHeldLease } from '../storage/held-lease.js';
@@ -140,6 +141,7 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
     },
   });
   let judgesFrom = Number.POSITIVE_INFINITY;
+  let newest = 0;
   const { look, keep } = createLook(deps);
 
   /** Sets each clock back to where it stood when rollouts were last carried on. */
@@ -216,6 +218,9 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
   return {
     async turn() {
       if (deps.readOnly() !== undefined || !(await lease.hold())) return;
+      // A clock that was ahead is right now: what runs since a time of the future would stand until then.
+      if (clock.now() < newest - limits.clocks.apartMs) await takeOver();
+      newest = clock.now();
       for (const one of unconfirmed()) if (lease.isHeld()) await wait(one);
       if (clock.monotonic() < judgesFrom) return;
       for (const rollout of under('running', 'baking', 'reverting')) {

@@ -122,6 +122,22 @@ describe('a change that nobody confirms', () => {
     );
   });
 
+  it('is reverted in time although the clock was ahead when it was made, and is set right', async () => {
+    const play = await createPlay();
+    const runner = await play.runner();
+    play.clock.jump(86_400_000);
+    await runner.turn();
+    await play.ask();
+    await runner.turn();
+    play.clock.jump(-86_400_000);
+    for (let second = 0; play.confirmation().state === 'waiting'; second += 1) {
+      expect(second).toBeLessThan(2 * secs);
+      await runner.turn();
+      play.clock.advance(1_000);
+    }
+    expect(play.reverts()).toBe(1);
+  });
+
   it('shows a later end after a gap', async () => {
     const play = await createPlay();
     await (await play.runner()).turn();
