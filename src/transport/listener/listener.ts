@@ -11,7 +11,7 @@ import { plainIp } from '../../kernel/addresses.js';
 import { withDeadline } from '../../kernel/background.js';
 import { addressRanges } from '../../kernel/cidr.js';
 import type { Clock } from '../../kernel/clock.js';
-import { errorText, unreachable } from '../../kernel/errors.js';
+import { errorText } from '../../kernel/errors.js';
 import { formatHostPort } from '../../kernel/host-port.js';
 import { limits } from '../../kernel/limits.js';
 import { logsError, type Logger } from '../../kernel/logger.js';
@@ -219,26 +219,14 @@ function createConnections(options: ListenerOptions, reality: Reality | undefine
 
   const settle = (entry: Entry<Connection>, result: Sniffed): void => {
     const { value: connection } = entry;
-    switch (result.kind) {
-      case 'h2c':
-        connection.remoteAddress = result.client ?? connection.remoteAddress;
-        connection.socket.allowHalfOpen = false;
-        handOver(entry);
-        return;
-      case 'other':
-        connection.remoteAddress = result.client ?? connection.remoteAddress;
-        if (mirroring === undefined) end(entry, 'foreign');
-        else void mirroring.mirror(entry);
-        return;
-      case 'no_proxy_header':
-        end(entry, 'no_proxy_header');
-        return;
-      case 'gone':
-        connection.destroy();
-        return;
-      default:
-        unreachable(result);
-    }
+    if (result.kind === 'gone') return connection.destroy();
+    if (result.kind === 'no_proxy_header') return end(entry, result.kind);
+    connection.remoteAddress = result.client ?? connection.remoteAddress;
+    if (result.kind === 'h2c') {
+      connection.socket.allowHalfOpen = false;
+      handOver(entry);
+    } else if (mirroring === undefined) end(entry, 'foreign');
+    else void mirroring.mirror(entry);
   };
 
   return {

@@ -137,10 +137,8 @@ export function createKnownTarget(options: KnownTargetOptions): KnownTarget {
     const [first = 'unusable'] = outcomes.filter((one) => typeof one === 'string');
     if (found.length === 0 && !stop.signal.aborted) tell(first);
     entry.probed = commonest(found) ?? entry.probed;
-    entry.dueAt = Math.min(
-      entry.dueAt,
-      entry.askedAt + (found.length === 0 ? tuning.probeRetryMs : tuning.probeAgainMs),
-    );
+    const againMs = found.length === 0 ? tuning.probeRetryMs : tuning.probeAgainMs;
+    entry.dueAt = Math.min(entry.dueAt, entry.askedAt + againMs);
     entry.asking = undefined;
   };
   const askIfDue = (question: Question): Known => {

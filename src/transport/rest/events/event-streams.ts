@@ -43,6 +43,14 @@ interface Stream extends StreamRequest {
   fullSince: number | undefined;
 }
 
+const newStream = (request: StreamRequest, now: number): Stream => ({
+  ...request,
+  state: 'reading',
+  gone: new AbortController(),
+  lastWrite: now,
+  fullSince: undefined,
+});
+
 /** Live streams with the same filters. */
 interface Group {
   readonly select: StreamRequest['select'];
@@ -54,6 +62,9 @@ export interface EventStreamsDeps {
   readonly clock: Clock;
   readonly logger: Logger;
 }
+
+/** How much a stream that is behind reads at once. */
+const mostOfRead = { maxItems: tuning.events.itemsOfRead, maxBytes: tuning.events.bytesOfRead };
 
 type Write = (stream: Stream, text: string | Uint8Array) => void;
 
@@ -151,12 +162,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
       await drained(response, gone.signal);
       if (stream.state !== 'reading') return;
       try {
-        const batch = await feed.read(stream.place, {
-          maxItems: tuning.events.itemsOfRead,
-          maxBytes: tuning.events.bytesOfRead,
-          select,
-          signal: gone.signal,
-        });
+        const batch = await feed.read(stream.place, { ...mostOfRead, select, signal: gone.signal });
         failures = 0;
         if (stream.gone.signal.aborted) return;
         // The whole batch is written at once: unread bytes are bounded, items that wait here would not be.
@@ -203,13 +209,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
 
   return {
     open(request) {
-      const stream: Stream = {
-        ...request,
-        state: 'reading',
-        gone: new AbortController(),
-        lastWrite: clock.monotonic(),
-        fullSince: undefined,
-      };
+      const stream = newStream(request, clock.monotonic());
       streams.add(stream);
       request.response.on('error', () => undefined);
       request.response.once('close', () => {
