@@ -19,7 +19,8 @@ import type { EventStore, Retention } from '../storage/event-store.js';
 import type { FactRecorder } from './port.js';
 import { createStreamBatch, type StreamBatch } from './stream-batch.js';
 import { tuning } from './tuning.js';
-import { createLru, getOrCreate } from '../kernel/lru.js';
+import { createLru } from '../kernel/lru.js';
+import { getOrMake } from '../kernel/maps.js';
 import { createTokenBucket, type TokenBucket } from '../kernel/token-bucket.js';
 import { eventBytes } from '../storage/event-json.js';
 
@@ -168,7 +169,7 @@ export function createFactBudget({ clock, write }: FactBudgetDeps): FactBudget {
   const take = (nodeId: string, bytes: number): boolean => {
     const now = clock.monotonic();
     const { perMinute, burst } = limits.agent.factBytes;
-    const bucket = getOrCreate(buckets, nodeId, () => createTokenBucket(perMinute / 60, burst, now));
+    const bucket = getOrMake(buckets, nodeId, () => createTokenBucket(perMinute / 60, burst, now));
     if (bucket.wait(now, bytes) > 0) return false;
     bucket.take(now, bytes);
     return true;

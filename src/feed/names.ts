@@ -11,6 +11,7 @@ import { readCommand } from '../domain/log/upcast.js';
 import { ServiceError } from '../kernel/errors.js';
 import { lastEvent, streams, type RecordedCommand } from '../kernel/event.js';
 import { createLru } from '../kernel/lru.js';
+import { getOrMake } from '../kernel/maps.js';
 import type { NameLookup, Projections } from '../projections/port.js';
 import { tuning } from './tuning.js';
 
@@ -123,10 +124,7 @@ function namesGiven(commands: readonly RecordedCommand[]): ReadonlyMap<string, r
     for (const event of command.events) {
       const named = namedBy(event);
       if (named === undefined) continue;
-      const key = keyOf(named.type, named.id);
-      const names = given.get(key) ?? [];
-      names.push({ position, name: named.name });
-      given.set(key, names);
+      getOrMake(given, keyOf(named.type, named.id), () => []).push({ position, name: named.name });
     }
   }
   return given;

@@ -4,8 +4,9 @@
  */
 import { addressKey } from './addresses.js';
 import type { Clock } from './clock.js';
-import { createLru, getOrCreate } from './lru.js';
+import { createLru } from './lru.js';
 import { createTokenBucket, type TokenBucket } from './token-bucket.js';
+import { getOrMake } from './maps.js';
 
 export interface AddressBudget {
   readonly perSecond: number;
@@ -29,7 +30,7 @@ export function createAddressBuckets(
 ): AddressBuckets {
   const buckets = createLru<TokenBucket>(maxEntries);
   const bucketOf = (address: string, now: number): TokenBucket =>
-    getOrCreate(buckets, addressKey(address), () => createTokenBucket(perSecond, burst, now));
+    getOrMake(buckets, addressKey(address), () => createTokenBucket(perSecond, burst, now));
   return {
     take(address, tokens = 1) {
       const now = clock.monotonic();

@@ -4,8 +4,9 @@
  */
 import type { Clock } from './clock.js';
 import type { Logger } from './logger.js';
-import { createLru, getOrCreate } from './lru.js';
+import { createLru } from './lru.js';
 import { createTokenBucket, type TokenBucket } from './token-bucket.js';
+import { getOrMake } from './maps.js';
 
 export interface BudgetedLogger extends Logger {
   /** Lines dropped since the start. */
@@ -53,7 +54,7 @@ export function createBudgetedLogger(options: BudgetedLoggerOptions): BudgetedLo
     (level: 'info' | 'warn' | 'error'): Logger['info'] =>
     (fields, message) => {
       const now = clock.monotonic();
-      const own = getOrCreate(ofSource, String(Reflect.get(fields, source)), () =>
+      const own = getOrMake(ofSource, String(Reflect.get(fields, source)), () =>
         createTokenBucket(linesPerSecond * sourceShare, burst * sourceShare, now),
       );
       if (own.wait(now) > 0 || budget.wait(now) > 0) {

@@ -10,12 +10,3 @@ export function createLru<V extends object | string | number>(maxEntries: number
   // With `max` it would take the memory of all entries at once: 19 MB for the maps of an instance.
   return new LRUCache({ maxSize: maxEntries, sizeCalculation: () => 1 });
 }
-
-/** The value, created and kept if there is none; a use in either case. */
-export function getOrCreate<V extends object | string | number>(lru: Lru<V>, key: string, create: () => V): V {
-  const known = lru.get(key);
-  if (known !== undefined) return known;
-  const created = create();
-  lru.set(key, created);
-  return created;
-}

@@ -2,6 +2,7 @@
  * Remembers keys until they expire, to recognise replays. For messages that carry their own time: after the expiry, the
  * check of that time refuses a replay.
  */
+import { getOrMake } from './maps.js';
 export interface SeenOnce {
   /**
    * @param until when the key may be forgotten, within a bounded time from `now`; both milliseconds since the Unix
@@ -35,10 +36,7 @@ export function createSeenOnce(maxEntries: number): SeenOnce {
       if (seen.has(key)) return 'replayed';
       if (seen.size >= maxEntries) return 'full';
       seen.add(key);
-      const due = Math.floor(until / 1000);
-      const keys = bySecond.get(due);
-      if (keys === undefined) bySecond.set(due, [key]);
-      else keys.push(key);
+      getOrMake(bySecond, Math.floor(until / 1000), () => []).push(key);
       return 'new';
     },
     get size() {

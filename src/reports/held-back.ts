@@ -2,6 +2,7 @@
  * Holds back reports while a node's earlier ones are still being read, so that its counters continue from there: of all nodes
  * at the start, and of one node while its session opens, because it may come from another instance.
  */
+import { getOrMake } from '../kernel/maps.js';
 
 /** Newest reports of one node that are held. */
 const maxHeld = 8;
@@ -29,8 +30,7 @@ export function createHeldBack(): HeldBack {
   return {
     enter(nodeId, enter) {
       if (!isHeld(nodeId)) return enter();
-      const enters = held.get(nodeId) ?? [];
-      held.set(nodeId, enters);
+      const enters = getOrMake(held, nodeId, () => []);
       enters.push(enter);
       if (enters.length > maxHeld) enters.shift();
     },

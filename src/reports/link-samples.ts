@@ -3,6 +3,7 @@
  */
 import type { IntendedLink } from '../domain/port-table/intended-links.js';
 import type { LinkSample, ReportedLinks } from './port.js';
+import { groupBy } from '../kernel/maps.js';
 
 export interface Measured {
   readonly rtt_ms: number | null;
@@ -26,13 +27,7 @@ const resourceKey = (type: string, id: string): string => `${type}/${id}`;
 export function byResource(reported: ReportedLinks | undefined): NodeSamples | undefined {
   if (reported === undefined) return undefined;
   const { reported_at, links } = reported;
-  const samples = new Map<string, LinkSample[]>();
-  for (const sample of links) {
-    const key = resourceKey(sample.resource_type, sample.resource_id);
-    const known = samples.get(key);
-    if (known === undefined) samples.set(key, [sample]);
-    else known.push(sample);
-  }
+  const samples = groupBy(links, ({ resource_type, resource_id }) => resourceKey(resource_type, resource_id));
   return { reportedAt: reported_at, samples };
 }
 

@@ -5,6 +5,7 @@
  * Pure. Implements `docs/contract/domain.md#listeners-and-collisions` and `HttpProxyRule` of
  * `docs/contract/wire.md#configuration`.
  */
+import { getOrMake } from '../../kernel/maps.js';
 
 /** The rules of a listener by server name. */
 export interface NameTable<Rule> {
@@ -47,10 +48,7 @@ export interface HttpRoutes<R> {
 export function createHttpRoutes<R>(routes: readonly HttpRoute<R>[]): HttpRoutes<R> {
   const byHost = new Map<string, { readonly prefix: string; readonly route: R }[]>();
   for (const { host, pathPrefix, route } of routes) {
-    const name = host.toLowerCase();
-    const list = byHost.get(name) ?? [];
-    byHost.set(name, list);
-    list.push({ prefix: normalPrefix(pathPrefix), route });
+    getOrMake(byHost, host.toLowerCase(), () => []).push({ prefix: normalPrefix(pathPrefix), route });
   }
   for (const list of byHost.values()) list.sort((a, b) => b.prefix.length - a.prefix.length);
   return {

@@ -8,6 +8,7 @@ import type { ConfigApplyError, RuntimeConfigSnapshot } from '../../gen/svc/cont
 import type { ListenerPolicy } from '../../gen/svc/control/v1/gateway.js';
 import type { RuleOrigin } from '../../gen/svc/control/v1/transport.js';
 import { parseHostPort } from '../../kernel/host-port.js';
+import { groupBy } from '../../kernel/maps.js';
 import { err, ok, type Result } from '../../kernel/result.js';
 import type { ContextOf } from './certificates.js';
 import { createHttpRoutes, createNameTable, type HttpRoute } from './matches.js';
@@ -152,14 +153,10 @@ function joinListeners(
   policies: readonly ListenerPolicy[],
   errors: ConfigApplyError[],
 ): Map<string, ListenerPlan> {
-  const groups = new Map<string, CheckedRule[]>();
-  for (const rule of rules) {
-    if (rule.listener === undefined) continue;
-    const key = listenerKey(rule.listener.transport, rule.listener.addr, rule.listener.port);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [rule]);
-    else group.push(rule);
-  }
+  const groups = groupBy(
+    rules,
+    ({ listener }) => listener && listenerKey(listener.transport, listener.addr, listener.port),
+  );
   const rawFirst = new Set(
     policies.filter(putsRawFirst).map((policy) => listenerKey(policy.transport, policy.listenAddr, policy.listenPort)),
   );

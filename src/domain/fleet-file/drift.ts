@@ -19,6 +19,7 @@ import { splitOwner } from '../references/references.js';
 import { entryByEntry, fieldChanges, type AuditChange } from '../resource/audit-change.js';
 import { compareText } from '../../kernel/compare-text.js';
 import { jsonEqual, type Json } from '../../kernel/json.js';
+import { getOrMake } from '../../kernel/maps.js';
 import { forEach } from '../../kernel/pieces.js';
 import { sortKey } from '../resource/meta.js';
 import { fieldsOfSettings } from '../settings/evolve.js';
@@ -52,8 +53,7 @@ export function* setsOf(fleet: Fleet): Generator<void, readonly FleetSet[]> {
       counted += 1;
       if (counted % perPiece.counted === 0) yield;
       if (managed_by === undefined || managed_by === null) continue;
-      const count = counts.get(managed_by) ?? {};
-      counts.set(managed_by, count);
+      const count = getOrMake(counts, managed_by, () => ({}));
       count[type] = (count[type] ?? 0) + 1;
     }
   }

@@ -12,6 +12,7 @@ import { forEach } from '../../kernel/pieces.js';
 import { ok } from '../../kernel/result.js';
 import { obstaclesOf, type Step } from './carry-out.js';
 import { dryRun, type Attempt, type DryRun } from './dry-run.js';
+import { groupBy } from '../../kernel/maps.js';
 
 export interface Parts {
   /** The steps of each command. */
@@ -96,14 +97,7 @@ function* cut(
 
 /** In the same order, but each resource's steps follow its first one: a chain may release a listener by a deploy. */
 function byResource(steps: readonly Sized[]): readonly Sized[] {
-  const groups = new Map<Owner, Sized[]>();
-  for (const one of steps) {
-    const owner = ownerIn(one.step);
-    const group = groups.get(owner);
-    if (group === undefined) groups.set(owner, [one]);
-    else group.push(one);
-  }
-  return [...groups.values()].flat();
+  return [...groupBy(steps, ({ step }) => ownerIn(step)).values()].flat();
 }
 
 const sizeOf = (steps: readonly Sized[]): number => steps.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -11,6 +11,7 @@ import { resourceOf, type FleetEvent } from '../fleet/resources.js';
 import { fleetSetType } from '../fleet-set/declaration.js';
 import { ownerOf, type Owner } from '../references/references.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
+import { groupBy } from '../../kernel/maps.js';
 import { err, ok, type Result } from '../../kernel/result.js';
 import { refuse, type Decision, type Refusal } from '../resource/refusal.js';
 import type { Undo } from '../resource/undo.js';
@@ -33,15 +34,11 @@ export interface RevertSeveral {
 
 /** The resources of an entry, each with the entry's events about it. */
 export function subjectsOf(entry: RecordedCommand): ReadonlyMap<Owner, RecordedCommand> {
-  const subjects = new Map<Owner, [RecordedEvent, ...RecordedEvent[]]>();
-  for (const event of entry.events) {
+  const none: readonly string[] = [fleetSetType, rolloutKey.type, confirmationKey.type];
+  const subjects = groupBy(entry.events, (event) => {
     const { type, id } = resourceOf(event);
-    if (([fleetSetType, rolloutKey.type, confirmationKey.type] as readonly string[]).includes(type)) continue;
-    const owner = ownerOf(type, id);
-    const events = subjects.get(owner);
-    if (events === undefined) subjects.set(owner, [event]);
-    else events.push(event);
-  }
+    return none.includes(type) ? undefined : ownerOf(type, id);
+  });
   return new Map([...subjects].map(([owner, events]) => [owner, { stream: entry.stream, events }]));
 }
 

@@ -38,6 +38,7 @@ import {
   type StateOf,
 } from './resources.js';
 import { jsonEqual } from '../../kernel/json.js';
+import { groupBy } from '../../kernel/maps.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
 import { describeOwner, describeOwners, ownerOf, splitOwner, type Owner } from '../references/references.js';
 import { nameIndexKey, type ResourceMeta } from '../resource/meta.js';
@@ -59,16 +60,10 @@ function editQuestions(
 ): Pick<FleetView, 'objectionTo' | 'nodesUsing' | 'nodesChangedBy'> {
   /** The referrers that object to an edit, by their sentence. */
   function objections(type: string, edited: ResourceMeta): ReadonlyMap<string, readonly Owner[]> {
-    const bySentence = new Map<string, Owner[]>();
-    for (const owner of references.get(ownerOf(type, edited.id))) {
+    return groupBy(references.get(ownerOf(type, edited.id)), (owner) => {
       const referrer = resolve(owner);
-      const sentence = referrer?.declaration.objectionTo?.(referrer.state, type, edited);
-      if (sentence === undefined) continue;
-      const owners = bySentence.get(sentence);
-      if (owners === undefined) bySentence.set(sentence, [owner]);
-      else owners.push(owner);
-    }
-    return bySentence;
+      return referrer?.declaration.objectionTo?.(referrer.state, type, edited);
+    });
   }
 
   /** The first collision of the referrers' listeners once they follow the edit. */

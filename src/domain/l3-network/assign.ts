@@ -8,6 +8,7 @@ import type { FleetView } from '../resource/fleet-view.js';
 import { claimOfTunnel } from './claims.js';
 import type { Member, NetworkState, RequestedMember, RequestedTunnel, Tunnel } from './l3-network.js';
 import { formatCidr, hostOf, isDefaultRoute, overlappingPair, parseCidr, type Cidr } from '../../kernel/cidr.js';
+import { groupBy } from '../../kernel/maps.js';
 
 /**
  * The number of the next network: one more than the revision of its event. No number is used twice, even after a delete, so a
@@ -67,17 +68,11 @@ function keptIds(
   before: readonly Tunnel[],
   used: Set<number>,
 ): ReadonlyMap<number, number> {
-  const earlier = new Map<string, number[]>();
-  for (const tunnel of before) {
-    const ids = earlier.get(sameTunnel(tunnel));
-    if (ids === undefined) earlier.set(sameTunnel(tunnel), [tunnel.context_id]);
-    else ids.push(tunnel.context_id);
-  }
+  const earlier = groupBy(before, sameTunnel);
   const kept = new Map<number, number>();
   for (const [index, tunnel] of requested.entries()) {
     if (tunnel.context_id !== undefined) continue;
-    const ids = earlier.get(sameTunnel(tunnel)) ?? [];
-    const id = ids.find((one) => !used.has(one));
+    const id = earlier.get(sameTunnel(tunnel))?.find((one) => !used.has(one.context_id))?.context_id;
     if (id === undefined) continue;
     kept.set(index, id);
     used.add(id);

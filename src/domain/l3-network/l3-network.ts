@@ -6,6 +6,7 @@ import type { ResourceKey } from '../resource/fleet-view.js';
 import type { IfMatch } from '../resource/refusal.js';
 import type { PartialUpdate } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
+import { getOrMake } from '../../kernel/maps.js';
 
 /** A member as operators send it. */
 export interface RequestedMember {
@@ -82,11 +83,7 @@ function byNode<T>(nodesOf: (entry: T) => readonly string[]): (list: readonly T[
   const grouped = (list: readonly T[]): ReadonlyMap<string, readonly T[]> => {
     const groups = new Map<string, T[]>();
     for (const entry of list) {
-      for (const nodeId of nodesOf(entry)) {
-        const group = groups.get(nodeId);
-        if (group === undefined) groups.set(nodeId, [entry]);
-        else group.push(entry);
-      }
+      for (const nodeId of nodesOf(entry)) getOrMake(groups, nodeId, () => []).push(entry);
     }
     known.set(list, groups);
     return groups;

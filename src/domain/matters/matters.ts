@@ -7,6 +7,7 @@ import { compareText } from '../../kernel/compare-text.js';
 import { byName, sortKey } from '../resource/meta.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
+import { getOrMake } from '../../kernel/maps.js';
 import type { Cause } from '../chain/health.js';
 import {
   matterKinds,
@@ -197,13 +198,9 @@ function chainMatters(chains: readonly UnwellChain[], now: number): Matter[] {
     const kind = kindOf(chain, now);
     if (kind === undefined) continue;
     const cause = kind === 'chain_unknown' ? null : chain.cause;
-    const alikeKey = `${kind}/${cause?.kind ?? ''}`;
-    const alike = groups.get(alikeKey) ?? new Map<string, Group>();
-    groups.set(alikeKey, alike);
+    const alike = getOrMake(groups, `${kind}/${cause?.kind ?? ''}`, () => new Map());
     const key = cause === null ? '' : keyOf(cause);
-    const group = alike.get(key) ?? { kind, cause, chains: [] };
-    alike.set(key, group);
-    group.chains.push(chain);
+    getOrMake(alike, key, () => ({ kind, cause, chains: [] })).chains.push(chain);
   }
   return [...groups.values()].flatMap((alike) => inFullOrTogether([...alike.values()]));
 }

@@ -10,6 +10,7 @@ import { ruleKinds, type NodeSnapshot, type RuleOrigin } from '../snapshot/snaps
 import { nodeKey } from '../node/node.js';
 import { sortKey } from '../resource/meta.js';
 import { compareText } from '../../kernel/compare-text.js';
+import { groupBy } from '../../kernel/maps.js';
 import type { Unit } from '../rollout/waves.js';
 
 /** Rules compared in one piece. */
@@ -87,12 +88,5 @@ export function* unitsOf(
     const [one, other] = [rootOf(a), rootOf(b)];
     if (one !== other) parents.set(one, other);
   }
-  const units = new Map<string, string[]>();
-  for (const id of ids) {
-    const root = rootOf(id);
-    const unit = units.get(root);
-    if (unit === undefined) units.set(root, [id]);
-    else unit.push(id);
-  }
-  return [...units.values()];
+  return [...groupBy(ids, rootOf).values()];
 }

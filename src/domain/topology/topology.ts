@@ -3,6 +3,7 @@
  * `docs/contract/rest.md#topology`.
  */
 import { compareText } from '../../kernel/compare-text.js';
+import { getOrMake } from '../../kernel/maps.js';
 import { forEach } from '../../kernel/pieces.js';
 import { healthStates, type ChainHealth } from '../chain/health.js';
 import { sortKey } from '../resource/meta.js';
@@ -69,14 +70,8 @@ export function* drawGroups(
   const nodes = yield* keptNodes(seen);
   const groups = new Map<GroupValue, Mutable<DrawnGroup> & { readonly by_status: Mutable<DrawnGroup['by_status']> }>();
   yield* forEach(nodes, perPiece, ({ group: value, status, isRejected }) => {
-    const group = groups.get(value) ?? {
-      value,
-      nodes: 0,
-      by_status: { online: 0, offline: 0, pending: 0 },
-      rejected: 0,
-      chains_down: 0,
-    };
-    groups.set(value, group);
+    const by_status = { online: 0, offline: 0, pending: 0 };
+    const group = getOrMake(groups, value, () => ({ value, nodes: 0, by_status, rejected: 0, chains_down: 0 }));
     group.nodes += 1;
     group.by_status[status] += 1;
     if (isRejected) group.rejected += 1;
@@ -129,8 +124,7 @@ function* keptNodes({ nodes, chains, onlyWrong }: Seen): Generator<void, readonl
   const counts = new Map<string, { total: number; down: number; unwell: number }>();
   yield* forEach(chains, perPiece, (chain) => {
     for (const id of chain.nodes) {
-      const count = counts.get(id) ?? { total: 0, down: 0, unwell: 0 };
-      counts.set(id, count);
+      const count = getOrMake(counts, id, () => ({ total: 0, down: 0, unwell: 0 }));
       count.total += 1;
       if (chain.state === 'down') count.down += 1;
       if (isUnwell(chain)) count.unwell += 1;
@@ -163,10 +157,8 @@ function* drawLinks<Place>(
     for (const [index, rtt_ms] of chain.roundTrips.entries()) {
       const [from, to] = [placeOf.get(chain.nodes[index] ?? ''), placeOf.get(chain.nodes[index + 1] ?? '')];
       if (from === undefined || to === undefined || from === to) continue;
-      const outgoing = links.get(from) ?? new Map<Place, Mutable<DrawnLink<Place>>>();
-      links.set(from, outgoing);
-      const link = outgoing.get(to) ?? { from, to, chains: 0, state: 'ok', rtt_ms: null };
-      outgoing.set(to, link);
+      const outgoing = getOrMake(links, from, () => new Map());
+      const link = getOrMake(outgoing, to, () => ({ from, to, chains: 0, state: 'ok' as const, rtt_ms: null }));
       if (!counted.has(link)) link.chains += 1;
       counted.add(link);
       link.state = worse(link.state, chain.state);

@@ -5,6 +5,7 @@
  * decisions 340 and 341.
  */
 import { timestamp, type Clock } from '../../kernel/clock.js';
+import { getOrMake, groupBy } from '../../kernel/maps.js';
 import type { Collection, ReadStore, StoredDocument } from '../../storage/read-store.js';
 import {
   add,
@@ -113,8 +114,8 @@ export async function openHistoryDocuments(
 
   /** Merges slots into hours. @param documents whole stretches, in the order of their ids */
   async function toHours(documents: readonly Document[]): Promise<void> {
-    for (const [from, some] of groupedBy(documents, ({ fields }) => fields.from)) {
-      const changes = [...groupedBy(some, ({ fields }) => fields.node_id)].map(([nodeId, ofNode]) => ({
+    for (const [from, some] of groupBy(documents, ({ fields }) => fields.from)) {
+      const changes = [...groupBy(some, ({ fields }) => fields.node_id)].map(([nodeId, ofNode]) => ({
         nodeId,
         slotsOf: sumOf(ofNode.map(({ fields }) => seriesOf(slots, fields))),
       }));
@@ -178,9 +179,7 @@ const firstOf = (step: Step, number: number): number => Math.floor(number / step
 
 /** The points of a resource, created if there are none. */
 function pointsIn(series: Series, resourceId: string): Map<number, Point> {
-  const points = series.get(resourceId) ?? new Map<number, Point>();
-  series.set(resourceId, points);
-  return points;
+  return getOrMake(series, resourceId, () => new Map());
 }
 
 /** Documents of a step whose stretch ended before a time, oldest first. The caller deletes each batch before the next. */
@@ -218,20 +217,8 @@ function seriesOf(step: Step, { resources, from, points }: HistoryFields, wanted
 function sumOf(several: readonly Series[]): ReadonlyMap<string, Points> {
   const [first = new Map(), ...others] = several;
   for (const [resourceId, points] of others.flatMap((series) => [...series])) {
-    const sum = first.get(resourceId) ?? new Map<number, Point>();
+    const sum = pointsIn(first, resourceId);
     for (const [slot, point] of points) add(sum, slot, point);
-    first.set(resourceId, sum);
   }
   return first;
-}
-
-function groupedBy<T>(values: readonly T[], keyOf: (value: T) => string): ReadonlyMap<string, readonly T[]> {
-  const groups = new Map<string, T[]>();
-  for (const value of values) {
-    const key = keyOf(value);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [value]);
-    else group.push(value);
-  }
-  return groups;
 }

@@ -6,6 +6,7 @@
 import { startLoop } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { logsWarning, type Logger } from '../../kernel/logger.js';
+import { getOrMake } from '../../kernel/maps.js';
 import type { ReadStore } from '../../storage/read-store.js';
 import { openHistoryDocuments, type StepName } from './documents.js';
 import { keepMinutes } from './minutes.js';
@@ -93,14 +94,18 @@ export async function openHistory(
       countHere(nodeId, at, shares);
       const slot = Math.max(Math.floor(at / slotMs), firstOpen);
       for (const [resourceId, growth] of shares) {
-        const byNode = getOrMake(open, slot, newMap<string, Map<string, Point>>);
-        add(getOrMake(byNode, nodeId, newMap<string, Point>), resourceId, growth);
+        const byNode = getOrMake(open, slot, () => new Map());
+        add(
+          getOrMake(byNode, nodeId, () => new Map()),
+          resourceId,
+          growth,
+        );
       }
     },
     async read(resourceId, step, from) {
       if (step === '1m') return new Map([[resourceId, minutes.read(resourceId)]]);
       const slotsByNode = new Map<string, Map<number, Point>>();
-      const slotsOf = (nodeId: string) => getOrMake(slotsByNode, nodeId, newMap<number, Point>);
+      const slotsOf = (nodeId: string) => getOrMake(slotsByNode, nodeId, () => new Map());
       // Before the stored points, so that a slot written meanwhile is seen twice instead of missed.
       for (const [slot, byNode] of open) {
         for (const [nodeId, points] of byNode) {
@@ -112,7 +117,11 @@ export async function openHistory(
       const stored = await documents.read(resourceId, step, from);
       const hoursByNode = new Map<string, Map<number, Point>>();
       for (const { nodeId, own, points, ...of } of stored) {
-        if (of.step === '1h') joinHours(getOrMake(hoursByNode, nodeId, newMap<number, Point>), points);
+        if (of.step === '1h')
+          joinHours(
+            getOrMake(hoursByNode, nodeId, () => new Map()),
+            points,
+          );
         else {
           for (const [slot, point] of points) {
             if (!own || seen.get(nodeId)?.has(slot) !== true) add(slotsOf(nodeId), slot, point);
@@ -121,7 +130,10 @@ export async function openHistory(
       }
       if (step === '5m') return slotsByNode;
       for (const [nodeId, points] of slotsByNode) {
-        joinHours(getOrMake(hoursByNode, nodeId, newMap<number, Point>), hoursOf(points));
+        joinHours(
+          getOrMake(hoursByNode, nodeId, () => new Map()),
+          hoursOf(points),
+        );
       }
       return hoursByNode;
     },
@@ -132,12 +144,4 @@ export async function openHistory(
       await write(Number.POSITIVE_INFINITY).catch(warn('the newest points of history were not written'));
     },
   };
-}
-
-const newMap = <K, V>(): Map<K, V> => new Map();
-
-function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  let value = map.get(key);
-  if (value === undefined) map.set(key, (value = make()));
-  return value;
 }

@@ -12,6 +12,7 @@ import { withDeadline, timedOut } from '../../kernel/background.js';
 import { timestamp, type Clock } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';
 import { logsWarning, type LogFields, type Logger } from '../../kernel/logger.js';
+import { getOrMake } from '../../kernel/maps.js';
 import type { Telemetry } from '../../reports/port.js';
 import type { CloseReason } from './close-reasons.js';
 import type { LiveSession } from './live-session-port.js';
@@ -95,11 +96,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   /** Sessions that have said hello and not ended: only they hold a presence lease. */
   const greeted = new Set<LiveSession>();
 
-  const entryOf = (nodeId: string): Entry => {
-    const entry = nodes.get(nodeId) ?? emptyEntry();
-    nodes.set(nodeId, entry);
-    return entry;
-  };
+  const entryOf = (nodeId: string): Entry => getOrMake(nodes, nodeId, emptyEntry);
   function* all(): Iterable<LiveSession> {
     for (const { sessions } of nodes.values()) yield* sessions;
   }

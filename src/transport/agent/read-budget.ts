@@ -7,7 +7,8 @@
  */
 import type { Clock } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';
-import { createLru, getOrCreate } from '../../kernel/lru.js';
+import { createLru } from '../../kernel/lru.js';
+import { getOrMake } from '../../kernel/maps.js';
 import { createTokenBucket, type TokenBucket } from '../../kernel/token-bucket.js';
 
 /** Nodes whose read budget is remembered; more than can be connected. */
@@ -25,7 +26,7 @@ export function createReadBudgets(
 ): { of(nodeId: string): ReadBudget } {
   const budgets = createLru<ReadBudget>(readBudgets);
   return {
-    of: (nodeId) => getOrCreate(budgets, nodeId, () => new ReadBudget(clock, allowed)),
+    of: (nodeId) => getOrMake(budgets, nodeId, () => new ReadBudget(clock, allowed)),
   };
 }
 

@@ -3,6 +3,7 @@
  * machine's clock do not affect them. Implements `read-store.ts` (Leases).
  */
 import type { Clock } from '../../../kernel/clock.js';
+import { getOrMake } from '../../../kernel/maps.js';
 import type { Lease, LeaseClaim, Leases } from '../../read-store.js';
 import { assertLeaseName } from '../../bounds.js';
 
@@ -17,9 +18,7 @@ export function createLeases(clock: Pick<Clock, 'monotonic'>): Leases {
 
   function put(kind: string, { name, holder, ttlMs, data }: LeaseClaim): void {
     assertLeaseName(kind, name);
-    const leases = kinds.get(kind) ?? new Map<string, HeldLease>();
-    kinds.set(kind, leases);
-    leases.set(name, { kind, name, holder, data, endsAt: clock.monotonic() + ttlMs });
+    getOrMake(kinds, kind, () => new Map()).set(name, { kind, name, holder, data, endsAt: clock.monotonic() + ttlMs });
   }
 
   const holderOf = (kind: string, name: string): string | undefined => kinds.get(kind)?.get(name)?.holder;

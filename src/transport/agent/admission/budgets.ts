@@ -6,11 +6,12 @@
  */
 import type { Clock } from '../../../kernel/clock.js';
 import { addressKey } from '../../../kernel/addresses.js';
-import { createLru, getOrCreate } from '../../../kernel/lru.js';
+import { createLru } from '../../../kernel/lru.js';
 import { createLine, type Line } from './line.js';
 import { createTokenBucket, type TokenBucket } from '../../../kernel/token-bucket.js';
 import { joinTokenIn } from '../../../kernel/ids.js';
 import { limits } from '../../../kernel/limits.js';
+import { getOrMake } from '../../../kernel/maps.js';
 import type { SampledLog } from '../../../kernel/sampled-log.js';
 import type { AgentConnection } from '../../listener/connection.js';
 
@@ -55,7 +56,7 @@ export function createAddressBudget(perSecond: number, burst: number, clock: Clo
     return entry.line;
   };
   const entryOf = (address: string): Entry =>
-    getOrCreate(entries, addressKey(address), () => ({
+    getOrMake(entries, addressKey(address), () => ({
       bucket: createTokenBucket(perSecond, burst, clock.monotonic()),
       line: undefined,
     }));
@@ -127,7 +128,7 @@ export function createProvenPairs(clock: Clock, maxEntries: number = provenPairs
   return {
     proven(address, nodeId) {
       const now = clock.monotonic();
-      const pair = getOrCreate(pairs, keyOf(address, nodeId), () => ({
+      const pair = getOrMake(pairs, keyOf(address, nodeId), () => ({
         provenAt: now,
         failures: createTokenBucket(provenPairFailuresPerSecond, provenPairBurst, now),
       }));
@@ -162,7 +163,7 @@ export function createNodeBudget(clock: Clock): NodeBudget {
     charge(nodeId) {
       const now = clock.monotonic();
       const { perSecond, burst } = joinTokenIn(nodeId) === undefined ? nodeOffers : limits.fleet.joinTokens.opens;
-      const bucket = getOrCreate(buckets, nodeId, () => createTokenBucket(perSecond, burst, now));
+      const bucket = getOrMake(buckets, nodeId, () => createTokenBucket(perSecond, burst, now));
       if (bucket.wait(now) > 0) return false;
       bucket.take(now);
       return true;

@@ -1,0 +1,26 @@
+/** Maps whose values are made when they are first needed, and groups of values with the same key. */
+
+/** The value of a key, made and kept if there is none. A use in either case, in a map that counts uses (`lru.ts`). */
+export function getOrMake<K, V>(
+  map: { get(key: K): V | undefined; set(key: K, value: NoInfer<V>): unknown },
+  key: K,
+  make: () => NoInfer<V>,
+): V {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
+}
+
+/** The groups in the order of their first values. A value without a key is left out. */
+export function groupBy<K, V>(values: Iterable<V>, keyOf: (value: V) => K | undefined): Map<K, [V, ...V[]]> {
+  const groups = new Map<K, [V, ...V[]]>();
+  for (const value of values) {
+    const key = keyOf(value);
+    const group = key === undefined ? undefined : groups.get(key);
+    if (group !== undefined) group.push(value);
+    else if (key !== undefined) groups.set(key, [value]);
+  }
+  return groups;
+}
