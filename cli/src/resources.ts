@@ -415,7 +415,8 @@ export const labelOf = ({ plural, ofListener }: ResourceType, called: unknown, o
   `${plural}/${shown(called)}${ofListener === true ? '' : ` (${shown(of)})`}`;
 
 /** Names are compared as the service compares them. */
-const nameKey = (text: string): string => text.normalize('NFC').toLowerCase();
+/** The same for equal names. */
+export const nameKey = (text: string): string => text.normalize('NFC').toLowerCase();
 
 const refused = (sentence: string): Failure => new Failure(exitCodes.refused, sentence);
 

@@ -34,6 +34,19 @@ function pieceOf(path: string, items: readonly object[]): Given {
 const idOf = (n: number): string => `0a921c95-6082-453d-ba98-${String(n).padStart(12, '0')}`;
 const linesOf = (out: string): string[] => stripVTControlCharacters(out).trimEnd().split(/\r?\n/);
 
+test('many names are found by one walk over the nodes', async () => {
+  const nodes = Array.from({ length: 600 }, (_, n) => ({ id: idOf(n), name: `Node-${n}` }));
+  const sent: string[][] = [];
+  answer = ({ method, path, body }) => {
+    if (method === 'GET') return pieceOf(path, nodes);
+    sent.push(JSON.parse(body).node_ids);
+    return { data: { entry: { id: idOf(1), resource: { name: 'nodes' } }, nodes: [] } };
+  };
+  const { code } = await script.run(['label', ...nodes.map(({ name }) => name.toLowerCase()), 'region=eu']);
+  expect([code, sent.flat()]).toEqual([0, nodes.map(({ id }) => id)]);
+  expect(service.asked.filter((asked) => asked.startsWith('GET')).length).toBeLessThan(10);
+});
+
 describe('audit', () => {
   const paths = Array.from({ length: 100 }, (_, n) => ({ path: `hops[${n}].listen_port` }));
   const entry = (n: number) => ({

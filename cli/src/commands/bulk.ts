@@ -4,13 +4,15 @@ import type { Command } from 'commander';
 import { Failure, exitCodes, usage } from '../exit.js';
 import { line, say, shown } from '../output.js';
 import { filterOption, filtersOf, pair } from '../options.js';
-import { findOne, pagesOf, typeOf } from '../resources.js';
+import { findOne, nameKey, pagesOf, typeOf } from '../resources.js';
 import { dataOf, type Api, type Schemas } from '../service.js';
 import { openSession, type GlobalOptions } from '../session.js';
 
 const nodes = typeOf('nodes');
 /** The most nodes of one request. */
 const atOnce = 500;
+/** More names are looked for in a list of all nodes: searches for each cost more. */
+const searched = 20;
 
 type AgentCommand = Schemas['AgentCommand']['command'];
 export const agentCommands: readonly AgentCommand[] = ['RELOAD_CONFIG', 'RESTART_PINGORA', 'RUN_DIAGNOSTICS'];
@@ -84,7 +86,12 @@ const params = () => ({ header: { 'idempotency-key': randomUUID() } });
 async function idsOf(api: Api, named: readonly string[], { filter }: Options): Promise<readonly string[]> {
   if (named.length > 0 === filter.length > 0) throw usage('expected names of nodes, or --filter');
   const ids = new Set<string>();
-  for (const one of named) ids.add((await findOne(api, nodes, one)).id);
+  const listed = new Map<string, string>();
+  if (named.length > searched) {
+    for await (const page of pagesOf(api, nodes))
+      for (const row of page) listed.set(nameKey(String(row['name'])), String(row['id']));
+  }
+  for (const one of named) ids.add(listed.get(nameKey(one)) ?? (await findOne(api, nodes, one)).id);
   if (filter.length > 0)
     for await (const page of pagesOf(api, nodes, filtersOf(filter))) for (const row of page) ids.add(String(row['id']));
   if (ids.size === 0) throw new Failure(exitCodes.refused, 'no node fits the filters');
