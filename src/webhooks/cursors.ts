@@ -10,6 +10,7 @@ import { timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import { isForeign, streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
+import { limits } from '../kernel/limits.js';
 import type { EventStore } from '../storage/event-store.js';
 import { tuning } from './tuning.js';
 
@@ -65,6 +66,12 @@ export function createCursors({ eventStore, feed, ids, clock, all }: CursorsDeps
   const placeAt = (cursor: string): Promise<FeedPlace> =>
     cursor === 'start' ? feed.resolve('start') : feed.resolveMoved(cursor);
 
+  /** When facts of a webhook begin; 0, for at any time, where a clock made it that was ahead. */
+  function createdAt(created: string): number {
+    const at = Date.parse(created);
+    return at > clock.now() + limits.clocks.apartMs ? 0 : at;
+  }
+
   function newest({ id, since }: WebhookState): WebhookFact | undefined {
     const fact = facts.get(id);
     return fact?.data.since === since ? fact : undefined;
@@ -74,7 +81,7 @@ export function createCursors({ eventStore, feed, ids, clock, all }: CursorsDeps
     async refresh() {
       const webhooks = all();
       const missing = new Map(
-        webhooks.filter(({ id }) => !known.has(id)).map(({ id, created_at }) => [id, Date.parse(created_at)]),
+        webhooks.filter(({ id }) => !known.has(id)).map(({ id, created_at }) => [id, createdAt(created_at)]),
       );
       const from = known.size === 0 ? Number.POSITIVE_INFINITY : read;
       let head = read;

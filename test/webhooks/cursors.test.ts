@@ -126,6 +126,17 @@ describe('the newest fact', () => {
     expect(read).toHaveLength(1);
   });
 
+  test('is found of a webhook that a clock made that was ahead, and is set right', async () => {
+    clock.jump(24 * hour);
+    webhooks = [webhook('a')];
+    clock.jump(-24 * hour);
+    const writer = cursorsOf();
+    await writer.record(factAt('1'));
+    const reader = cursorsOf();
+    await reader.refresh();
+    expect((await reader.checkpoint(webhooks[0]!)).place).toEqual(placeOf(1));
+  });
+
   test('is missing of a webhook that is older than a day: nobody says how far it is', async () => {
     const reader = cursorsOf();
     clock.advance(23 * hour);
