@@ -58,11 +58,34 @@ function roleFor({ method, path }: Pick<Operation, 'method' | 'path'>): Role {
   return method === 'GET' || path.startsWith('/api/auth/') || lookingPaths.includes(path) ? 'viewer' : 'operator';
 }
 
+/**
+ * Operations share fields, parameters and headers. The first operation of each gets all that can be wrong with it; the others
+ * get the first, which tells whether they look at it at all.
+ */
+interface Shared {
+  /** @param place where it is in this operation @param value what is sent there, with what makes it another one */
+  isNew(place: string, value: string): boolean;
+}
+
+/** @param sent by the operations before, to be added to */
+function sharedOf(sent: Set<string>): Shared {
+  const places = new Set<string>();
+  return {
+    isNew(place, value) {
+      const isKnown = sent.has(value) && places.has(place);
+      sent.add(value);
+      places.add(place);
+      return !isKnown;
+    },
+  };
+}
+
 export function* casesOf(site: Site): Generator<Case> {
   // What is beside /api reads neither bodies nor queries, and a sign-out ends the token of all that comes after it.
   const walked = site.operations.filter(({ path }) => path.startsWith('/api/') && path !== '/api/auth/logout');
+  const sent = new Set<string>();
   for (const operation of walked) {
-    for (const one of casesOfOperation(site, operation)) {
+    for (const one of casesOfOperation(site, operation, sharedOf(sent))) {
       const { method, path, statuses } = operation;
       const elsewhere = one.what.startsWith(unknownPath);
       yield { ...one, what: `${method} ${path}: ${one.what}`, ...(elsewhere ? {} : { listed: statuses }) };
@@ -71,16 +94,16 @@ export function* casesOf(site: Site): Generator<Case> {
   yield* wrongMethods(site);
 }
 
-function* casesOfOperation(site: Site, operation: Operation): Generator<Case> {
+function* casesOfOperation(site: Site, operation: Operation, shared: Shared): Generator<Case> {
   for (const [alternative, base] of draftsOf(site, operation).entries()) {
     yield* harmlessCase(operation, base);
-    yield* wrongBodies(site, operation, base);
+    yield* wrongBodies(site, operation, base, shared);
     yield* wrongReferences(site, operation, base);
     // The rest does not depend on which body it is.
     if (alternative > 0) continue;
-    yield* wrongQueries(site, operation, base);
-    yield* wrongHeaders(operation, base);
-    yield* wrongIds(site, operation, base);
+    yield* wrongQueries(site, operation, base, shared);
+    yield* wrongHeaders(operation, base, shared);
+    yield* wrongIds(site, operation, base, shared);
     yield* takenNames(site, operation, base);
     yield* pairsOfFaults(site, operation, base);
   }
@@ -92,6 +115,11 @@ const hasId = ({ path }: Operation): boolean => path.includes('{');
 
 function collectionOf({ path }: Operation): string {
   return path.slice(0, path.indexOf('/{'));
+}
+
+/** What is about resources of one type: `/api/nodes` and all beneath it. */
+function familyOf({ path }: Operation): string {
+  return path.split('/').slice(0, 3).join('/');
 }
 
 function pathWith(operation: Operation, id: string): string {
@@ -157,7 +185,7 @@ function* harmlessCase(operation: Operation, base: Draft): Generator<Case> {
 
 const invalid = (names: readonly string[]): Expected => ({ status: 400, names });
 
-function* wrongBodies({ document, ids }: Site, operation: Operation, base: Draft): Generator<Case> {
+function* wrongBodies({ document, ids }: Site, operation: Operation, base: Draft, shared: Shared): Generator<Case> {
   if (!takesBody(operation)) return;
   const wrong = (what: string, body: string | Buffer, names: readonly string[]): Case => ({
     what,
@@ -178,6 +206,7 @@ function* wrongBodies({ document, ids }: Site, operation: Operation, base: Draft
     '{}{}',
     '\u0000',
   ]) {
+    if (!shared.isNew('text', `text ${familyOf(operation)} ${text}`)) continue;
     yield wrong(`the body ${JSON.stringify(text)}`, text, ['body']);
   }
   yield wrong('a body that is nested deeply', `${'['.repeat(20_000)}`, ['body']);
@@ -198,6 +227,9 @@ function* wrongBodies({ document, ids }: Site, operation: Operation, base: Draft
     yield wrong('a string that is not UTF-8', Buffer.from(whole.replace('"@"', '"\xff\xfe"'), 'latin1'), ['body']);
   }
   for (const mutation of bodyMutations(document, ids, schema, value)) {
+    // A create and an edit of a resource have the same fields.
+    const of = `${familyOf(operation)} ${mutation.what} ${mutation.value}`;
+    if (!shared.isNew(`body ${mutation.path} ${mutation.names === undefined}`, of)) continue;
     if (mutation.names !== undefined) yield wrong(mutation.what, mutation.text, mutation.names);
     // A field inside of others may need or forbid its neighbours. A create with another name would be carried out.
     else if (!/[.[]/.test(mutation.path) && !(creates(operation) && /^(user)?name$/.test(mutation.path))) {
@@ -218,7 +250,7 @@ const beside: { readonly [name: string]: Draft['query'] } = {
   confirm_secs: [['confirm', 'manual']],
 };
 
-function* wrongQueries({ document, ids }: Site, operation: Operation, base: Draft): Generator<Case> {
+function* wrongQueries({ document, ids }: Site, operation: Operation, base: Draft, shared: Shared): Generator<Case> {
   const query = (added: Draft['query'], name: string): Draft => ({
     ...base,
     query: [...base.query.filter(([one]) => one !== name), ...added],
@@ -246,11 +278,14 @@ function* wrongQueries({ document, ids }: Site, operation: Operation, base: Draf
     }
     if (required === true) yield wrong(`without ${name}`, [], name);
     const named = whole.items === undefined ? name : `${name}[0]`;
-    for (const text of wrongTexts(schema)) yield wrong(`${name}=${text.slice(0, 40)}`, [[name, text]], name, named);
+    const isNew = (kind: string, text: string): boolean =>
+      shared.isNew(`query ${kind} ${name}`, `query ${kind} ${name} ${JSON.stringify(whole)} ${text}`);
+    for (const text of wrongTexts(schema).filter((one) => isNew('wrong', one)))
+      yield wrong(`${name}=${text.slice(0, 40)}`, [[name, text]], name, named);
     const possible = harmless(operation, base);
     // What is required says which one is meant, and of another one nothing is known.
     if (possible === undefined || required === true) continue;
-    for (const text of rightTexts(schema)) {
+    for (const text of rightTexts(schema).filter((one) => isNew('right', one))) {
       const { path, headers } = possible.draft;
       const added: Draft['query'] = [[name, text], ...(beside[name] ?? [])];
       yield {
@@ -303,9 +338,11 @@ const wrongOfHeader: Readonly<Record<string, readonly string[]>> = {
   'x-min-position': ['-1', '', 'x', '1.5', '0x10', '9007199254740993', '99999999999999999999', marker],
 };
 
-function* wrongHeaders(operation: Operation, base: Draft): Generator<Case> {
-  for (const { name } of operation.parameters.filter((one: Parameter) => one.in === 'header')) {
+function* wrongHeaders(operation: Operation, base: Draft, shared: Shared): Generator<Case> {
+  for (const parameter of operation.parameters.filter((one: Parameter) => one.in === 'header')) {
+    const { name } = parameter;
     for (const value of wrongOfHeader[name.toLowerCase()] ?? []) {
+      if (!shared.isNew(`header ${name}`, `header ${JSON.stringify(parameter)} ${value}`)) continue;
       yield {
         what: `${name}: ${value.slice(0, 40)}`,
         draft: { ...base, headers: { ...base.headers, [name]: value } },
@@ -315,9 +352,10 @@ function* wrongHeaders(operation: Operation, base: Draft): Generator<Case> {
   }
 }
 
-function* wrongIds(site: Site, operation: Operation, base: Draft): Generator<Case> {
+function* wrongIds(site: Site, operation: Operation, base: Draft, shared: Shared): Generator<Case> {
   if (!hasId(operation)) return;
   for (const id of refusedIds(site.otherIdOf(collectionOf(operation)))) {
+    if (!shared.isNew('id', `id ${collectionOf(operation)} ${id}`)) continue;
     const draft = { ...base, path: pathWith(operation, id) };
     yield { what: `the id ${id.slice(0, 60)}`, draft, expected: { status: 404 } };
   }

@@ -14,6 +14,8 @@ export interface Mutation {
   readonly what: string;
   /** The place that is changed, `body` for the whole. */
   readonly path: string;
+  /** What stands there, as it is sent. */
+  readonly value: string;
   /** The whole body. */
   readonly text: string;
   /** The paths that the sentence may name; undefined for a value that is allowed. */
@@ -44,7 +46,7 @@ function withText(place: Place, text: string): string {
 
 function refused(place: Place, what: string, text: string): Mutation {
   const path = place.path === '' ? 'body' : place.path;
-  return { what: `${path}: ${what}`, path, text: withText(place, text), names: [path, ...place.union] };
+  return { what: `${path}: ${what}`, path, value: text, text: withText(place, text), names: [path, ...place.union] };
 }
 
 /** Fields that have a value beside another field only, by their path. */
