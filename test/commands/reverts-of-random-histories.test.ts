@@ -157,7 +157,7 @@ it('a revert restores exactly what its entry changed, or is refused with the rig
       }
       expect(dumpFleet(foldOf(log))).toBe(dumpFleet(fleet));
     }),
-    { numRuns: 30, endOnFailure: true },
+    { numRuns: 20, endOnFailure: true },
   );
   // The histories held every kind of outcome.
   for (const [kind, times] of Object.entries(outcomes)) expect([kind, times > 0]).toEqual([kind, true]);

@@ -92,7 +92,7 @@ describe('a checkpoint', () => {
         expect(bytesOf(restored).equals(bytes)).toBe(true);
         expect(dumpFleet(f.foldOf(log.slice(cut), restored))).toBe(dumpFleet(fleet));
       }),
-      { numRuns: 80 },
+      { numRuns: 40 },
     );
   });
 

@@ -150,7 +150,7 @@ describe('a collision does not depend on the order', () => {
         if (oneWay) collisions += 1;
         expect(collideInOrder('y', x, y)).toBe(oneWay);
       }),
-      { numRuns: 400 },
+      { numRuns: 200 },
     );
     expect(collisions).toBeGreaterThan(40);
     expect(collisions).toBeLessThan(360);
@@ -173,7 +173,7 @@ describe('a collision does not depend on the order', () => {
         };
         expect(order('chain')).toBe(order('settings'));
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 });

@@ -32,7 +32,7 @@ describe('a draft of a fleet', () => {
         play(next, { fleet: plain });
         expect(dumpFleet(fleet)).toBe(dumpFleet(plain));
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 
@@ -54,7 +54,7 @@ describe('a draft of a fleet', () => {
         group.merge();
         expect(dumpFleet(fleet)).toBe(dumpFleet(plain));
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 });
@@ -72,7 +72,7 @@ describe('deciding', () => {
           },
         });
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 
@@ -85,7 +85,7 @@ describe('deciding', () => {
           if (command !== undefined) expect(decideFleet(one, command)).toEqual(decideFleet(two, command));
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 });

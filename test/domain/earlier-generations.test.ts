@@ -61,7 +61,7 @@ describe('in a random history', () => {
           }
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 
@@ -82,7 +82,7 @@ describe('in a random history', () => {
           expect(foundAt(log, id, generation, fleet)).toEqual(expectedAt(served, id, generation));
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
     expect(begun).toBeGreaterThan(30);
   });

@@ -159,7 +159,7 @@ describe('after every command of a random history', () => {
           },
         });
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 
@@ -173,7 +173,7 @@ describe('after every command of a random history', () => {
           },
         });
       }),
-      { numRuns: 50 },
+      { numRuns: 25 },
     );
   });
 
@@ -200,7 +200,7 @@ describe('after every command of a random history', () => {
         expect(fleet.singletons.connectivity.value.nodes).toEqual({});
         expect(fleet.tables.listener_policy.size, 'policies are deleted with their nodes').toBe(0);
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 
@@ -220,7 +220,7 @@ describe('after every command of a random history', () => {
           for (const { id, version } of fleet.tables[type].values()) expect(version).toBe(events.get(id));
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 

@@ -32,7 +32,7 @@ describe('the fold of a random log', () => {
         expect(dumpFleet(continued)).toBe(dumpFleet(fleet));
         expect(dumpFleet(continued)).toBe(dumpFleet(foldOf(log)));
       }),
-      { numRuns: 80 },
+      { numRuns: 40 },
     );
   });
 
@@ -56,7 +56,7 @@ describe('the fold of a random log', () => {
         });
         expect(dumpFleet(deciding)).toBe(dumpFleet(fleet));
       }),
-      { numRuns: 80 },
+      { numRuns: 40 },
     );
   });
 
@@ -67,7 +67,7 @@ describe('the fold of a random log', () => {
         const log = deepFreeze(copyOf(logOf(steps)));
         expect(dumpFleet(foldOf(log))).toBe(dumpFleet(fleet));
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 
@@ -82,7 +82,7 @@ describe('the fold of a random log', () => {
           }
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 });

@@ -381,7 +381,7 @@ describe('the steps of a rollout', () => {
         const copy = restoreFleet(Buffer.concat([...encodeFleet(captureFleet(fleet))]));
         expect(dumpFleet(copy)).toBe(dumpFleet(fleet));
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
     expect(seen.size).toBeGreaterThan(15);
   });

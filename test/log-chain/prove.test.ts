@@ -228,7 +228,7 @@ describe.each(Object.entries(tampers))('a log with %s', (_what, tamper) => {
         expect(proven).toBe(commands);
         expect(finding?.revision).toBe(events);
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 
@@ -250,7 +250,7 @@ describe.each(Object.entries(tampers))('a log with %s', (_what, tamper) => {
         }
         expect(firstDifference(log, folded)).toBe(-1);
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 });

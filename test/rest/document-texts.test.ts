@@ -69,7 +69,7 @@ describe('a text', () => {
           expect((await textsInPlace.read(JSON.stringify(given), keys)).value).toEqual(given);
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 75 },
     );
   });
 
@@ -108,7 +108,7 @@ describe('a text', () => {
         expect(pieces.mistakes.length > 0).toBe(whole.mistakes.length > 0);
         if (whole.mistakes.length === 0) expect(pieces.value).toEqual(whole.value);
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 

@@ -52,7 +52,7 @@ test('a document is what was sent, as JSON with any escapes and as YAML', async 
         }
       },
     ),
-    { numRuns: 4 },
+    { numRuns: 2 },
   );
 });
 

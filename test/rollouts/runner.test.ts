@@ -217,7 +217,7 @@ describe('a rollout', () => {
           if (state === 'completed') expect(wave).toBe(rollout().waves.length);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 
