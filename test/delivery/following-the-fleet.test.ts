@@ -128,7 +128,7 @@ describe('the committed fleet', () => {
   });
 
   it('stays ready for a while without a subscription, pushes nothing then, and counts as cut off afterwards', async () => {
-    const fold = await follow({ graceMs: 30 });
+    const fold = await follow({ graceMs: 500 });
     log.give(delivered(first), caughtUp);
     await stateOf(fold).toBe('ready');
     log.give(new Error('gone'));

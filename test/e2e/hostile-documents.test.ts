@@ -6,6 +6,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { eventually, type RunningProgram } from '../../scripts/stack/process.js';
@@ -133,7 +134,10 @@ test.each<[string, () => string, RegExp]>([
       body: text(),
     }).finally(() => (planning = false));
     let answered = 0;
-    for (; planning; answered += 1) await (await fetch(`${service.url}/healthz`)).text();
+    for (; planning; answered += 1) {
+      await (await fetch(`${service.url}/healthz`)).text();
+      await delay(3);
+    }
     const answer = await planned;
     expect([answer.status, ((await answer.json()) as { error: string }).error]).toEqual([
       400,
