@@ -1,6 +1,7 @@
 /** A page of the accounts held in memory, sorted on request. Implements `docs/contract/rest.md#envelope`. */
 import { nameKey, sortKey } from '../domain/resource/meta.js';
 import { compareText } from '../kernel/compare-text.js';
+import { unreachable } from '../kernel/errors.js';
 import { pieceOf, type ListOf, type ListQuery } from '../kernel/list.js';
 
 interface Listed {
@@ -35,5 +36,7 @@ function keyOf<T extends Listed>(sort: ListQuery['sort'], name: (item: T) => str
     case 'updated_at':
     case '-updated_at':
       return ({ updated_at }) => updated_at;
+    default:
+      return unreachable(sort);
   }
 }

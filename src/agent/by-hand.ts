@@ -6,6 +6,7 @@ import { hostname } from 'node:os';
 import { agentKeysFrom } from '../channel/noise/control-psk.js';
 import { joinKeysFrom } from '../channel/noise/join-token.js';
 import { formatEndpoint, readEndpoint } from '../channel/reality/endpoint.js';
+import { unreachable } from '../kernel/errors.js';
 import { readSecretFile, systemErrorCode } from '../kernel/files.js';
 import { askSecret } from './ask-secret.js';
 import type { Command } from './command-line.js';
@@ -65,6 +66,8 @@ export async function joinByHand(
     case 'unreached':
       say(`Not joined: ${formatEndpoint(endpoint)} does not answer as the service does: ${joined.message}`);
       return exitCodes.unreached;
+    default:
+      return unreachable(joined);
   }
 }
 

@@ -1,5 +1,5 @@
 /** `gateway-agent` and `npm run agent`: what the arguments ask for. `command-line.ts` has the exit codes. */
-import { errorText } from '../kernel/errors.js';
+import { errorText, unreachable } from '../kernel/errors.js';
 import { joinByHand, replacePsk } from './by-hand.js';
 import { readCommandLine, type Command } from './command-line.js';
 import { AgentConfigError, type Environment } from './config.js';
@@ -21,6 +21,8 @@ async function execute(command: Command, environment: Environment): Promise<numb
       return joinByHand(command, environment);
     case 'identity':
       return replacePsk(command, environment);
+    default:
+      return unreachable(command);
   }
 }
 

@@ -10,7 +10,7 @@
 import { readCommand } from '../domain/log/upcast.js';
 import { sleep, yieldToEventLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
-import { ServiceError } from '../kernel/errors.js';
+import { ServiceError, unreachable } from '../kernel/errors.js';
 import { isForeign, lastEvent, type RecordedCommand } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
@@ -105,6 +105,8 @@ function createGroups<State extends DecidingState, Command>(
         return fail(`${awayBecause('event store', outcome.cause)}; nothing was written`);
       case 'unknown':
         return fail('the event store did not say whether the change was written; it may have been');
+      default:
+        return unreachable(outcome);
     }
   }
 
@@ -182,6 +184,8 @@ export function createGateway<State extends DecidingState, Command>(
       }
       case 'refused':
         throw answer.error;
+      default:
+        return unreachable(answer);
     }
   }
 

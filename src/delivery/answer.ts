@@ -116,6 +116,8 @@ export function createAnswerer(deps: AnswerDeps): Answerer {
         return { kind: 'raised_too_soon', reported: Number(claim.version), retryAfterMs: outcome.retryAfterMs };
       case 'unavailable':
         return draining();
+      default:
+        return unreachable(outcome);
     }
   };
 

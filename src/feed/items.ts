@@ -10,6 +10,7 @@ import { pick } from '../domain/resource/lifecycle.js';
 import { rolloutKey } from '../domain/rollout/rollout.js';
 import { timestamp } from '../kernel/clock.js';
 import { lastEvent, streams, type RecordedCommand, type RecordedEvent } from '../kernel/event.js';
+import { unreachable } from '../kernel/errors.js';
 import { loggedEntry, namesShownBy } from '../projections/models/audit-entry.js';
 import type { EntryConfirmation, NameLookup } from '../projections/port.js';
 import type { FeedContent, FeedItem, FeedSubject } from './port.js';
@@ -174,5 +175,7 @@ function factOutline(command: RecordedCommand): Outline | null {
     case 'AgentVersionConflict':
     case 'AgentDuplicateSeen':
       return null;
+    default:
+      return unreachable(type);
   }
 }

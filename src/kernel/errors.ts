@@ -121,7 +121,7 @@ export function errorText(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
-/** The default of a switch in a function that may return nothing: elsewhere, a missing case does not compile anyway. */
+/** The default branch of an exhaustive switch: a missing case does not compile, and throws at run time. */
 export function unreachable(value: never): never {
   throw new Error(`unreachable: ${JSON.stringify(value)}`);
 }

@@ -5,6 +5,7 @@
 import type { StatusFact } from '../domain/status/facts.js';
 import { impliedStatus, isBad, type StatusType } from '../domain/status/status.js';
 import type { FeedContent } from '../feed/port.js';
+import { unreachable } from '../kernel/errors.js';
 import { nameOf, piecesOf, type Line } from './line.js';
 
 /** How a message looks and how loud it is. */
@@ -38,6 +39,8 @@ export function sentenceOf(content: FeedContent): Line {
     case 'command':
     case 'sign_in':
       return commandSentence(content.data);
+    default:
+      return unreachable(content);
   }
 }
 
@@ -138,6 +141,8 @@ function rolloutSaid(state: RolloutStep['state'], wave: number, was: RolloutStep
       return 'is completed';
     case 'cancelled':
       return 'is cancelled: its change was reverted';
+    default:
+      return unreachable(state);
   }
 }
 

@@ -10,7 +10,7 @@ import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { Feed, FeedPlace } from '../feed/port.js';
 import { sleep } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
-import { errorText, ServiceError } from '../kernel/errors.js';
+import { errorText, ServiceError, unreachable } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
 import { logsWarning, type Logger } from '../kernel/logger.js';
@@ -160,6 +160,8 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
         at.tries = { ...at.tries, next_at: timestamp(clock.now() + tuning.failureMs) };
         await deps.stop(webhook, at.place.cursor, next.reason);
         return false;
+      default:
+        return unreachable(next);
     }
   }
 

@@ -5,7 +5,7 @@
  * `docs/agent-protocol.md#how-a-session-ends`.
  */
 import { SessionCloseReason } from '../../gen/svc/control/v1/session.js';
-import { GrpcStatus } from '../../kernel/errors.js';
+import { GrpcStatus, unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import { backoff } from '../../kernel/retry.js';
 import type { StreamEnd } from './stream.js';
@@ -73,6 +73,8 @@ function leastAfter(end: ConnectionEnd, revoked: boolean): number {
           return requestedMs;
       }
     }
+    default:
+      return unreachable(end);
   }
 }
 

@@ -6,6 +6,7 @@ import type { DiagnosticsItem } from '../../gen/svc/control/v1/diagnostics.js';
 import type { RuleOrigin } from '../../gen/svc/control/v1/transport.js';
 import { createTurns } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
+import { unreachable } from '../../kernel/errors.js';
 import { formatHostPort, type HostPort } from '../../kernel/host-port.js';
 import { limits } from '../../kernel/limits.js';
 import { probeTarget } from '../../transport/listener/reality/probe.js';
@@ -116,6 +117,8 @@ function kindOf(security: DialSecurity, transport: 'tcp' | 'udp'): { readonly ho
     }
     case 'noise':
       return { how: 'ENC', identity: security.publicKey.toString('hex') };
+    default:
+      return unreachable(security);
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { OuterTransport, SecurityLayer, type Outbound } from '../../gen/svc/control/v1/transport.js';
 import { isServerName, isHopShortId } from '../../channel/reality/text-forms.js';
+import { unreachable } from '../../kernel/errors.js';
 import { formatHostPort, parseHostPort } from '../../kernel/host-port.js';
 import type { Cluster, DialSecurity, NextHop } from './plan.js';
 
@@ -68,6 +69,8 @@ export function checkOutbound(
         reportError('target', 'expected an outbound endpoint host:port, with an IPv6 host in brackets');
       return { next: endpoint && { kind: 'endpoint', endpoint }, security, nextHopText: next.value, unsupported };
     }
+    default:
+      return unreachable(next);
   }
 }
 

@@ -4,6 +4,7 @@ import type { X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import type { ConfigApplyError } from '../../gen/svc/control/v1/config.js';
 import type { RuntimeRoute } from '../../gen/svc/control/v1/heartbeat.js';
 import type { RuleOrigin } from '../../gen/svc/control/v1/transport.js';
+import { unreachable } from '../../kernel/errors.js';
 import type { HostPort } from '../../kernel/host-port.js';
 import type { RealityServer } from '../../transport/listener/reality/settings.js';
 import type { RealityAccess } from '../../channel/reality/endpoint.js';
@@ -134,6 +135,8 @@ export function hopsOf({ service }: Pick<ListenerPlan, 'service'>): readonly Rea
     case 'relay':
     case 'http':
       return [];
+    default:
+      return unreachable(service);
   }
 }
 

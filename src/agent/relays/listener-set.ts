@@ -4,7 +4,7 @@
  * `docs/contract/agent-protocol.md#configuration` ("as one target").
  */
 import type { ConfigApplyError } from '../../gen/svc/control/v1/config.js';
-import { errorText } from '../../kernel/errors.js';
+import { errorText, unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import { err, ok, type Result } from '../../kernel/result.js';
 import type { ListenerPlan } from '../plan/plan.js';
@@ -43,6 +43,8 @@ async function open(plan: ListenerPlan, dependencies: RelayDependencies): Promis
       const listener = await openUdpListener(plan.addr, plan.port, dependencies);
       return { listener, serve: (next) => next.transport === 'udp' && next.service && listener.route(next.service) };
     }
+    default:
+      return unreachable(plan);
   }
 }
 

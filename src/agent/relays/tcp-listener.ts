@@ -183,6 +183,8 @@ function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: Tcp
         // A client that left in the middle of a ClientHello has nothing to serve.
         if (ended !== undefined) reset(client);
         return http.serve(client);
+      default:
+        return unreachable(service);
     }
   };
 

@@ -161,6 +161,8 @@ export function decideAccounts(accounts: Accounts, command: AccountCommand): Dec
       return decideApiToken(accounts.apiTokens, accounts.users.get(command.token.user_id), command);
     case 'DeleteApiToken':
       return decideApiToken(accounts.apiTokens, undefined, command);
+    default:
+      return unreachable(command);
   }
 }
 

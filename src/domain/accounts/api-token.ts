@@ -108,6 +108,8 @@ export function decideApiToken(
       const { id: api_token_id, user_id, name, role, from, expires_at } = token;
       return ok([{ type: 'ApiTokenDeleted', data: { user_id, api_token_id, name, role, from, expires_at } }]);
     }
+    default:
+      return unreachable(command);
   }
 }
 

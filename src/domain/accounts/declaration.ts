@@ -1,4 +1,5 @@
 /** The events of accounts in the log and the audit, which masks secrets. Implements `docs/contract/rest.md#audit`. */
+import { unreachable } from '../../kernel/errors.js';
 import { eventOf, streams, type RecordedEvent } from '../../kernel/event.js';
 import { addedFields, eventAudit, masked, removedFields, type EventAudit } from '../resource/audit-change.js';
 import type { EventDeclaration } from '../resource/declaration.js';
@@ -80,6 +81,8 @@ export function accountSubject({ type, data }: AccountEvent): { readonly type: s
     case 'UserProfileUpdated':
     case 'UserPasswordChanged':
       return { type: userType, id: data.user_id };
+    default:
+      return unreachable(type);
   }
 }
 

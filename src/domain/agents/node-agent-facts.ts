@@ -6,6 +6,7 @@
  * late, so older sessions, reports from before the recorded session, and generations below the applied one are ignored.
  * Times are those of the clock that all instances share (`src/instance/store-clocks.ts`).
  */
+import { unreachable } from '../../kernel/errors.js';
 import type { AgentEvent, ApplyError } from './facts.js';
 
 /** Times are RFC 3339. */
@@ -165,5 +166,7 @@ function evolve(facts: NodeAgentFacts, event: AgentEvent, at: string): NodeAgent
       return { ...facts, version_conflict_at: at, version_conflict: event.data.reported };
     case 'AgentDuplicateSeen':
       return { ...facts, duplicate_until: event.data.until };
+    default:
+      return unreachable(event);
   }
 }

@@ -2,6 +2,7 @@
  * What the agent of a hop's node must be able to run: how the hop listens, and how it dials the next one or the target.
  * Implements `docs/contract/agent-protocol.md#configuration`, "Features".
  */
+import { unreachable } from '../../kernel/errors.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { Feature } from '../snapshot/features.js';
 import { upstreamAt } from '../upstream/upstream.js';
@@ -34,6 +35,8 @@ function featuresOf(payload: Payload, { outer, security }: Transport): readonly 
       return [`tcp_${security}`];
     case 'noise':
       return ['udp_enc', ...fake];
+    default:
+      return unreachable(security);
   }
 }
 

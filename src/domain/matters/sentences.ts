@@ -1,4 +1,5 @@
 /** A matter as one sentence: what is wrong, with what, and why. Implements `docs/contract/rest.md#dashboard`, `matters`. */
+import { unreachable } from '../../kernel/errors.js';
 import type { Cause } from '../chain/health.js';
 import type { LateBackup, MatterKind } from './kinds.js';
 
@@ -48,6 +49,8 @@ export function sentenceOf({ kind, cause, count, first, reason, others }: Senten
       return one ? `Webhook "${first}" has stopped` : `${count} webhooks have stopped`;
     case 'chain_modified':
       return `${chains} ${one ? 'was' : 'were'} edited and not deployed since`;
+    default:
+      return unreachable(kind);
   }
 }
 

@@ -3,6 +3,7 @@
  * unless that would overwrite later work. `accounts/revert.ts` reverts entries of accounts.
  * Implements `docs/contract/domain.md#audit-and-revert`.
  */
+import { unreachable } from '../../kernel/errors.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { jsonEqual } from '../../kernel/json.js';
 import { err, ok, type Result } from '../../kernel/result.js';
@@ -134,6 +135,8 @@ export function undoCommand(
       if (history.former === undefined) throw new Error('the revert of a delete needs what was before it');
       return given(undo.command(history.former));
     }
+    default:
+      return unreachable(undo);
   }
 }
 

@@ -2,6 +2,7 @@
  * The rotation of the service's identity key: a second one is made, then the old one is retired. Private halves arrive sealed
  * (`src/commands/service-identity.ts`). Implements `docs/contract/rollouts.md#guided-rotation`.
  */
+import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import { ok } from '../../kernel/result.js';
 import { hasEnded, joinTokenKey, type JoinTokenEvent } from '../join-token/join-token.js';
@@ -93,6 +94,8 @@ function evolve(state: ServedKeys, event: IdentityEvent, { at }: EventContext): 
       return { ...state, next: { ...event.data, since: at } };
     case 'ServiceIdentityRetired':
       return { current: state.next, next: null };
+    default:
+      return unreachable(event);
   }
 }
 

@@ -4,6 +4,7 @@
  * keyring, which `svc-keyring` holds and only the master key opens (`src/security/keyring.ts`). Implements
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  */
+import { unreachable } from '../../kernel/errors.js';
 import { eventOf, streams, type RecordedEvent } from '../../kernel/event.js';
 import { eventAudit, masked, type EventAudit } from '../resource/audit-change.js';
 import type { EventSchemas } from '../resource/declaration.js';
@@ -65,6 +66,8 @@ export function auditOfService({ type, data }: ServiceEvent): EventAudit | null 
       return replaced('token_signing_key');
     case 'KeyringRecorded':
       return data.version === 1 ? null : replaced('keyring');
+    default:
+      return unreachable(type);
   }
 }
 

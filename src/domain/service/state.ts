@@ -2,6 +2,7 @@
  * The fold of `svc-service`: identity, signing key of tokens, newest keyring, and head of the log chain.
  * Implements `docs/contract/domain.md#one-consistency-boundary-the-fleet`.
  */
+import { unreachable } from '../../kernel/errors.js';
 import { lastEvent, type RecordedCommand } from '../../kernel/event.js';
 import { namesHeads } from '../log-chain/heads.js';
 import { emptyChain, type ChainHead } from '../log-chain/links.js';
@@ -49,5 +50,7 @@ function evolve(state: ServiceState, event: ServiceEvent, at: string): ServiceSt
       return { ...state, signingKey: event.data };
     case 'KeyringRecorded':
       return { ...state, keyring: event.data };
+    default:
+      return unreachable(event);
   }
 }

@@ -2,6 +2,7 @@
  * The sentence for an instance whose compiler version differs from the log's, which serves no configuration and gets no traffic:
  * it tells an operator which instance to change. Implements `docs/contract/domain.md#generation`.
  */
+import { unreachable } from '../../kernel/errors.js';
 import type { ServingState } from '../port.js';
 
 export type CompilerMismatch = Extract<ServingState, { readonly kind: 'older_compiler' | 'newer_compiler' }>;
@@ -19,5 +20,7 @@ export function mismatchText(state: CompilerMismatch): string {
       return `${numbers}: upgrade this instance (or go back for all: npm run compiler:lower -- ${ownVersion})`;
     case 'newer_compiler':
       return `${numbers}: the number was lowered, so replace this instance by the older release (started again as it is, it raises the number)`;
+    default:
+      return unreachable(kind);
   }
 }

@@ -4,6 +4,7 @@
  * has the totals, covered by the same chain. `read-archive.ts` and `export-log.ts` read and write the files.
  */
 import { createHash } from 'node:crypto';
+import { unreachable } from '../../kernel/errors.js';
 import type { EventMetadata, RecordedEvent } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';
 import type { Retention } from '../event-store.js';
@@ -71,6 +72,8 @@ export function encodeItem(item: ArchiveItem): string {
       const { stream, revision, position, id, type, data, metadata } = item.event;
       return `${JSON.stringify({ kind: 'event', stream, revision, position, id, type, data, metadata })}\n`;
     }
+    default:
+      return unreachable(item);
   }
 }
 

@@ -8,6 +8,7 @@
  * be one command, but its E11000 does not mean "already applied".
  */
 import type { Collection } from 'mongodb';
+import { unreachable } from '../../kernel/errors.js';
 import type { GuardedWrite, IndexSpec } from '../read-store.js';
 import { batches, byIds, untilSettled } from './batches.js';
 import { encodeDocument, encodeTombstone, type MongoDocument } from './document-codec.js';
@@ -20,6 +21,8 @@ function encode(index: IndexSpec | undefined, write: GuardedWrite): MongoDocumen
       return encodeDocument(index, write.id, write.position, write.fields);
     case 'delete':
       return encodeTombstone(write.id, write.position);
+    default:
+      return unreachable(write);
   }
 }
 

@@ -3,7 +3,7 @@
  * knows the methods. Implements the gRPC framing of `docs/contract/wire.md#services`.
  */
 import type { ServerHttp2Stream } from 'node:http2';
-import { GrpcStatus } from '../../kernel/errors.js';
+import { GrpcStatus, unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { AgentConnection } from '../listener/connection.js';
 import type { AgentStream, StreamHandlers, StreamStatus } from './agent-stream.js';
@@ -135,6 +135,8 @@ function refusalOf(why: 'too_large' | 'invalid' | 'unknown_encoding', encoding: 
       return { code: GrpcStatus.INTERNAL, details: 'a compressed message does not decompress' };
     case 'unknown_encoding':
       return { code: GrpcStatus.UNIMPLEMENTED, details: `grpc-encoding: ${encoding} is not supported` };
+    default:
+      return unreachable(why);
   }
 }
 

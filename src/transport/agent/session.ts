@@ -12,6 +12,7 @@ import type { DiagnosticsReport } from '../../gen/svc/control/v1/diagnostics.js'
 import type { HeartbeatRequest } from '../../gen/svc/control/v1/heartbeat.js';
 import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
 import type { AgentHello, JoinRequest, SessionCloseReason } from '../../gen/svc/control/v1/session.js';
+import { unreachable } from '../../kernel/errors.js';
 import { joinTokenIn } from '../../kernel/ids.js';
 import { limits } from '../../kernel/limits.js';
 import { readAgentPayload, type AgentMessage } from './agent-payload.js';
@@ -152,6 +153,8 @@ export function step(state: SessionState, input: SessionInput, now: number): Ste
       return over(closeReasons.revoked);
     case 'draining':
       return over(closeReasons.draining(input.retryAfterMs));
+    default:
+      return unreachable(input);
   }
 }
 
@@ -177,6 +180,8 @@ function reasonFor(failure: InboundFailure): CloseReason {
       return closeReasons.protocolError('message: longer than 4 MiB');
     case 'not_authentic':
       return closeReasons.badFrame;
+    default:
+      return unreachable(failure);
   }
 }
 
@@ -251,6 +256,8 @@ function onMessage(state: OpenState, message: AgentMessage, entries: number): St
       return over(closeReasons.byAgent, message.value.reason);
     case 'join':
       return over(closeReasons.outOfOrder("a JoinRequest on a node's session"));
+    default:
+      return unreachable(message);
   }
 }
 
@@ -276,6 +283,8 @@ function onJoinAnswer(
       return over(closeReasons.joinRefused(answer.message));
     case 'later':
       return over(closeReasons.draining(answer.retryAfterMs));
+    default:
+      return unreachable(answer);
   }
 }
 
@@ -322,5 +331,7 @@ function onAnswer(state: OpenState, answer: ConfigAnswer): Step {
       return over(closeReasons.outOfOrder('config_version: too far above the generation of the node'));
     case 'draining':
       return over(closeReasons.draining(answer.retryAfterMs));
+    default:
+      return unreachable(answer);
   }
 }

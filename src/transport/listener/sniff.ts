@@ -79,6 +79,8 @@ export function sniff(
         client = header.client;
         bytes = bytes.subarray(header.length);
         return true;
+      default:
+        return unreachable(header);
     }
   };
   const read = (chunk: Buffer): void => {

@@ -3,6 +3,7 @@
  * collections, and `group-entries.ts` keeps their index. Implements `read-store.ts` (Collection).
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
+import { unreachable } from '../../../kernel/errors.js';
 import { bounds } from '../../bounds.js';
 import { assertQuery, placeIn } from '../../group-index.js';
 import type { Collection, CollectionSpec, Fields, GuardedWrite, StoredDocument } from '../../read-store.js';
@@ -88,6 +89,8 @@ function applyGuarded(operation: Operation, write: GuardedWrite): boolean {
       batch.put('tombstones', key, encodeTombstone(position));
       state.tombstones = true;
       return true;
+    default:
+      return unreachable(write);
   }
 }
 

@@ -6,7 +6,7 @@ import type { FastifyRequest } from 'fastify';
 import type { AccountsHandlers, Caller } from '../../../commands/accounts-port.js';
 import { roles } from '../../../domain/accounts/user.js';
 import { plainIp } from '../../../kernel/addresses.js';
-import { ServiceError } from '../../../kernel/errors.js';
+import { ServiceError, unreachable } from '../../../kernel/errors.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import type { Access } from '../request-state.js';
 import { collectMethods, routedPath } from './paths.js';
@@ -97,6 +97,8 @@ function mayCall(access: Access, caller: Caller | null): boolean {
     case 'operator':
     case 'admin':
       return caller !== null && roles.indexOf(caller.role) <= roles.indexOf(access);
+    default:
+      return unreachable(access);
   }
 }
 

@@ -3,6 +3,7 @@
  * `docs/contract/rest.md#dashboard`, `filter`.
  */
 import type { Matter } from '../../../domain/matters/matters.js';
+import { unreachable } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
 
 /** @param now RFC 3339 @returns null when no list shows them */
@@ -39,6 +40,8 @@ export function listOf({ kind, causedBy }: Matter, now: string): string | null {
     case 'agent_cannot_run':
     case 'backup_late':
       return null;
+    default:
+      return unreachable(kind);
   }
 }
 

@@ -11,6 +11,7 @@ import {
   type CredentialState,
 } from '../../../domain/credential/credential.js';
 import { pick } from '../../../domain/resource/lifecycle.js';
+import { unreachable } from '../../../kernel/errors.js';
 import type { JsonObject } from '../../../kernel/json.js';
 import { canonicalNamePattern } from '../../../kernel/addresses.js';
 import { limits } from '../../../kernel/limits.js';
@@ -181,6 +182,8 @@ export function credentialInFile(state: object): JsonObject {
       const only = subject_alt_names.length === 1 && subject_alt_names[0] === common_name;
       return { key_type, self_signed: only ? { common_name } : { common_name, subject_alt_names } };
     }
+    default:
+      return unreachable(key_type);
   }
 }
 
