@@ -32,7 +32,7 @@ const troubleMs = 1000 * Number(process.env['SVC_TEST_CHAOS_SECONDS'] ?? 11);
 const password = 'a password for the chaos only';
 /** Few documents, because FerretDB is slow and checking them would take longer than the load. */
 const sizes = { commands: 500, callersPerInstance: 4, agents: 3 };
-const patienceMs = 60_000;
+const patienceMs = 120_000;
 
 describe.skipIf(!ferretDbBuilt())('two instances under random kills and outages', () => {
   const random = createRandom(seed);
@@ -147,7 +147,7 @@ describe.skipIf(!ferretDbBuilt())('two instances under random kills and outages'
         `${count(book.attempts, 'unknown')} unknown; ` +
         `${trouble.history.length} faults, ${lookedFor} appends with an unknown outcome\n`,
     );
-  }, 240_000);
+  }, 480_000);
 
   async function ready(service: ServiceProcess): Promise<void> {
     await eventually(
