@@ -1,6 +1,7 @@
 /** Forms: leaving what was typed, and what is missing for them (`docs/contract/console.md#rules`). Every form is left in `every-page.test.ts`. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { goTo } from '../../bench/console/pages.js';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
 import { openSite, type Site } from './support/site.js';
@@ -113,7 +114,7 @@ describe.skipIf(browser === undefined)('a form', () => {
   test('the filters of every list fold in a narrow window', async () => {
     const page = await site.openAs('viewer', '/audit', { viewport: { width: 360, height: 640 } });
     for (const list of ['audit', 'ports', 'rollouts', 'nodes', 'chains', 'credentials']) {
-      await page.goto(`/console/${list}`);
+      await goTo(page, `/${list}`);
       const others = page.locator('main [data-filters]');
       await button(page, 'Filters').waitFor();
       await others.waitFor({ state: 'hidden' });

@@ -15,7 +15,7 @@ import { openReality } from '../../src/agent/reality/handshake.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { startTlsTarget, targetName, type TlsTarget } from '../support/reality-fixture.js';
 import { issue } from '../support/x509.js';
-import { visit } from '../../bench/console/pages.js';
+import { goTo } from '../../bench/console/pages.js';
 import { openBrowser } from './support/browser.js';
 import { faultsOf } from './support/faults.js';
 import { openSite, type Site } from './support/site.js';
@@ -167,7 +167,7 @@ describe.skipIf(browser === undefined)('a fleet that is not well', () => {
       '/topology',
       '/audit',
     ]) {
-      await visit(page, address);
+      await goTo(page, address);
       const faults = await faultsOf(page, ['color-contrast', 'link-in-text-block']);
       shown.push(...faults.map((fault) => `${address}: ${fault}`));
     }
