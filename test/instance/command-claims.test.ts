@@ -200,8 +200,8 @@ test('the time of a delivery is known for as long as the command is shown, and g
     ['command-1', sent],
   ]);
   kept = [shown!];
-  await eventually(() => calls).toContain('remove 1');
-  expect(await delivered()).toEqual([['command-1', sent]]);
+  await eventually(delivered).toEqual([['command-1', sent]]);
+  expect(calls).toContain('remove 1');
 });
 
 test('a command that was queued before the read store was emptied counts as sent, and later ones do not', async () => {
