@@ -2,7 +2,6 @@
 export const tuning = {
   /** How long the instance counts as up to date after its subscription to the fleet is dropped. */
   dropGraceMs: 5_000,
-  /** How long the committed fleet waits before it replays the log again after a failure. */
   /** After replaying this many events, a start writes a checkpoint: they take a quarter of a second. */
   replayWorthCheckpoint: 2_000,
   /** How long the counts of an unchanged fleet are cached. */
