@@ -540,8 +540,8 @@ export const mistakes: readonly Mistake[] = [
       'keepsWhatRan',
       'says that it applied what it could not',
       'runtime',
-      'const accepted = errors.length === 0;',
-      'const accepted = true;',
+      'status: errors.length === 0 ? ConfigApplyStatus.APPLIED : ConfigApplyStatus.REJECTED',
+      'status: ConfigApplyStatus.APPLIED',
     ),
     source(
       'errorsBound',
@@ -554,8 +554,8 @@ export const mistakes: readonly Mistake[] = [
       'rejectedDoNotCount',
       'remembers what it rejected as applied',
       'runtime',
-      'const accepted = errors.length === 0;',
-      'const accepted = errors.length === 0; if (!accepted) applied = { generation, checksum: Buffer.from(checksum) };',
+      'if (errors.length === 0) {',
+      'if (errors.length > 0) applied = { generation, checksum: Buffer.from(checksum) }; if (errors.length === 0) {',
     ),
     source(
       'origin',
