@@ -27,7 +27,7 @@ describe.skipIf(browser === undefined)('a form', () => {
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
   const toNodes = (page: Page) => page.getByRole('navigation').getByRole('link', { name: 'Nodes' });
   const question = (page: Page) => page.getByRole('dialog', { name: 'Leave this page?' });
-  const endpoint = (page: Page) => page.getByLabel('Endpoint');
+  const endpoint = (page: Page) => page.getByRole('textbox', { name: 'Endpoint' });
   const isAtNodes = (page: Page) => page.getByRole('heading', { name: 'Nodes' }).waitFor();
   const stay = async (page: Page): Promise<void> => {
     await button(page, 'Stay').last().click();

@@ -215,10 +215,11 @@ describe('the identity of the service', () => {
 
     expect(await post('rotate', undefined, both[1])).toMatchObject({ status: 200 });
     expect(await post('rotate')).toMatchObject({ status: 409, error: expect.stringContaining('second identity') });
+    // The node is online before its session is a fact.
+    await eventually(shown).toMatchObject({ current: before.current, nodes: { current: 1, next: 0 } });
     const during = await shown();
-    expect(during).toMatchObject({ current: before.current, nodes: { current: 1, next: 0 } });
     expect(during.next.public_key).not.toBe(before.current.public_key);
-    expect(await shown(both[1])).toEqual(during);
+    await eventually(() => shown(both[1])).toEqual(during);
 
     // Sessions under either succeed, on both.
     expect([await opens(b.id, b.control_psk), await opens(b.id, b.control_psk, both[1])]).toEqual([true, true]);
@@ -235,7 +236,7 @@ describe('the identity of the service', () => {
     await streamA.status;
     expect(streamA.closeHeard()?.reason).toBe(SessionCloseReason.REVOKED);
     for (const { id } of others) await issue(id);
-    expect((await shown()).nodes).toEqual({ current: 0, next: 1 });
+    await eventually(async () => (await shown()).nodes).toEqual({ current: 0, next: 1 });
     expect(await post('retire')).toMatchObject({ status: 409, error: expect.stringContaining('1 node has a PSK') });
     const streamB = await connected(b.id, b.control_psk, both[1]);
     await eventually(async () => (await shown(both[0])).nodes).toEqual({ current: 1, next: 1 });
@@ -246,7 +247,7 @@ describe('the identity of the service', () => {
       expect(await opens(b.id, b.control_psk, of)).toBe(false);
       expect(await opens(a.id, nextA.control_psk, of)).toBe(true);
       expect(await joinOf(of.agents, clock, token.token)).toMatchObject({ kind: 'unknown' });
-      expect(await shown(of)).toEqual({ current: during.next, next: null, nodes: { current: 1, next: 0 } });
+      await eventually(() => shown(of)).toEqual({ current: during.next, next: null, nodes: { current: 1, next: 0 } });
     }
     expect((await both[0].data('GET', `/api/join-tokens/${token.id}`)).expired).toBe(true);
 

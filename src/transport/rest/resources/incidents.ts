@@ -66,7 +66,7 @@ export function incidentRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request) => {
       const { resource_type, resource_id, open, from, to } = request.query;
-      const { items, ...rest } = await deps.projections.incidents.list({
+      const { items, total, ...rest } = await deps.projections.incidents.list({
         ...newestFirst(request.query),
         resourceType: resource_type,
         resourceId: resource_id,
@@ -74,8 +74,10 @@ export function incidentRoutes(app: RestApp, deps: RestDeps): void {
         from,
         to,
       });
-      const views = items.map((incident) => incidentView(incident, deps));
-      return ok(newestAnswer(request.query, { items: views, ...rest }));
+      const views = items
+        .map((incident) => incidentView(incident, deps))
+        .filter(({ ended_at }) => open !== 'true' || ended_at === null);
+      return ok(newestAnswer(request.query, { items: views, total: total - (items.length - views.length), ...rest }));
     },
   });
 }
