@@ -4,13 +4,13 @@
  */
 import type { LateBackup } from '../domain/matters/kinds.js';
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
-import { timestamp, type Clock } from '../kernel/clock.js';
+import { isOfFuture, timestamp, type Clock } from '../kernel/clock.js';
 import { fromJson } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
 import { logsWarning, type Logger } from '../kernel/logger.js';
 import type { Collection, Leases, ReadStore } from '../storage/read-store.js';
 import { failureOf } from './failure.js';
-import { backupAt, backupFolder, isOfFuture, outdated, type BackupFile } from './folder.js';
+import { backupAt, backupFolder, outdated, type BackupFile } from './folder.js';
 import { tuning } from './tuning.js';
 import type { WrittenArchive } from './write-archive.js';
 

@@ -4,8 +4,8 @@
  */
 import { mkdir, opendir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isOfFuture } from '../kernel/clock.js';
 import { syncFolder } from '../kernel/files.js';
-import { limits } from '../kernel/limits.js';
 
 export interface BackupFile {
   readonly file: string;
@@ -33,9 +33,6 @@ export function backupAt(installationId: string, at: number): BackupFile {
   const stamp = new Date(at).toISOString().replaceAll(/[-:]|\.\d+/g, '');
   return { file: `backup-${installationId}-${stamp}.svclog`, at: Math.floor(at / 1000) * 1000 };
 }
-
-/** Whether the clock has gone back since: nobody knows how old that backup is. */
-export const isOfFuture = (at: number, now: number): boolean => at > now + limits.clocks.apartMs;
 
 /**
  * The backups beyond the newest `keep`. Those of the future count as the oldest.

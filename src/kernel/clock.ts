@@ -1,4 +1,5 @@
 /** Time as a dependency, so that decisions and tests control it. Loops are in `background.ts`. */
+import { limits } from './limits.js';
 
 export interface Clock {
   /** Wall clock: milliseconds since the Unix epoch. */
@@ -16,3 +17,6 @@ export const systemClock: Clock = {
 export function timestamp(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
 }
+
+/** Whether a clock that was ahead recorded a time, by more than clocks may differ. @param at as `now`, milliseconds since the epoch */
+export const isOfFuture = (at: number, now: number): boolean => at > now + limits.clocks.apartMs;

@@ -17,10 +17,9 @@ import {
   type RolloutState,
 } from '../domain/rollout/rollout.js';
 import { createTurns, startLoop } from '../kernel/background.js';
-import { timestamp, type Clock } from '../kernel/clock.js';
+import { isOfFuture, timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import { logsWarning, type Logger } from '../kernel/logger.js';
-import { limits } from '../kernel/limits.js';
 import { ranMs } from '../kernel/run-clock.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { createHeldLease } from '../storage/held-lease.js';
@@ -219,7 +218,7 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
     async turn() {
       if (deps.readOnly() !== undefined || !(await lease.hold())) return;
       // A clock that was ahead is right now: what runs since a time of the future would stand until then.
-      if (clock.now() < newest - limits.clocks.apartMs) await takeOver();
+      if (isOfFuture(newest, clock.now())) await takeOver();
       newest = clock.now();
       for (const one of unconfirmed()) if (lease.isHeld()) await wait(one);
       if (clock.monotonic() < judgesFrom) return;

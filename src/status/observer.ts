@@ -10,7 +10,7 @@ import { offlineAfterSeconds } from '../domain/settings/settings.js';
 import type { Observed } from '../domain/status/decide.js';
 import { keyText, type StatusKey } from '../domain/status/status.js';
 import { limits } from '../kernel/limits.js';
-import type { Clock } from '../kernel/clock.js';
+import { isOfFuture, type Clock } from '../kernel/clock.js';
 import type { Counts } from '../reports/counts.js';
 import { certificateLeft } from '../reports/certificates.js';
 import type { Reports } from '../reports/port.js';
@@ -60,7 +60,7 @@ export function createObserver(deps: ObserverDeps): StatusSource {
       return 0;
     const offlineAfterMs = offlineAfterSeconds(fleet.settings()) * 1000;
     const closedAt = reports.closedAt(nodeId);
-    if (closedAt > 0 && !isOfFuture(deps, closedAt))
+    if (closedAt > 0 && !isOfFuture(closedAt, clock.now()))
       return Math.max(closedAt, from) + Math.min(limits.status.closedMs, offlineAfterMs);
     return Math.max(lastSeen(deps, nodeId), from) + offlineAfterMs;
   }
@@ -69,7 +69,7 @@ export function createObserver(deps: ObserverDeps): StatusSource {
   function seenSince(key: StatusKey, { status, since }: Now): number {
     const text = keyText(key);
     const before = seen.get(text);
-    if (before?.status === status && !isOfFuture(deps, before.at)) return before.at;
+    if (before?.status === status && !isOfFuture(before.at, clock.now())) return before.at;
     const at = Math.min(since ?? clock.now(), clock.now());
     seen.set(text, { status, at });
     return at;
@@ -115,11 +115,8 @@ export function createObserver(deps: ObserverDeps): StatusSource {
 function lastSeen(deps: Pick<ObserverDeps, 'reports' | 'clock'>, nodeId: string): number {
   const { last_seen_at } = deps.reports.vitals(nodeId);
   const at = last_seen_at === null ? 0 : Date.parse(last_seen_at);
-  return isOfFuture(deps, at) ? 0 : at;
+  return isOfFuture(at, deps.clock.now()) ? 0 : at;
 }
-
-const isOfFuture = ({ clock }: Pick<ObserverDeps, 'clock'>, at: number): boolean =>
-  at > clock.now() + limits.clocks.apartMs;
 
 function nodeNow(deps: ObserverDeps, id: string): Now | undefined {
   const node = deps.fleet.node(id);

@@ -8,7 +8,7 @@ import { dueFact, untoldFact, type Due } from '../domain/status/decide.js';
 import type { StatusFact } from '../domain/status/facts.js';
 import { keyText, statusTypes, type StatusKey } from '../domain/status/status.js';
 import { createTurns, startLoop } from '../kernel/background.js';
-import { timestamp, type Clock } from '../kernel/clock.js';
+import { isOfFuture, timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError, unreachable } from '../kernel/errors.js';
 import { isForeign, streams, type ProposedEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
@@ -136,7 +136,7 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   async function due(): Promise<readonly ProposedEvent[]> {
     const now = clock.now();
     // A clock that was ahead is right now: what waits for a time waits for another one.
-    if (now < newest - limits.clocks.apartMs) takeOver();
+    if (isOfFuture(newest, now)) takeOver();
     newest = now;
     const events: ProposedEvent[] = [];
     if (budget.wait(clock.monotonic(), limits.events.appendEvents) > 0) return events;

@@ -6,11 +6,10 @@ import { readEvent, schemaVersions } from '../domain/log/upcast.js';
 import { webhookCursor, type WebhookCursorMoved, type WebhookTries } from '../domain/webhook/cursors.js';
 import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { Feed, FeedPlace } from '../feed/port.js';
-import { timestamp, type Clock } from '../kernel/clock.js';
+import { isOfFuture, timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import { isForeign, streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
-import { limits } from '../kernel/limits.js';
 import type { EventStore } from '../storage/event-store.js';
 import { tuning } from './tuning.js';
 
@@ -69,7 +68,7 @@ export function createCursors({ eventStore, feed, ids, clock, all }: CursorsDeps
   /** When facts of a webhook begin; 0, for at any time, where a clock made it that was ahead. */
   function createdAt(created: string): number {
     const at = Date.parse(created);
-    return at > clock.now() + limits.clocks.apartMs ? 0 : at;
+    return isOfFuture(at, clock.now()) ? 0 : at;
   }
 
   function newest({ id, since }: WebhookState): WebhookFact | undefined {

@@ -9,7 +9,7 @@ import { webhookStateOf, type WebhookCursorMoved } from '../domain/webhook/curso
 import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { Feed, FeedPlace } from '../feed/port.js';
 import { sleep } from '../kernel/background.js';
-import { timestamp, type Clock } from '../kernel/clock.js';
+import { isOfFuture, timestamp, type Clock } from '../kernel/clock.js';
 import { errorText, ServiceError, unreachable } from '../kernel/errors.js';
 import { streams } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
@@ -96,8 +96,8 @@ async function recordIfDue(
   const data: WebhookCursorMoved['data'] = { webhook_id: id, since, cursor, state, ...tries };
   const isSame = recorded !== undefined && isDeepStrictEqual({ ...recorded.data, cursor }, data);
   const hasMoved = recorded?.data.cursor !== cursor;
-  const isOfFuture = recorded !== undefined && recorded.at > now + limits.clocks.apartMs;
-  const dueMs = isSame && !isOfFuture ? recorded.at + (hasMoved ? movedMs : tuning.factAgeMs) - now : 0;
+  const dueMs =
+    isSame && !isOfFuture(recorded.at, now) ? recorded.at + (hasMoved ? movedMs : tuning.factAgeMs) - now : 0;
   if (dueMs > 0) return Math.min(dueMs, tuning.waitMs);
   await cursors.record(data);
   current.recorded = { at: now, data };
@@ -171,10 +171,10 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
     if (at.tries.tries_since !== webhook.tries_since) at.tries = noTries(webhook);
     const recordMs = await recordIfDue(deps, webhook, at);
     if (!webhook.enabled || webhook.stopped !== null) return sleep(recordMs, signal);
-    const waitMs = Date.parse(at.tries.next_at ?? '') - clock.now();
+    const [nextAt, now] = [Date.parse(at.tries.next_at ?? ''), clock.now()];
     // A longer wait is by a clock that was ahead.
-    const isOfFuture = waitMs > limits.webhooks.retryAfterMaxMs + limits.clocks.apartMs;
-    if (waitMs > 0 && !isOfFuture) return sleep(Math.min(waitMs, recordMs), signal);
+    if (nextAt > now && !isOfFuture(nextAt, now + limits.webhooks.retryAfterMaxMs))
+      return sleep(Math.min(nextAt - now, recordMs), signal);
     // What failed is sent again as it was, unless the webhook has changed.
     if (at.sending?.version === webhook.version) {
       await deliver(webhook, at, at.sending.shipment);

@@ -5,6 +5,7 @@
 import type { WebhookState } from '../domain/webhook/webhook.js';
 import { matcherOf } from '../feed/filters.js';
 import type { Feed, FeedItem, FeedPlace } from '../feed/port.js';
+import { isOfFuture } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import { withPauses } from '../kernel/pieces.js';
 import { render } from '../notices/formats.js';
@@ -86,10 +87,10 @@ async function nextWindow(
     if (options.signal?.aborted === true) break;
   }
   if (items.length === 0) return { shipments: [], place, caughtUp, gatherMs: 0 };
-  const leftMs = endsAt - clock.now();
+  const now = clock.now();
   // One that a clock recorded that was ahead does not wait until then.
-  const isOfFuture = leftMs > group_secs * 1000 + limits.clocks.apartMs;
-  const gatherMs = isFull || isOfFuture ? 0 : Math.max(0, leftMs);
+  const gathers = !isFull && !isOfFuture(endsAt, now + group_secs * 1000);
+  const gatherMs = gathers ? Math.max(0, endsAt - now) : 0;
   if (gatherMs > 0 || options.signal?.aborted === true) return { shipments: [], place: from, caughtUp, gatherMs };
   const console = publicUrl === null || !console_links ? null : `${publicUrl}/console`;
   const messages = (await withPauses(noticesOf(items, console))).map(

@@ -3,7 +3,7 @@
  * the budget of a resource. Pure: time comes as an argument. Implements
  * `docs/contract/notices.md#status-changes-are-facts`.
  */
-import { timestamp } from '../../kernel/clock.js';
+import { isOfFuture, timestamp } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';
 import type { StatusFact } from './facts.js';
 import { openIncident, type LastFact } from './ledger.js';
@@ -66,7 +66,7 @@ export function untoldFact(last: LastFact, now: number): StatusFact | undefined 
 function budgetedAt(told: readonly number[], now: number): number {
   const { changes, windowMs, gapMs } = limits.status.perResource;
   // What a clock told that was ahead holds nothing up.
-  const toldAt = told.filter((at) => at <= now + limits.clocks.apartMs);
+  const toldAt = told.filter((at) => !isOfFuture(at, now));
   const newest = toldAt.at(-1);
   const first = toldAt.at(-changes);
   return Math.max(newest === undefined ? 0 : newest + gapMs, first === undefined ? 0 : first + windowMs);
