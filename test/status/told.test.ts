@@ -16,8 +16,12 @@ const clock: Clock = {
   now: () => systemClock.now() + skipped + ahead,
   monotonic: () => systemClock.monotonic() + skipped,
 };
-/** Longer than any change must stand, and than an agent has to come back; a few times as long, clocks would disagree. */
-const longEnough = 8_000;
+/** Longer than any change must stand. */
+const standing = 4_000;
+/** Longer than an agent has to come back. */
+const comingBack = 8_000;
+/** Longer than lies between two facts of a resource, too; a few times as long, clocks would disagree. */
+const betweenFacts = 11_000;
 const settings = { heartbeat_interval_secs: 2, offline_after_secs: 6 };
 
 let rest: RestFixture;
@@ -33,10 +37,16 @@ const told = async (): Promise<JsonData[]> =>
 const incidents = async (query = ''): Promise<JsonData> =>
   rest.data('GET', `/api/incidents${query}`, { role: 'viewer' });
 
-/** Lets time pass until something was told that was not before. */
-async function untilTold(count: number): Promise<JsonData[]> {
-  skipped += longEnough;
-  await eventually(async () => (await told()).length).toBe(count);
+/**
+ * Lets time pass until so many facts are told.
+ * @param ms how much time, in steps that are shorter than a lease
+ */
+async function untilTold(count: number, ms = standing, stepMs = 300): Promise<JsonData[]> {
+  const end = skipped + ms;
+  await eventually(async () => {
+    skipped = Math.min(end, skipped + stepMs);
+    return (await told()).length;
+  }).toBe(count);
   return told();
 }
 
@@ -48,14 +58,14 @@ test('a node that comes, goes and comes back is told three times, as one inciden
   expect(online).toMatchObject({ resource, was: 'pending', status: 'online', reason: null, incident: null });
 
   await agent.disconnect();
-  const [, offline] = await untilTold(2);
+  const [, offline] = await untilTold(2, betweenFacts);
   expect(offline).toMatchObject({ resource, was: 'online', status: 'offline', incident: { status: 'offline' } });
   await eventually(async () => (await incidents('?open=true')).items).toMatchObject([
     { id: offline.incident.id, resource, status: 'offline', began_at: offline.since, ended_at: null },
   ]);
 
   await rest.connect(id);
-  const [, , back] = await untilTold(3);
+  const [, , back] = await untilTold(3, betweenFacts);
   expect(back).toMatchObject({ resource, was: 'offline', status: 'online', incident: offline.incident });
   await eventually(async () => (await incidents()).items[0]?.ended_at).toBe(back.since);
   const { items, total } = await incidents();
@@ -78,7 +88,7 @@ test('what follows from the silence of an agent that comes back is not told', as
   await rest.connect(id);
   const { id: other } = await rest.data('POST', '/api/nodes', { body: { name: 'edge-2' } });
   await rest.connect(other);
-  const facts = await untilTold(2);
+  const facts = await untilTold(2, comingBack);
   expect(facts.map(({ resource, status }: JsonData) => [resource.name, status])).toEqual([
     ['edge-1', 'online'],
     ['edge-2', 'online'],
@@ -97,14 +107,13 @@ test('a chain is told to be down when the agent that it needs does not come back
   await rest.report(id, { runtime_listeners: [listener] });
   await eventually(async () => (await rest.data('GET', `/api/l4-chains/${chainId}`)).health.state).toBe('ok');
   await untilTold(1);
-  // In real time, so that the chain is first looked at while the agent may still come back.
   await agent.disconnect();
-  await eventually(async () =>
-    (await told())
-      .slice(1)
-      .map(({ resource, status }: JsonData) => `${resource.name} ${status}`)
-      .sort(),
-  ).toEqual(['edge-1 offline', 'front down']);
+  // Slowly, so that the chain is first looked at while the agent may still come back.
+  const [, ...facts] = await untilTold(3, betweenFacts, 50);
+  expect(facts.map(({ resource, status }) => `${resource.name} ${status}`).toSorted()).toEqual([
+    'edge-1 offline',
+    'front down',
+  ]);
 });
 
 test('a command that disables a chain ends its incident and is told by its entry alone', async () => {
@@ -141,7 +150,7 @@ test('a command that disables a chain ends its incident and is told by its entry
   await rest.data('PUT', `/api/l4-chains/${id}`, { body: { enabled: true } });
   await agent.apply(await agent.receive());
   await rest.report(node_id, { runtime_listeners: [listener] });
-  const [, , again] = await untilTold(3);
+  const [, , again] = await untilTold(3, betweenFacts);
   expect(again).toMatchObject({ was: 'ok', status: 'down' });
   expect(again.incident.id).not.toBe(down.incident.id);
 });
@@ -160,7 +169,7 @@ test('incidents are walked newest first, each once, with a next that is bound to
     const { id } = await rest.data('POST', '/api/nodes', { body: { name } });
     await (await rest.connect(id)).disconnect();
   }
-  await untilTold(3);
+  await untilTold(3, comingBack);
   await eventually(async () => (await incidents()).total).toBe(3);
   const names: string[] = [];
   let after: string | null = 'start';
@@ -205,9 +214,9 @@ test('a clock that was a day ahead, and is set right: commands go on, and what c
   expect((await rest.call('GET', '/readyz', { role: 'nobody' })).json()).toEqual({ ready: true, reasons: [] });
   await eventually(() => rest.logged.join('\n')).toContain('the log has events of the future');
   await agent.disconnect();
-  expect((await untilTold(2))[1]).toMatchObject({ status: 'offline' });
+  expect((await untilTold(2, comingBack))[1]).toMatchObject({ status: 'offline' });
   const back = await rest.connect(id);
-  expect((await untilTold(3))[2]).toMatchObject({ status: 'online' });
+  expect((await untilTold(3, betweenFacts))[2]).toMatchObject({ status: 'online' });
   const { generation } = await rest.data('POST', `/api/nodes/${id}/config`);
   await back.apply(await back.receive());
   const shown = async () => (await rest.data('GET', `/api/nodes/${id}`)).applied_generation;
