@@ -122,17 +122,18 @@ test('an answer that is cut is asked for again, and PSKs that nobody has seen ar
 
 test('a secret reaches stderr when stdout is full, closed or leads nowhere', async () => {
   await admin.call('POST', '/api/nodes', { name: 'once', issue_psk: false });
-  for (const redirected of ['>/dev/full', '>&-', '>/dev/null']) {
-    for (const args of [
-      ['psk', 'once', '--yes'],
-      ['node', 'env', 'once', '--issue', '--yes'],
-      ['create', 'nodes', `once-${(files += 1)}`],
-    ]) {
-      const ran = await shell(args, redirected);
-      expect([redirected, args[0], pskIn(ran.err).length, ran.code]).toEqual([redirected, args[0], 1, 1]);
-    }
+  const psk = ['psk', 'once', '--yes'];
+  for (const [redirected, args] of [
+    ['>/dev/full', psk],
+    ['>/dev/full', ['node', 'env', 'once', '--issue', '--yes']],
+    ['>/dev/full', ['create', 'nodes', 'once-more']],
+    ['>&-', psk],
+    ['>/dev/null', psk],
+  ] as const) {
+    const ran = await shell(args, redirected);
+    expect([redirected, args[0], pskIn(ran.err).length, ran.code]).toEqual([redirected, args[0], 1, 1]);
   }
-  const piped = await shell(['psk', 'once', '--yes'], '| true');
+  const piped = await shell(psk, '| true');
   expect(piped.code).toBe(0);
 });
 

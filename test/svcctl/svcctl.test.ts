@@ -11,6 +11,7 @@ import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
 import { projectRoot } from '../support/project-root.js';
 import type { Ran } from './support/run-here.js';
+import { startPretendService } from './support/pretend-service.js';
 import { createRunner, terminals, type Runner } from './support/run.js';
 
 let folder: string;
@@ -513,8 +514,10 @@ describe('a service that is not there, or not the one', () => {
     const tls = createCertificate();
     const file = join(folder, 'ca.pem');
     writeFileSync(file, tls.cert);
-    const own = await prepareService({ dataDir: join(folder, 'tls/data'), tls });
-    await own.start();
+    const own = await startPretendService(
+      () => ({ status: 401, error: 'unauthenticated: nobody knows this token' }),
+      tls,
+    );
     const env = { SVC_SERVER: own.url, SVC_TOKEN: 'svcat_x' };
     await fails(script.run(['get', 'nodes'], { env }), 4, /out of reach: .*certificate/);
     await fails(script.runAlone(['get', 'nodes', '--ca-file', file], { env }), 5, /unauthenticated: /);

@@ -1,5 +1,6 @@
 /** A service that answers what a test says: for what the real one does seldom, or must not do to other tests. */
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 export interface Asked {
@@ -14,6 +15,8 @@ export interface Given {
   readonly headers?: Readonly<Record<string, string>>;
   readonly data?: unknown;
   readonly error?: string;
+  /** Events of the feed, in place of data. */
+  readonly events?: string;
 }
 
 export interface PretendService {
@@ -23,10 +26,16 @@ export interface PretendService {
   stop(): Promise<void>;
 }
 
-/** @param answer undefined: a 404 */
-export async function startPretendService(answer: (asked: Asked) => Given | undefined): Promise<PretendService> {
+/**
+ * @param answer undefined: a 404
+ * @param tls PEM texts, with which it speaks https
+ */
+export async function startPretendService(
+  answer: (asked: Asked) => Given | undefined,
+  tls?: { readonly key: string; readonly cert: string },
+): Promise<PretendService> {
   const asked: string[] = [];
-  const server = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     let body = '';
     request.on('data', (chunk: Buffer) => (body += chunk.toString()));
     request.on('end', () => {
@@ -37,14 +46,17 @@ export async function startPretendService(answer: (asked: Asked) => Given | unde
         headers = {},
         data = null,
         error = null,
+        events,
       } = answer({ method, path, body }) ?? { status: 404, error: 'not_found: nothing is here' };
-      response.writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'asked-1', ...headers });
-      response.end(JSON.stringify({ success: status < 400, data, error }));
+      const type = events === undefined ? 'application/json' : 'text/event-stream';
+      response.writeHead(status, { 'content-type': type, 'x-request-id': 'asked-1', ...headers });
+      response.end(events ?? JSON.stringify({ success: status < 400, data, error }));
     });
-  });
+  };
+  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked,
     stop: () =>
       new Promise((resolve) => {
