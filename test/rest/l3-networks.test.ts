@@ -150,16 +150,6 @@ describe('an L3 network', () => {
     expect((await rest.call('GET', `${url}/${unknown}/nodes`)).statusCode).toBe(404);
     await rest.data('DELETE', `${url}/${id}`);
   });
-
-  it('is listed with others by name, searched and paged', async () => {
-    await withNetwork({ name: 'List B' }, async (one) => {
-      await withNetwork({ name: 'list a', members: [member('b')] }, async (two) => {
-        const page = await rest.data('GET', `${url}?q=LIST&page_size=1&page=2`);
-        expect(page).toEqual({ items: [one], total: 2, page: 2, page_size: 1 });
-        expect((await rest.data('GET', `${url}?q=list&sort=-name`)).items).toEqual([one, two]);
-      });
-    });
-  });
 });
 
 describe('a body is refused', () => {
@@ -168,7 +158,6 @@ describe('a body is refused', () => {
     ['mtu', 1279, 'mtu: expected'],
     ['mtu', 9001, 'mtu: expected'],
     ['server_name', '*.example', 'server_name: expected'],
-    ['server_name', '10.0.0.1', 'server_name: expected'],
   ];
   it.each(fields)('with %s %j', async (field, value, sentence) => {
     const expected = `400 invalid_request: ${sentence}`;
@@ -198,9 +187,7 @@ describe('a body is refused', () => {
     ['a route with host bits', { routes: ['10.1.0.1/16'] }, 'members[0].routes[0]: expected a network as CIDR'],
     ['a route with a bad prefix', { routes: ['10.1.0.0/-1'] }, 'members[0].routes[0]'],
     ['a route twice', { routes: ['10.1.0.0/16', '10.1.0.0/16'] }, 'members[0].routes[1]: expected each network once'],
-    ['a slash in an interface name', { interface_name: 'a/b' }, 'members[0].interface_name'],
     ['a feature twice', { features: ['x', 'x'] }, 'members[0].features[1]'],
-    ['a multicast address', { addresses: ['224.0.0.5/24'] }, 'members[0].addresses[0]'],
   ];
   it.each(ofMember)('with a member that has %s', async (_, change, sentence) => {
     const members = [member('a', change)];
@@ -215,37 +202,6 @@ describe('a body is refused', () => {
     expect(await refused('POST', url, network({ members: [member('a', { addresses })] }))).toContain('1 to 64');
     const tunnels = many(1025, () => ({ listener_node_id: '' }));
     expect(await refused('POST', url, network({ tunnels }))).toContain('tunnels: expected a list of at most 1024');
-  });
-
-  const ofTunnel: readonly (readonly [string, object, string])[] = [
-    ['a name to listen on', { listen_addr: 'a.example' }, 'tunnels[0].listen_addr'],
-    ['the same node twice', { connector_node_id: 'self' }, 'tunnels[0].connector_node_id'],
-    ['a listener that is no member', { listener_node_id: unknown }, 'tunnels[0].listener_node_id'],
-  ];
-  it.each(ofTunnel)('with a tunnel that has %s', async (_, change, sentence) => {
-    const one = tunnel('a', 'b', change);
-    const tunnels = [one.connector_node_id === 'self' ? { ...one, connector_node_id: node('a') } : one];
-    const body = { members: [member('a'), member('b')], tunnels };
-    expect(await refused('POST', url, network(body))).toContain(`400 invalid_request: ${sentence}`);
-    expect(await refused('PUT', `${url}/${unknown}`, body)).toContain(`400 invalid_request: ${sentence}`);
-  });
-
-  it('when what it refers to does not exist or does not fit, after the 412 and before a 409', async () => {
-    await withNetwork({}, async (made, path) => {
-      for (const [fields, place] of [
-        [{ credential_id: unknown }, 'credential_id'],
-        [{ credential_id: credential.x25519_credential_id }, 'credential_id'],
-        [{ server_name: 'unheard.example' }, 'server_name'],
-        [{ members: [member('a'), { ...member('b'), node_id: unknown }] }, 'members[1].node_id'],
-      ] as const) {
-        expect(await refused('POST', url, { ...network(fields), name: made.name })).toContain(
-          `400 invalid_request: ${place}: `,
-        );
-        expect(await refused('PUT', path, fields)).toContain(`400 invalid_request: ${place}: `);
-        const stale = await rest.call('PUT', path, { body: fields, headers: { 'if-match': '"9"' } });
-        expect(stale.statusCode).toBe(412);
-      }
-    });
   });
 });
 

@@ -309,30 +309,6 @@ describe('the health of a chain', () => {
     expect(await stateOf(site)).toBe('ok');
   });
 
-  test('is down when its upstream is disabled', async () => {
-    const upstream = { name: `web ${made}`, endpoint: 'web.example:443' };
-    const { id } = await rest.data('POST', '/api/l4-upstreams', { body: upstream });
-    const site = await running2(id);
-    await rest.data('PUT', `/api/l4-upstreams/${id}`, { body: { enabled: false } });
-    await takeNext(site.relay, site.agents[1]);
-    await report(site.relay, running);
-    expect((await site.shown.get()).health).toEqual({ state: 'down', reasons: [`upstream "web ${made}" is disabled`] });
-  });
-
-  test('is degraded while a node is behind, and when it has rejected', async () => {
-    const site = await running2();
-    await rest.data('POST', `/api/nodes/${site.edge.id}/config`);
-    expect((await site.shown.get()).health).toEqual({
-      state: 'degraded',
-      reasons: [`node "${site.edge.name}" has not applied its newest configuration yet`],
-    });
-    await takeNext(site.edge, site.agents[0], 'rejected');
-    expect((await site.shown.get()).health).toEqual({
-      state: 'degraded',
-      reasons: [`node "${site.edge.name}" has rejected its newest configuration`],
-    });
-  });
-
   test('is degraded when either end of a link reports that it loses more than a fifth', async () => {
     const site = await running2();
     const sample = (loss_ratio: number, more: Partial<LinkSample>): LinkSample => ({

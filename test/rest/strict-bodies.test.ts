@@ -3,7 +3,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { password, startRest, type RestFixture } from '../support/rest-fixture.js';
-import { endpoints, nameOf, urlOf, wholeUrlOf } from './endpoints.js';
+import { endpoints, nameOf, wholeUrlOf } from './endpoints.js';
 
 let rest: RestFixture;
 beforeAll(async () => {
@@ -199,23 +199,6 @@ test('a combination of payload, outer and security that is not allowed is refuse
     }
   }
   expect(found).toEqual(allowed);
-});
-
-describe('a body that is not a JSON object is a 400', () => {
-  // A resume or a retirement may come without a body.
-  const taking = endpoints.filter((one) => one.body !== null && !/\/(resume|retire)$/.test(one.path));
-  test.each(taking.map((one) => [nameOf(one), one] as const))('%s', async (_name, one) => {
-    for (const body of ['', ' ', '{', '{"a":1,}', "{'a':1}", '[]', 'null', '1', '"x"', '{"a":1}{}', '\u0000']) {
-      const answer = await rest.call(one.method, urlOf(one), { body });
-      expect([body, answer.statusCode]).toEqual([body, 400]);
-      expect(answer.json().error).toMatch(/^invalid_request: body: /);
-    }
-    const latin = Buffer.from([0x7b, 0x22, 0xe9, 0x22, 0x3a, 0x31, 0x7d]);
-    expect((await rest.call(one.method, urlOf(one), { body: latin })).json().error).toBe(
-      'invalid_request: body: expected UTF-8',
-    );
-    expect((await rest.call(one.method, urlOf(one), { headers: {} })).statusCode).toBe(400);
-  });
 });
 
 describe('an endpoint that takes no body accepts an empty one and {}, and refuses any other', () => {
