@@ -1,14 +1,16 @@
 /**
- * What only a process shows of REST: the first sign-in, the two seconds of `x-min-position`, and that a kill loses no
- * idempotency key (`docs/contract/rest.md`). The sentences of that document are proven in `../rest`.
+ * What only a process shows of REST: the first sign-in, the two seconds of `x-min-position`, that a kill loses no
+ * idempotency key, and what a stop does to requests (`docs/contract/rest.md`). The sentences of that document are proven in `../rest`.
  */
 import { randomUUID } from 'node:crypto';
+import { connect } from 'node:net';
 import { expect, it } from 'vitest';
 import { prepareService } from '../../scripts/stack/service.js';
 import { eventually } from '../support/eventually.js';
 import { createMakerFor, lookingPaths, sessionPaths } from '../support/one-of-each.js';
 import type { Document } from '../support/openapi-document.js';
-import type { ListOf } from './support/resources.js';
+import { attach, configRequest, enrol } from './support/agent.js';
+import { createChain, createNode, deploy, rawHop, type ListOf } from './support/resources.js';
 import { refused } from './support/rest.js';
 import { adminPassword, sharedServiceOf } from './support/running.js';
 
@@ -80,4 +82,29 @@ it('every POST is answered as before when it is repeated after a kill of the ser
   }
   expect(await entries()).toBe(before);
   expect(first.length).toBeGreaterThan(10);
+});
+
+it('a stop does not wait for a request that never ends, and completes one that does', async () => {
+  const { api, service } = shared;
+  const { hostname, port, host } = new URL(api.url);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => undefined);
+  socket.write(
+    `POST /api/nodes HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${api.token}\r\n` +
+      'content-type: application/json\r\ncontent-length: 100\r\n\r\n{',
+  );
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const node = await createNode(api);
+  const { link, control } = await attach(service.controlEndpoint, enrol(node.id, node.control_psk));
+  control.say(configRequest());
+  await control.snapshot();
+  const chain = await createChain(api, { hops: [rawHop(node.id, 30_000)] });
+  const waiting = deploy(api, chain, '?wait=applied&timeout_ms=30000');
+  await control.snapshot();
+  expect(await service.program().stop()).toBe(0);
+  link.close();
+  const { deployment } = await waiting;
+  await service.start();
+  const { items } = await api.ok<{ items: { id: string }[] }>('GET', `/api/l4-chains/${chain.id}/deployments`);
+  expect(items.map(({ id }) => id)).toEqual([deployment.id]);
 });

@@ -1,6 +1,6 @@
 /**
  * One agent, written without the service's code, through everything that `docs/contract/agent-protocol.md` lets happen to
- * it, in one life: what each part says in detail is in the other files of this folder.
+ * it, in one life: what each part says in detail is in the other files of this folder and in `../agent-protocol`.
  */
 import { x25519 } from '@noble/curves/ed25519.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -78,7 +78,7 @@ const unchanged = async (): Promise<void> =>
   expect(await control.update()).toEqual({ $case: 'unchanged', value: { generation: runs.generation } });
 
 beforeAll(async () => {
-  running = await startServiceOf(prepareService);
+  running = await startServiceOf(prepareService, { SVC_CONTROL_REKEY_INTERVAL_SECS: '3600' });
   const created = await createNode(running.api);
   node = created;
   enrolment = enrol(created.id, created.control_psk);
@@ -100,6 +100,7 @@ describe('an agent that shares no code with the service', () => {
     expect(Math.abs(serverTime - Date.now())).toBeLessThan(10_000);
     const offset = serverTime - (Date.now() - off);
     const again = await link.open(enrolment, { timestampMs: Date.now() - off + offset });
+    expect(again.session!.grant.rekeyAfterSecs).toBe(3600);
     control = link.control(again.session!);
     greet();
     await apply();
@@ -303,5 +304,18 @@ describe('an agent that shares no code with the service', () => {
     control.say(closing(SessionCloseReason.NORMAL));
     expect(await control.ended()).toMatchObject({ code: status.OK, close: undefined });
     await shows({ status: 'offline' });
+  });
+
+  it('is revoked when its node is deleted', async () => {
+    const created = await createNode(running.api);
+    enrolment = enrol(created.id, created.control_psk);
+    await connect(configRequest());
+    await control.snapshot();
+    await running.api.ok('DELETE', `/api/nodes/${created.id}`);
+    expect(await control.ended()).toMatchObject({
+      code: status.PERMISSION_DENIED,
+      close: { reason: SessionCloseReason.REVOKED },
+    });
+    expect((await newLink().open(enrolment)).ended.code).toBe(status.UNAUTHENTICATED);
   });
 });

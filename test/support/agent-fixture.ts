@@ -252,7 +252,7 @@ export async function startAgentFixture(
       },
       join: unused,
       storesAway: () => fixture.storesAway,
-      random: () => 0.5,
+      random: () => 0.25,
     },
     {
       listen: { host: '127.0.0.1', port: 0 },

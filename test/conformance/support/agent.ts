@@ -1,7 +1,6 @@
 /**
  * An agent written from the documentation and the proto files alone: gRPC by hand over node:http2, cryptography of @noble,
- * messages by what buf reads in `proto/`. It shares no code with the service, and unlike a real agent, it can break every
- * rule on purpose.
+ * messages by what buf reads in `proto/`. It shares no code with the service.
  */
 import { randomBytes } from 'node:crypto';
 import { connect, type ClientHttp2Session, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
@@ -74,33 +73,21 @@ export interface Session {
 }
 
 interface OpenOptions {
-  readonly protocolVersion?: number;
   readonly timestampMs?: number;
-  readonly nonce?: Buffer;
-  /** The node id of the request. The prologue has that of the enrolment, or `prologueNodeId`. */
-  readonly requestNodeId?: string;
-  readonly prologueNodeId?: string;
-  /** Replaces the encoded offer. */
-  readonly offer?: Buffer;
-  /** Changes message 1 on its way. */
-  readonly tamper?: (message: Buffer) => Buffer;
 }
 
 /** Makes a message 1 and reads its answer. */
-export function initiate(enrolment: Enrolment, options: OpenOptions = {}) {
-  const nodeId = options.prologueNodeId ?? enrolment.nodeId;
-  const offer =
-    options.offer ??
-    Buffer.from(
-      encodeProto('SessionOffer', {
-        timestampMs: BigInt(options.timestampMs ?? Date.now()),
-        nonce: options.nonce ?? randomBytes(16),
-        agentVersion: 'conformance/1',
-      }),
-    );
+function initiate(enrolment: Enrolment, { timestampMs = Date.now() }: OpenOptions) {
+  const offer = Buffer.from(
+    encodeProto('SessionOffer', {
+      timestampMs: BigInt(timestampMs),
+      nonce: randomBytes(16),
+      agentVersion: 'conformance/1',
+    }),
+  );
   return oracleInitiate(
     {
-      prologue: Buffer.concat([Buffer.from('svc-control-v1'), Buffer.from([0]), Buffer.from(nodeId)]),
+      prologue: Buffer.concat([Buffer.from('svc-control-v1'), Buffer.from([0]), Buffer.from(enrolment.nodeId)]),
       psk: enrolment.psk,
       staticPrivate: enrolment.staticPrivate,
       remoteStatic: enrolment.servicePublic,
@@ -155,7 +142,6 @@ function readStatus(stream: ClientHttp2Stream): Promise<Ended> {
 
 export interface Link {
   readonly http2: ClientHttp2Session;
-  unary(path: string, message: Uint8Array): Promise<{ readonly ended: Ended; readonly answer: Buffer | undefined }>;
   /** Opens a session, or returns how that was refused. */
   open(enrolment: Enrolment, options?: OpenOptions): Promise<{ readonly ended: Ended; readonly session?: Session }>;
   /** Opens a session; fails the test if it is refused. */
@@ -187,13 +173,12 @@ export function connectAgent(endpoint: string): Link {
 
   async function open(enrolment: Enrolment, options: OpenOptions = {}) {
     const handshake = initiate(enrolment, options);
-    const message = Buffer.from(handshake.message);
     const { ended, answer } = await unary(
       `${agentService}/OpenSession`,
       encodeProto('OpenSessionRequest', {
-        nodeId: options.requestNodeId ?? enrolment.nodeId,
-        protocolVersion: options.protocolVersion ?? 1,
-        handshake: options.tamper?.(message) ?? message,
+        nodeId: enrolment.nodeId,
+        protocolVersion: 1,
+        handshake: Buffer.from(handshake.message),
       }),
     );
     if (answer === undefined || ended.code !== status.OK) return { ended };
@@ -214,7 +199,6 @@ export function connectAgent(endpoint: string): Link {
 
   return {
     http2,
-    unary,
     open,
     async session(enrolment) {
       const { ended, session } = await open(enrolment);
@@ -230,13 +214,6 @@ export type Said = NonNullable<AgentPayload['payload']>;
 
 export interface Control {
   readonly stream: ClientHttp2Stream;
-  /** Encrypts with the next sequence. */
-  seal(plaintext: Uint8Array): Partial<SecureFrame>;
-  frame(frame: Partial<SecureFrame>): void;
-  /** Sends any bytes as one gRPC message. */
-  bytes(message: Uint8Array): void;
-  /** Sends any bytes as one payload, in fragments. */
-  payload(encoded: Uint8Array, fragmentBytes?: number): void;
   say(payload: Said): void;
   /** The next payload of the service. */
   next(timeoutMs?: number): Promise<ServicePayload>;
@@ -247,8 +224,6 @@ export interface Control {
   silence(ms: number): Promise<void>;
   /** The SessionClose, if one came, and the status. Fails the test if the stream does not end. */
   ended(timeoutMs?: number): Promise<Ended & { readonly close: SessionClose | undefined }>;
-  /** Payloads received and not returned by `next` yet. */
-  readonly waiting: ServicePayload[];
   /** How many fragments each received payload had. */
   readonly fragments: number[];
 }
@@ -263,6 +238,8 @@ const within = <T>(promise: Promise<T>, ms: number, awaited: string): Promise<T>
   });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 };
+
+const largestFragment = 65_518;
 
 function startControl(stream: ClientHttp2Stream, session: Session): Control {
   const waiting: ServicePayload[] = [];
@@ -301,10 +278,9 @@ function startControl(stream: ClientHttp2Stream, session: Session): Control {
     }
     wake?.();
   });
-  const bytes = (message: Uint8Array): void => {
-    if (!stream.destroyed && stream.writable) stream.write(framed(message));
+  const frame = (value: Partial<SecureFrame>): void => {
+    if (!stream.destroyed && stream.writable) stream.write(framed(encodeProto('SecureFrame', value)));
   };
-  const frame = (value: Partial<SecureFrame>): void => bytes(encodeProto('SecureFrame', value));
   const seal = (plaintext: Uint8Array): Partial<SecureFrame> => {
     const sequence = sent;
     sent += 1n;
@@ -314,10 +290,10 @@ function startControl(stream: ClientHttp2Stream, session: Session): Control {
       ciphertext: Buffer.from(oracleEncrypt(session.sendKey, sequence, plaintext)),
     };
   };
-  const payload = (encoded: Uint8Array, fragmentBytes = 65_518): void => {
+  const payload = (encoded: Uint8Array): void => {
     let at = 0;
     do {
-      const part = encoded.subarray(at, at + fragmentBytes);
+      const part = encoded.subarray(at, at + largestFragment);
       at += part.length;
       frame(seal(Buffer.concat([Buffer.from([at < encoded.length ? 1 : 0]), part])));
     } while (at < encoded.length);
@@ -347,10 +323,6 @@ function startControl(stream: ClientHttp2Stream, session: Session): Control {
   }
   return {
     stream,
-    seal,
-    frame,
-    bytes,
-    payload,
     say: (said) => payload(encodeProto('AgentPayload', { payload: said })),
     next,
     update,
@@ -375,7 +347,6 @@ function startControl(stream: ClientHttp2Stream, session: Session): Control {
       if (fault !== undefined) throw fault;
       return { ...end, close };
     },
-    waiting,
     fragments,
   };
 }

@@ -17,7 +17,6 @@ type Service = Pick<ServiceHere, 'url' | 'controlEndpoint' | 'start' | 'stop'>;
 export interface Running<S = Service> {
   readonly service: S;
   readonly api: Api;
-  readonly dataDir: string;
   /** Stops it and removes its data folder. */
   close(): Promise<void>;
 }
@@ -25,10 +24,6 @@ export interface Running<S = Service> {
 type Prepare<S> = (options: ServiceOptions) => Promise<S>;
 
 /** Starts a service with an empty data folder and signs in. */
-export const startService = (env: Readonly<Record<string, string>> = {}): Promise<Running> =>
-  startServiceOf(prepareServiceHere, env);
-
-/** @param prepare for a service of another kind */
 export async function startServiceOf<S extends Service>(
   prepare: Prepare<S>,
   env: Readonly<Record<string, string>> = {},
@@ -44,7 +39,6 @@ export async function startServiceOf<S extends Service>(
   return {
     service,
     api,
-    dataDir,
     async close() {
       api.close();
       await service.stop();
@@ -56,7 +50,7 @@ export async function startServiceOf<S extends Service>(
 /** One service for all tests of a file. Its fields may be read only inside tests and hooks. */
 export const sharedService = (): Shared => sharedServiceOf(prepareServiceHere);
 
-type Shared<S = Service> = Pick<Running<S>, 'service' | 'api' | 'dataDir'>;
+type Shared<S = Service> = Pick<Running<S>, 'service' | 'api'>;
 
 /** The same. @param prepare for a service of another kind */
 export function sharedServiceOf<S extends Service>(prepare: Prepare<S>): Shared<S> {
@@ -74,9 +68,6 @@ export function sharedServiceOf<S extends Service>(prepare: Prepare<S>): Shared<
   return {
     get service() {
       return started().service;
-    },
-    get dataDir() {
-      return started().dataDir;
     },
     get api() {
       return started().api;
