@@ -45,6 +45,8 @@ export interface Deliverer {
   look(): void;
   /** True once its loop has ended. */
   readonly done: boolean;
+  /** When it started, monotonic. */
+  readonly startedAt: number;
   /** Exact to the item; undefined before it is loaded. */
   checkpoint(webhook: WebhookState): Checkpoint | undefined;
   /** Waits a while for the answer in flight, and records the checkpoint. */
@@ -107,6 +109,7 @@ async function recordIfDue(
 export function startDeliverer(deps: DelivererDeps): Deliverer {
   const { id, feed, deliveries, clock, logger } = deps;
   const tries = new AbortController();
+  const startedAt = clock.monotonic();
   let wake = new AbortController();
   let closed = false;
   let done = false;
@@ -225,6 +228,7 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
 
   return {
     look,
+    startedAt,
     get done() {
       return done;
     },

@@ -199,9 +199,14 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
     let largest = 0;
     for (const [id, deliverer] of deliverers) {
       const webhook = find(id);
-      const checkpoint = webhook && deliverer.checkpoint(webhook);
-      if (checkpoint === undefined || webhook?.enabled !== true || webhook.stopped !== null) continue;
-      largest = Math.max(largest, (await progress.lag(id, checkpoint.place)).seconds);
+      if (webhook?.enabled !== true || webhook.stopped !== null) continue;
+      const checkpoint = deliverer.checkpoint(webhook);
+      // One whose place cannot be read is late, by no less than it has been tried.
+      const triedSeconds = (clock.monotonic() - deliverer.startedAt) / 1000;
+      largest = Math.max(
+        largest,
+        checkpoint === undefined ? triedSeconds : (await progress.lag(id, checkpoint.place)).seconds,
+      );
     }
     lagSeconds = largest;
   }

@@ -79,6 +79,8 @@ export interface RestFixture {
   readonly followers: Followers;
   /** Bytes of answers that clients have not taken. */
   waitingBytes(): number;
+  /** `svc_webhook_lag_seconds`. */
+  webhookLagSeconds(): number;
   /** Log lines, as one text each. */
   readonly logged: string[];
   /** @throws Error when the OpenAPI document does not describe the answer */
@@ -253,6 +255,7 @@ export async function startRest(
     diagnostics,
     followers,
     waitingBytes: made.answers.waitingBytes,
+    webhookLagSeconds: webhooks.service.lagSeconds,
     logged,
     call,
     async data(method, url, given) {

@@ -1,7 +1,9 @@
 /** `docs/contract/automation.md#webhooks`, over REST with receivers on 127.0.0.1. */
 import type { ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Webhook } from 'standardwebhooks';
+import { ServiceError } from '../../src/kernel/errors.js';
+import { streams } from '../../src/kernel/event.js';
 import { eventually } from '../support/eventually.js';
 import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 import { startReceiver, status, type Receiver } from '../support/webhook-receiver.js';
@@ -156,6 +158,22 @@ describe('a webhook', () => {
     expect(names().slice(0, 2)).toEqual([name, name]);
     const again = await rest.call('POST', `/api/webhooks/${id}/resume`, { body: {} });
     expect([again.statusCode, (await get(id)).state]).toEqual([409, 'ok']);
+  });
+
+  test('whose place cannot be read is late in the metrics', async () => {
+    const { eventStore } = rest.stores;
+    const read = eventStore.read.bind(eventStore);
+    const broken = vi.spyOn(eventStore, 'read').mockImplementation((stream, ...options) => {
+      if (stream === streams.webhooks) throw new ServiceError('unavailable', 'no reader may read this');
+      return read(stream, ...options);
+    });
+    try {
+      await until(() => rest.webhookLagSeconds() === 0);
+      await make();
+      await until(() => rest.webhookLagSeconds() > 1);
+    } finally {
+      broken.mockRestore();
+    }
   });
 
   test('starts again from the start of the log, or behind a cursor', async () => {
