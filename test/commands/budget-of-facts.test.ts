@@ -1,5 +1,5 @@
 /** The budget of facts: what one node may write, what is held back meanwhile, and its bounds. */
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createFactBudget } from '../../src/commands/facts.js';
 import { tuning } from '../../src/commands/tuning.js';
 import type { FactOutcome } from '../../src/domain/agents/facts.js';
@@ -69,6 +69,9 @@ describe('the budget of facts', () => {
   });
 
   test('holds no more than its bytes, all nodes together, and counts what has left no longer', async () => {
+    const whole = { ...tuning };
+    onTestFinished(() => void Object.assign(tuning, whole));
+    Object.assign(tuning, { heldFactsBytes: 1024 * 1024 });
     const { made, record, spend } = budget();
     const big = 250 * 1024;
     const room = Math.floor(tuning.heldFactsBytes / big);

@@ -126,8 +126,8 @@ test('after 200 days a rebuild of a log that has dropped its old facts gives wha
   await tell('busy', openedBy('busy'), applied('busy', 1));
   const before = all();
   const standing = job('one');
-  for (let days = 0; days < 200; days += 4) {
-    side.clock.advance(4 * day);
+  for (let days = 0; days < 200; days += 8) {
+    side.clock.advance(8 * day);
     if (days % 20 === 0) await tell('busy', applied('busy', days + 2));
     await standing.turn(never);
     await settled();

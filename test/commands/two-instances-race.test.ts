@@ -16,6 +16,7 @@ import { bytesOf, createCommandFixture, type CommandFixture, type FleetGateway }
 import { createNode } from '../support/fleet.js';
 import { commandOf, histories, type Move } from '../support/fleet-histories.js';
 import { createDice, hostile, hostileEventStore } from '../support/hostile.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
 import { tuning } from '../../src/commands/tuning.js';
 
 /** A command that was executed, and how it ended. */
@@ -38,7 +39,7 @@ test('the log holds every acknowledged command once and whole, and no refused on
   const counts = { done: 0, repeated: 0, refused: 0, unsure: 0 };
   await fc.assert(
     fc.asyncProperty(histories(40), histories(40), fc.nat(1_000_000), async (left, right, seed) => {
-      const fixture = await createCommandFixture();
+      const fixture = await createCommandFixture(storesInMemory());
       try {
         const stores = [1, 2].map((salt) => hostileEventStore(fixture.stores.eventStore, seed + salt, bad));
         const gateways = await Promise.all(stores.map((eventStore) => fixture.gateway({ eventStore, clock: hasty })));
@@ -57,7 +58,7 @@ test('the log holds every acknowledged command once and whole, and no refused on
         await fixture.close();
       }
     }),
-    { numRuns: 40 },
+    { numRuns: 20 },
   );
   // The property proves something only if all of this happened.
   for (const [kind, count] of Object.entries(counts)) expect(count, kind).toBeGreaterThan(0);

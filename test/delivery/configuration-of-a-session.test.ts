@@ -1,5 +1,5 @@
 /** What a session is answered and offered, with stores in memory: requests, pushes, rejects, restarts, generation raises. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { streams } from '../../src/kernel/event.js';
@@ -20,6 +20,7 @@ import {
   type TestSession,
 } from '../support/delivery-fixture.js';
 import { eventually } from '../support/eventually.js';
+import { shortSleeps } from '../support/short-sleeps.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 import { readsBehind } from '../support/switched-read-store.js';
 
@@ -326,6 +327,8 @@ describe('a rejected newest snapshot is the target again', () => {
   /** From 0 to 1; in the middle nothing is earlier or later than the contract says. */
   const start = () => fixture.start({ random: () => 0.5 });
   const minute = 60_000;
+  // What is due is looked for each second.
+  beforeEach(() => onTestFinished(shortSleeps().restore));
 
   it('after 1, 5 and 30 minutes and then hourly, pushed to the node, until it applies it', async () => {
     const delivery = await start();

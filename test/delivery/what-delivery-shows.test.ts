@@ -1,5 +1,5 @@
 /** What delivery and the committed fleet show and count, and what delivery says when something in it fails. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
@@ -18,6 +18,7 @@ import {
   type StartedDelivery,
 } from '../support/delivery-fixture.js';
 import * as f from '../support/fleet.js';
+import { shortSleeps } from '../support/short-sleeps.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 
 let fixture: DeliveryFixture;
@@ -197,6 +198,7 @@ describe('what fails in delivery', () => {
   });
 
   it('a last-good snapshot that cannot be removed with its node is told', async () => {
+    onTestFinished(shortSleeps().restore);
     const inner = fixture.stores.readStore;
     let fails = false;
     const readStore: ReadStore = {

@@ -19,6 +19,7 @@ import {
   type TestSession,
 } from '../support/delivery-fixture.js';
 import { noSecrets } from '../support/every-kind-of-rule.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
 
 const nodes = ['n1', 'n2', 'n3'] as const;
 
@@ -93,7 +94,7 @@ describe('a session', () => {
   it('is offered only states after whole commands, and the newest at last', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 15 }), dropEvery, async (steps, every) => {
-        const fixture = await createDeliveryFixture();
+        const fixture = await createDeliveryFixture(storesInMemory());
         try {
           for (const id of nodes) await fixture.log.createNode(id);
           /** Checksums by node and generation, after each whole command. */

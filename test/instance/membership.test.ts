@@ -1,12 +1,13 @@
 /** An instance joins the others: its lease, and the revocations that it carries out. */
 import type { Activity } from '../../src/reports/port.js';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { liveInstances } from '../../src/instance/instance-lease.js';
 import { joinCluster } from '../../src/instance/membership.js';
 import { sleep } from '../../src/kernel/background.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { eventually } from '../support/eventually.js';
+import { shortSleeps } from '../support/short-sleeps.js';
 import { openTemporaryStores, type TemporaryStores } from '../support/temporary-stores.js';
 
 let stores: TemporaryStores;
@@ -102,6 +103,8 @@ test('what all live instances took from agents is added up', async () => {
       onRevoked: () => undefined,
       sessionsEnded: async () => true,
     });
+  const sleeps = shortSleeps();
+  onTestFinished(sleeps.restore);
   const [one, two] = [await join('a', 30), await join('b', 12)];
   // An instance reads what the others say when it renews its lease.
   await eventually(() => [one.activity(), two.activity()]).toEqual([took(42), took(42)]);

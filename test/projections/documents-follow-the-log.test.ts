@@ -14,7 +14,7 @@ import { createDice } from '../support/hostile.js';
 
 let side: ReadSide;
 beforeAll(async () => {
-  side = await openReadSide();
+  side = await openReadSide(undefined, { inMemory: true });
 });
 afterAll(() => side.close());
 

@@ -256,7 +256,7 @@ describe('the history of a node, its chain and its upstream', () => {
   });
 
   it('makes hours of what several instances have counted, and the same ones again if it had ended halfway', async () => {
-    const several = 120;
+    const several = 60;
     for (let index = 0; index < several; index += 1) {
       const { reports } = await startInstance();
       await reports.sessionOpened(node, presence, offlineAfterMs);
