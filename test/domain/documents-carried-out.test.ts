@@ -180,7 +180,7 @@ describe('a document carried out on a random fleet', () => {
         expect(fleet!.singletons.fleet.value).toEqual(bases);
         expect(drifted(fleet!)).toEqual([]);
       }),
-      { numRuns: 40 },
+      { numRuns: 25 },
     );
     expect(seen.applied).toBeGreaterThan(10);
     expect(seen.split).toBeGreaterThan(5);
@@ -235,7 +235,7 @@ describe('a document carried out on a random fleet', () => {
           expected.map(([owner]) => owner).sort(),
         );
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
     expect(seen.drifted).toBeGreaterThan(5);
   });

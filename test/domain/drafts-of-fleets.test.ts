@@ -54,7 +54,7 @@ describe('a draft of a fleet', () => {
         group.merge();
         expect(dumpFleet(fleet)).toBe(dumpFleet(plain));
       }),
-      { numRuns: 20 },
+      { numRuns: 12 },
     );
   });
 });
@@ -72,7 +72,7 @@ describe('deciding', () => {
           },
         });
       }),
-      { numRuns: 20 },
+      { numRuns: 12 },
     );
   });
 
@@ -85,7 +85,7 @@ describe('deciding', () => {
           if (command !== undefined) expect(decideFleet(one, command)).toEqual(decideFleet(two, command));
         }
       }),
-      { numRuns: 20 },
+      { numRuns: 12 },
     );
   });
 });

@@ -61,7 +61,7 @@ describe('in a random history', () => {
           }
         }
       }),
-      { numRuns: 20 },
+      { numRuns: 10 },
     );
   });
 

@@ -31,7 +31,7 @@ describe('the document of a fleet', () => {
         expect(new Set(changes.map(({ action }) => action))).not.toContain('update');
         expect(runSync(carryOut(emptyFleet(), changes)).steps.length).toBeLessThanOrEqual(changes.length);
       }),
-      { numRuns: 30 },
+      { numRuns: 15 },
     );
   });
 });

@@ -159,7 +159,7 @@ describe('after every command of a random history', () => {
           },
         });
       }),
-      { numRuns: 30 },
+      { numRuns: 20 },
     );
   });
 
@@ -173,7 +173,7 @@ describe('after every command of a random history', () => {
           },
         });
       }),
-      { numRuns: 25 },
+      { numRuns: 15 },
     );
   });
 
@@ -200,7 +200,7 @@ describe('after every command of a random history', () => {
         expect(fleet.singletons.connectivity.value.nodes).toEqual({});
         expect(fleet.tables.listener_policy.size, 'policies are deleted with their nodes').toBe(0);
       }),
-      { numRuns: 30 },
+      { numRuns: 20 },
     );
   });
 

@@ -41,6 +41,7 @@ describe('a name', () => {
       fc.property(fc.stringMatching(/^[\p{L}\p{N}][\p{L}\p{N} _.-]{0,20}[\p{L}\p{N}]$/u), (name) => {
         expect(faultOfName(name)).toBeUndefined();
       }),
+      { numRuns: 20 },
     );
   });
 });

@@ -14,12 +14,15 @@ describe('a command that would make a snapshot too large', () => {
     let refused: string | undefined;
     for (let chain = 0; chain < 1000 && refused === undefined; chain += 1) {
       f.performAll(fleet, [f.createChain(`c${chain}`, [f.hop('a', 80, { server_names: names(chain) })])]);
-      const draft = draftFleet(fleet);
-      const deployed = f.perform(draft.state, f.deployChain(`c${chain}`));
-      // Slow for a large node.
-      const measure = deployed.kind === 'written' && chain >= 480;
-      refused = measure ? runSync(oversizedInPieces(draft.state, deployed.touched))?.message : undefined;
-      if (refused === undefined) draft.merge();
+      const deploy = f.deployChain(`c${chain}`);
+      if (chain >= 480) {
+        // Slow for a large node.
+        const draft = draftFleet(fleet);
+        const deployed = f.perform(draft.state, deploy);
+        refused = deployed.kind === 'written' ? runSync(oversizedInPieces(draft.state, deployed.touched))?.message : '';
+        draft.drop();
+      }
+      if (refused === undefined) f.performAll(fleet, [deploy]);
     }
     // 8 MiB of rules of about 16 KiB each.
     expect(refused).toMatch(/node "a" would be \d{7} bytes, more than the 8388608/);

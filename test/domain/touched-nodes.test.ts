@@ -60,7 +60,7 @@ describe('after every command of a random history', () => {
           },
         });
       }),
-      { numRuns: 100 },
+      { numRuns: 60 },
     );
   });
 });

@@ -124,9 +124,9 @@ describe('overlap', () => {
         expect(overlap(read(a), read(b))).toBe(expected);
         expect(overlap(read(b), read(a))).toBe(expected);
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
-    expect(overlapping).toBeGreaterThan(100);
+    expect(overlapping).toBeGreaterThan(30);
   });
 
   it('between groups is found in lists of any order, and the pair that is named overlaps', () => {
@@ -145,10 +145,10 @@ describe('overlap', () => {
         expect(pair[0].group).not.toBe(pair[1].group);
         expect(meet(within(pair[0].text), within(pair[1].text))).toBe(true);
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
-    expect(found).toBeGreaterThan(100);
-    expect(found).toBeLessThan(950);
+    expect(found).toBeGreaterThan(30);
+    expect(found).toBeLessThan(285);
   });
 
   it('of IPv4 and IPv6 never is, not even of their default routes', () => {
