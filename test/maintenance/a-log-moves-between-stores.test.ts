@@ -13,7 +13,6 @@ import type { ReadStore } from '../../src/storage/read-store.js';
 import { logCheck } from '../../src/backups/archive-scope.js';
 import { startEventStoreDb } from '../servers/eventstoredb/server.js';
 import { mongoDatabase, onMongoServers, type MongoDatabase } from '../storage/contract/mongodb-harness.js';
-import { eventually } from '../support/eventually.js';
 import {
   appendFacts,
   contents,
@@ -106,25 +105,28 @@ onMongoServers('moving an installation between stores', (server) => {
   it('leaves read models that can be rebuilt and compared', async () => {
     const source = await installations.open();
     await fill(source, 52);
-    await appendFacts(source.eventStore, 1500, true);
+    await appendFacts(source.eventStore, 200, true);
     const path = join(installations.folder, 'archive.jsonl');
     await exportTo(path, source);
     await importFrom(path, { eventStore, readStore });
     const clock = source.clock;
     const options = { eventStore, readStore, clock, logger: silentLogger };
-    const projections = await startProjections({ ...options, deletionTime: () => undefined, layoutPollMs: 50 });
-    await caughtUp(projections);
-    const entries = await projections.audit.list({ page: 1, pageSize: 500, includeAccounts: true });
+    const audit = async () => {
+      const projections = await startProjections({ ...options, deletionTime: () => undefined });
+      await caughtUp(projections);
+      const entries = await projections.audit.list({ page: 1, pageSize: 500, includeAccounts: true });
+      await projections.close();
+      return entries;
+    };
+    const entries = await audit();
     expect(entries.total).toBeGreaterThan(0);
     const rebuilding = { ...options, signal, onProgress: () => undefined };
     expect(await rebuildReadModels(rebuilding)).toMatchObject({ kind: 'done', dropped: true });
-    expect(await rebuildReadModels({ ...rebuilding, only: 'audit' })).toMatchObject({ kind: 'done', dropped: true });
-    await eventually(() => projections.audit.list({ page: 1, pageSize: 500, includeAccounts: true })).toEqual(entries);
+    expect(await audit()).toEqual(entries);
     const scratch = await installations.open();
     const compared = await checkReadModels({ ...rebuilding, scratch: scratch.readStore });
     expect(compared).toMatchObject({ differences: [], behind: 0 });
     expect(compared?.documents).toBeGreaterThan(20);
     expect((await wholeLog(eventStore)).some(({ stream }) => stream === streams.fleet)).toBe(true);
-    await projections.close();
   });
 });

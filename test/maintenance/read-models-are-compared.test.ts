@@ -8,7 +8,7 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import { checkReadModels, type CheckOptions } from '../../src/projections/rebuild/check.js';
 import { rebuildReadModels } from '../../src/projections/rebuild/rebuild.js';
 import { appendFacts } from '../support/installations.js';
-import { append, openReadSide, planned, randomLog, sessionOpened, type ReadSide } from '../support/read-side.js';
+import { nodeCreated, openReadSide, planned, randomLog, sessionOpened, type ReadSide } from '../support/read-side.js';
 
 let side: ReadSide;
 let scratch: ReadSide;
@@ -62,15 +62,10 @@ describe('read models that hold what the log says', () => {
     const traffic = (async () => {
       for (let round = 0; checking; round += 1) {
         const id = `0000000${round % 3}-1111-4111-8111-111111111111`;
-        const data = { node_id: id, name: id, description: null, address: null, labels: {} };
-        await append(side.stores.eventStore, planned(streams.fleet, [{ type: 'NodeCreated', data }]));
-        await append(side.stores.eventStore, sessionOpened(id, `1.0.${round}`));
-        if (round % 2 === 0) {
-          await append(
-            side.stores.eventStore,
-            planned(streams.fleet, [{ type: 'NodeDeleted', data: { ...data, override: null, policies: [] } }]),
-          );
-        }
+        const created = nodeCreated(id);
+        const data = { ...created.events[0]?.data, override: null, policies: [] };
+        const deleted = round % 2 === 0 ? [planned(streams.fleet, [{ type: 'NodeDeleted', data }])] : [];
+        await side.append([created, sessionOpened(id, `1.0.${round}`), ...deleted]);
       }
     })();
     const report = await check().finally(() => {

@@ -3,8 +3,7 @@
  * interrupted run. What a rebuild does in each case is in `test/projections/rebuilding.test.ts`.
  */
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { streams } from '../../src/kernel/event.js';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { placeOf, readLayoutRecord } from '../../src/projections/engine/layout.js';
 import { groupName, groupVersion, openCollections, readModels } from '../../src/projections/read-models.js';
@@ -15,9 +14,9 @@ import {
   append,
   dump,
   nameOf,
+  nodeCreated,
   nodeRenamed,
   openReadSide,
-  planned,
   randomLog,
   signedIn,
   type Dump,
@@ -95,8 +94,7 @@ describe('a rebuild', () => {
     await spoil('resource_names');
     await rebuild();
     const node = '11111111-1111-4111-8111-111111111111';
-    const data = { node_id: node, name: 'later', description: null, address: null, labels: {} };
-    await side.append([planned(streams.fleet, [{ type: 'NodeCreated', data }])]);
+    await side.append([nodeCreated(node, 'later')]);
     const projections = await side.started();
     expect(await nameOf(projections, node)).toBe('later');
     const [fresh, live] = [await freshFold(), await documents()];
@@ -114,11 +112,7 @@ describe('a rebuild', () => {
         return model.evolve(fields, event, command, id);
       },
     }));
-    await side.append([
-      planned(streams.fleet, [
-        { type: 'NodeCreated', data: { node_id: node, name: 'n', description: null, address: null, labels: {} } },
-      ]),
-    ]);
+    await side.append([nodeCreated(node, 'n')]);
     const sick = await side.started({ models: poisonous });
     await side.append([nodeRenamed(node, 'poison')]);
     expect(await sick.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
@@ -169,11 +163,14 @@ describe('a rebuild', () => {
 describe('a service that runs during a rebuild', () => {
   it('reads the old documents, then the new ones, without a gap', async () => {
     await side.append(randomLog(10));
-    const projections = await side.started({ layoutPollMs: 50 });
+    const before = { ...tuning };
+    onTestFinished(() => void Object.assign(tuning, before));
+    // A rebuild waits for two turns of an instance that is just starting.
+    Object.assign(tuning, { layoutPollMs: 50 });
+    const projections = await side.started();
     const { eventStore, readStore } = side.stores;
     const node = '22222222-2222-4222-8222-222222222222';
-    const data = { node_id: node, name: 'always there', description: null, address: null, labels: {} };
-    await side.append([planned(streams.fleet, [{ type: 'NodeCreated', data }])]);
+    await side.append([nodeCreated(node, 'always there')]);
     await projections.reached(await eventStore.headPosition(), 10_000);
 
     let rebuilding = true;

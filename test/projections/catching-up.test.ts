@@ -15,8 +15,9 @@ import {
   configApplied,
   dump,
   nameOf,
+  nodeCreated,
+  nodeRenamed,
   openReadSide,
-  planned,
   proposedEvents,
   randomLog,
   sessionOpened,
@@ -33,19 +34,12 @@ afterEach(() => side.close());
 
 const [first, second] = ['first', 'second'].map((name) => uuidFromName(`a node called ${name}`)) as [string, string];
 
-const created = (node_id: string): Planned =>
-  planned(streams.fleet, [
-    { type: 'NodeCreated', data: { node_id, name: node_id, description: null, address: null, labels: {} } },
-  ]);
-const renamed = (node_id: string, from: string, to: string): Planned =>
-  planned(streams.fleet, [{ type: 'NodeUpdated', data: { node_id, changes: { name: { from, to } } } }]);
-
 /** More events than the runner holds in memory, about few entities: each of them changes in every written segment. */
 function longLog(seed: number): readonly Planned[] {
-  const log: Planned[] = [...randomLog(seed, 60), created(first), created(second)];
+  const log: Planned[] = [...randomLog(seed, 60), nodeCreated(first), nodeCreated(second)];
   for (let index = 0; index < 2600; index += 1) {
     const node = Math.floor(index / 40) % 3 === 0 ? second : first;
-    if (index % 40 === 0) log.push(renamed(node, 'before', `name ${index}`));
+    if (index % 40 === 0) log.push(nodeRenamed(node, `name ${index}`));
     else if (index % 7 === 0) log.push(sessionOpened(node, `1.0.${index}`));
     else log.push(configApplied(node, index));
   }
@@ -188,7 +182,7 @@ describe('an instance that followed live and has to catch up again after a drop'
     await reached();
     for (let round = 0; round < 3; round += 1) {
       await eventually(() => projections.status().caughtUp).toBe(true);
-      await side.append([renamed(first, 'before', `live ${round}`), configApplied(second, 5000 + round)]);
+      await side.append([nodeRenamed(first, `live ${round}`), configApplied(second, 5000 + round)]);
       await reached();
       let letIn = (): void => undefined;
       open = new Promise((resolve) => {
@@ -224,7 +218,7 @@ describe('an entity that cannot be folded', () => {
     await (await side.started({ models })).close();
     const log = longLog(71);
     await appendAll(side, log.slice(0, 900));
-    const { position } = await append(side.stores.eventStore, renamed(second, 'before', 'poison'));
+    const { position } = await append(side.stores.eventStore, nodeRenamed(second, 'poison'));
     await appendAll(side, log.slice(900));
     const projections = await side.started({ models });
     const parked = { projection: names.name, id: `node/${second}`, position, error: 'TypeError: no fold for this' };

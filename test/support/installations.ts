@@ -17,7 +17,7 @@ import { archiveScope, logCheck } from '../../src/backups/archive-scope.js';
 import { importedProjections } from '../../scripts/maintenance/installation.js';
 import { sealed } from './fleet.js';
 import { createManualClock, type ManualClock } from './manual-clock.js';
-import { append, configApplied, fleetAfter, planned, randomLog } from './read-side.js';
+import { append, configApplied, fleetAfter, nodeCreated, planned, randomLog } from './read-side.js';
 import { openTemporaryStores, type TemporaryStores } from './temporary-stores.js';
 
 export interface TestInstallation extends TemporaryStores {
@@ -77,10 +77,7 @@ export async function fill(
 export async function appendFacts(eventStore: EventStore, count: number, create = false): Promise<void> {
   const names = ['a', 'b', 'c'].map((name) => `fact node ${name}`);
   const nodes = names.map(uuidFromName);
-  for (const name of create ? names : []) {
-    const data = { node_id: uuidFromName(name), name, description: null, address: null, labels: {} };
-    await append(eventStore, planned(streams.fleet, [{ type: 'NodeCreated', data }]));
-  }
+  for (const name of create ? names : []) await append(eventStore, nodeCreated(uuidFromName(name), name));
   for (let done = 0; done < count; done += 50) {
     const node = nodes[(done / 50) % nodes.length] ?? '';
     const [first, ...more] = Array.from({ length: Math.min(50, count - done) }, (_, index) =>
