@@ -364,32 +364,6 @@ test('a sign-in replaces a hash of weaker parameters, and earlier tokens stay va
   expect(before).toEqual(['UserCreated', 'UserPasswordChanged', 'UserPasswordChanged']);
 });
 
-test('profile fields are sealed in the log', async () => {
-  const fields = { display_name: 'Ada Ænigma', email: 'ada@example.org' };
-  const outcome = await accounts.handlers.updateMe(context, userId(), undefined, fields);
-  expect(outcome).toMatchObject({ kind: 'done', result: { ...fields, version: 2 } });
-  expect(await accounts.handlers.me(userId())).toMatchObject(fields);
-  const log = await fixture.log(streams.accounts);
-  expect(log.map(({ type }) => type)).toEqual(['UserCreated', 'UserProfileUpdated']);
-  expect(clearTextIn(log, [...Object.values(fields), password, '$argon2id$'])).toEqual([]);
-});
-
-test('a profile update writes only changes, clears a field that is null, and honours If-Match', async () => {
-  const update = (fields: object, ifMatch?: readonly number[]) =>
-    accounts.handlers.updateMe(context, userId(), ifMatch, fields);
-  await update({ display_name: 'Ada', email: 'ada@example.org' });
-  expect(await update({ display_name: 'Ada' }, [2])).toMatchObject({
-    kind: 'done',
-    events: [],
-    result: { version: 2 },
-  });
-  expect(await update({ email: null })).toMatchObject({ result: { display_name: 'Ada', email: null, version: 3 } });
-  expect(await update({ email: null })).toMatchObject({ events: [], result: { version: 3 } });
-  expect((await refusalOf(update({ display_name: 'Bob' }, [2]))).code).toBe('precondition_failed');
-  expect((await refusalOf(accounts.handlers.updateMe(context, 'nobody', undefined, {}))).code).toBe('not_found');
-  expect((await fixture.log(streams.accounts)).length).toBe(3);
-});
-
 test('a field that was altered in the store is an internal error without the value', async () => {
   await accounts.handlers.updateMe(context, userId(), undefined, { email: 'ada@example.org' });
   const { email } = accounts.view.accounts.users.get(userId()) ?? {};

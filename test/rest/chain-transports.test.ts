@@ -98,32 +98,6 @@ describe('a hop in an answer', () => {
   });
 });
 
-describe('a credential of a hop', () => {
-  it('of another type, or that does not exist, is a 400 that names it', async () => {
-    const hop = { outer: 'tcp', security: 'tls', credential_id: reality.id };
-    const other = await create(chainOf('other type', 'tcp', hop));
-    expect(other.statusCode).toBe(400);
-    expect(other.json().error).toBe(
-      'invalid_request: hops[0].credential_id: expected a credential of key_type tls_cert with security tls, ' +
-        '"front" is of key_type reality',
-    );
-    const missing = await create(chainOf('missing', 'tcp', { ...hop, credential_id: nodes[0].id }));
-    expect(missing.statusCode).toBe(400);
-    expect(missing.json().error).toContain(`hops[0].credential_id: expected the id of a credential, there is no`);
-  });
-
-  it('lists the chains that use it, and is not deleted while they do', async () => {
-    const made = (
-      await create(chainOf('user', 'udp', { outer: 'udp', security: 'noise', credential_id: keys.id }))
-    ).json().data;
-    const { in_use_by } = await rest.data('GET', `/api/credentials/${keys.id}`);
-    expect(in_use_by).toContainEqual({ type: 'l4_chain', id: made.id, name: 'user' });
-    const refused = await rest.call('DELETE', `/api/credentials/${keys.id}`);
-    expect(refused.statusCode).toBe(409);
-    expect(refused.json().error).toContain('l4_chain "user"');
-  });
-});
-
 describe('the agents of a chain', () => {
   const pinOf = (certificate: X509Certificate): string =>
     createHash('sha256')

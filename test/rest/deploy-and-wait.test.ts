@@ -150,45 +150,6 @@ test('closing the server answers a deploy that still waits', async () => {
   await closing.close();
 });
 
-test('deploying a disabled chain is a conflict', async () => {
-  await rest.data('PUT', url, { body: { enabled: false } });
-  expect(await rest.data('GET', url)).toMatchObject({ status: 'disabled' });
-  const answer = await rest.call('POST', `${url}/deploy`);
-  expect([answer.statusCode, answer.json().error]).toEqual([409, expect.stringMatching(/^conflict: /)]);
-});
-
-test('a chain can be sent back as it was answered, and does not change', async () => {
-  const hops = [
-    {
-      node_id: first,
-      listen_addr: '2001:DB8:0:0::1',
-      listen_port: 443,
-      outer: 'tcp',
-      security: 'raw',
-      server_names: ['B.example', '*.A.example'],
-      dial_addr: 'Gate.Example',
-    },
-  ];
-  await rest.data('PUT', url, { body: { hops, target: { endpoint: '[2001:0db8::0001]:80' } } });
-  const { name, description, enabled, payload, ...answered } = await rest.data('GET', url);
-  expect(answered.hops).toEqual([
-    {
-      node_id: first,
-      listen_addr: '2001:db8::1',
-      listen_port: 443,
-      outer: 'tcp',
-      security: 'raw',
-      server_names: ['b.example', '*.a.example'],
-      dial_addr: 'gate.example',
-    },
-  ]);
-  expect(answered.target).toEqual({ endpoint: '[2001:db8::1]:80' });
-  const again = await rest.data('PUT', url, {
-    body: { name, description, enabled, payload, hops: answered.hops, target: answered.target },
-  });
-  expect(again.version).toBe(answered.version);
-});
-
 describe('nodes', () => {
   test('a PSK reset waits for the old sessions and answers whether they ended', async () => {
     const sessionsEnded = vi.spyOn(rest.deps, 'sessionsEnded');
@@ -260,24 +221,8 @@ describe('nodes', () => {
     expect([...statuses].filter((code) => code !== 200 && code !== 404)).toEqual([]);
   });
 
-  test('a node is answered with all of its fields', async () => {
-    const node = await rest.data('POST', '/api/nodes', { body: { name: 'bare', issue_psk: false } });
-    expect(node).toMatchObject({
-      control_psk: null,
-      psk_fingerprint: null,
-      description: null,
-      address: null,
-      labels: {},
-      detected_addresses: [],
-    });
-    const { control_psk: _secret, ...fields } = node;
-    expect(await rest.data('GET', `/api/nodes/${node.id}`)).toEqual(fields);
-    const names =
-      'id name description address labels status psk_fingerprint psk_issued_at psk_candidate multiplex multiplex_port ' +
-      'reported_multiplex reported_multiplex_port duplicate_agent version_conflict_at agent_version public_ipv4 ' +
-      'public_ipv6 detected_addresses cpu_usage memory_usage uptime_seconds last_seen_at generation ' +
-      'applied_generation apply listeners held_by features managed_by created_at updated_at version';
-    expect(Object.keys(fields).toSorted()).toEqual(names.split(' ').toSorted());
+  test('a node shows its own multiplexing, as the settings do', async () => {
+    const node = await aNode('multiplexed');
     await rest.data('PUT', '/api/settings/connectivity', {
       body: {
         multiplex: true,

@@ -44,13 +44,8 @@ test('any JSON body is answered with an envelope, never with a fault', async () 
       expect(answer.statusCode).toBeLessThan(500);
       expect(Object.keys(answer.json()).toSorted()).toEqual(['data', 'error', 'success']);
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   );
-});
-
-test('a body nested a hundred thousand deep is a 400', async () => {
-  const body = `{"name":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
-  expect((await rest.call('POST', '/api/nodes', { body })).statusCode).toBe(400);
 });
 
 test('an unexpected fault is a 500 without its cause, which is logged under the request id', async () => {

@@ -205,34 +205,6 @@ describe('a body is refused', () => {
   });
 });
 
-describe('a conflict', () => {
-  it('is a taken name, overlapping members, a taken listener, and an address or a credential in use', async () => {
-    const body = { members: [member('a'), member('b')], tunnels: [tunnel('a', 'b')] };
-    await withNetwork(body, async (made) => {
-      const named = `l3_network "${made.name}" (${made.id})`;
-      expect(await refused('POST', url, network({ name: made.name.toUpperCase(), members: [member('c')] }))).toMatch(
-        /^409 conflict: name: /,
-      );
-      const overlapping = [member('b'), member('c', { routes: ['10.0.0.0/30'] })];
-      expect(await refused('POST', url, network({ members: overlapping }))).toMatch(
-        /^409 conflict: members\[1\]\.routes\[0\]: /,
-      );
-      const context = network({ members: [member('a'), member('c')], tunnels: [tunnel('a', 'c', { context_id: 1 })] });
-      expect(await refused('POST', url, context)).toContain(named);
-      for (const path of [`/api/nodes/${node('b')}`, `/api/credentials/${credential.id}`]) {
-        const removed = await rest.call('DELETE', path);
-        expect([removed.statusCode, removed.json().error]).toEqual([409, expect.stringContaining(named)]);
-      }
-      expect(await refused('PUT', `/api/nodes/${node('a')}`, { address: null })).toContain(named);
-      expect(await refused('PUT', `/api/credentials/${credential.id}`, { server_names: ['x.example'] })).toContain(
-        named,
-      );
-      const { in_use_by } = await rest.data('GET', `/api/credentials/${credential.id}`);
-      expect(in_use_by).toEqual([{ type: 'l3_network', id: made.id, name: made.name }]);
-    });
-  });
-});
-
 describe('an L3 network in other answers', () => {
   it('is in the snapshots of its nodes, its key masked, and in the audit by the fields of its entries', async () => {
     const body = { members: [member('a'), member('b')], tunnels: [tunnel('a', 'b')] };

@@ -47,46 +47,6 @@ describe('a save', () => {
     expect(await rest.position()).toBe(before);
   });
 
-  test.each<[string, object, RegExp]>([
-    [
-      'a node that does not exist',
-      { nodeId: '00000000-0000-4000-8000-000000000000' },
-      /^nodeId: expected the id of a node/,
-    ],
-    ['quic, which is udp', { transport: 'quic' }, /^transport: expected "tcp" or "udp"/],
-    ['a host name', { listenAddr: 'localhost' }, /^listenAddr: /],
-    [
-      'an unknown label',
-      { priorityOrder: ['raw', 'sni'] },
-      /^priorityOrder\[1\]: expected "reality" or "tls" or "noise" or "raw"/,
-    ],
-  ])('refuses %s', async (_, more, sentence) => {
-    const answer = await save(policy(more));
-    expect(answer.statusCode).toBe(400);
-    expect(answer.json().error.replace('invalid_request: ', '')).toMatch(sentence);
-  });
-
-  test('is for operators and admins', async () => {
-    const call = (role: 'viewer' | 'operator', method: string) => rest.call(method, url, { role, body: policy() });
-    expect((await call('viewer', 'PUT')).statusCode).toBe(403);
-    expect((await call('viewer', 'DELETE')).statusCode).toBe(403);
-    expect((await call('operator', 'PUT')).statusCode).toBe(200);
-    const allowed = await rest.call('POST', url, { body: policy() });
-    expect([allowed.statusCode, allowed.headers.allow]).toEqual([405, 'PUT, DELETE']);
-  });
-
-  test('honours If-Match', async () => {
-    const body = policy();
-    expect((await save(body, { 'if-match': '*' })).statusCode).toBe(412);
-    expect((await save(body, { 'if-match': '"1"' })).statusCode).toBe(412);
-    expect((await save(body, { 'if-match': '"0"' })).statusCode).toBe(200);
-    expect((await save({ ...body, priorityOrder: [] }, { 'if-match': '*' })).json().data.version).toBe(2);
-    expect((await save({ ...body, priorityOrder: ['tls'] }, { 'if-match': '"1"' })).statusCode).toBe(412);
-    // Before what the body refers to.
-    const unknown = policy({ nodeId: '00000000-0000-4000-8000-000000000000' });
-    expect((await save(unknown, { 'if-match': '*' })).statusCode).toBe(412);
-  });
-
   test('gives the node a new generation, and its snapshot has the policy', async () => {
     const { id, generation } = await rest.data('POST', '/api/nodes', { body: { name: 'of a snapshot' } });
     await save(policy({ nodeId: id, listenAddr: '::', listenPort: 443, priorityOrder: ['tls'] }));
@@ -99,31 +59,6 @@ describe('a save', () => {
     const after = await rest.data('GET', `/api/nodes/${id}/config`);
     expect(after.generation).toBeGreaterThan(config.generation);
     expect(after.snapshot.gateway.listener_policies ?? []).toEqual([]);
-  });
-});
-
-describe('a delete', () => {
-  test('names the listener in its query and answers an empty object, then 404', async () => {
-    const body = policy();
-    const { version } = (await save(body)).json().data;
-    expect((await remove(keyOf(body), { 'if-match': `"${version + 1}"` })).statusCode).toBe(412);
-    const answer = await remove(keyOf(body), { 'if-match': `"${version}"` });
-    expect([answer.statusCode, answer.json().data]).toEqual([200, {}]);
-    const again = await remove(keyOf(body));
-    expect([again.statusCode, again.json().error]).toEqual([404, expect.stringMatching(/^not_found: /)]);
-  });
-
-  test.each(['nodeId', 'transport', 'listenAddr', 'listenPort'])('requires %s, once and valid', async (field) => {
-    const body = policy();
-    await save(body);
-    const error = expect.stringMatching(new RegExp(`^invalid_request: .*${field}`));
-    for (const value of [undefined, '', 'x']) {
-      const answer = await remove({ ...keyOf(body), [field]: value });
-      expect([value, answer.statusCode, answer.json().error]).toEqual([value, 400, error]);
-    }
-    const more = await remove({ ...keyOf(body), priorityOrder: 'raw' });
-    expect([more.statusCode, more.json().error]).toEqual([400, expect.stringMatching(/priorityOrder/)]);
-    expect((await remove(keyOf(body))).statusCode).toBe(200);
   });
 });
 

@@ -80,70 +80,6 @@ describe('a create', () => {
     ];
     await refused('POST', '/api/routes', route({ hops }), 400, new RegExp(`^invalid_request: hops\\[1\\].*${field}`));
   });
-
-  test('takes 8 hops on distinct nodes, not 9, and no node twice', async () => {
-    const nodes: JsonData[] = [];
-    for (let index = 0; index < 9; index += 1) {
-      nodes.push(await rest.data('POST', '/api/nodes', { body: { name: `of many ${index}`, address: 'x.example' } }));
-    }
-    const hops = nodes.map(({ id }) => ({ node_id: id, listen_addr: '::', listen_port: 90 }));
-    await refused('POST', '/api/routes', route({ hops }), 400, /hops: expected a list of 1 to 8 entries/);
-    expect((await create(route({ hops: hops.slice(1) }))).hops).toEqual(hops.slice(1));
-    const twice = [hops[0]!, { ...hops[0]!, listen_port: 91 }];
-    await refused(
-      'POST',
-      '/api/routes',
-      route({ hops: twice }),
-      400,
-      /^invalid_request: hops\[1\]\.node_id: .*hops\[0\]/,
-    );
-  });
-});
-
-describe('an update', () => {
-  test('is partial; what it leaves out stays, and an update without changes keeps the version', async () => {
-    const { id, ...created } = await create(route());
-    const url = `/api/routes/${id}`;
-    expect(await rest.data('PUT', url, { body: {} })).toEqual({ id, ...created });
-    expect(await rest.data('PUT', url, { body: { enabled: true, path_prefix: '/' } })).toMatchObject({ version: 1 });
-    const changed = await rest.data('PUT', url, { body: { enabled: false, path_prefix: '/v1/%7Eme' } });
-    expect(changed).toEqual({
-      id,
-      ...created,
-      enabled: false,
-      path_prefix: '/v1/%7Eme',
-      version: 2,
-      updated_at: changed.updated_at,
-    });
-    expect({ ...(await rest.data('GET', url)), warnings: [] }).toEqual(changed);
-  });
-
-  test('is refused for a collision, which names the other route', async () => {
-    const [one, two] = [await create(route()), await create(route())];
-    const sentence =
-      /^conflict: hops\[0\]\.listen_port: the tcp listener 0\.0\.0\.0 port \d+ on node "a" collides with route/;
-    await refused('PUT', `/api/routes/${two.id}`, { hops: one.hops }, 409, sentence);
-    await refused('PUT', `/api/routes/${two.id}`, { name: one.name }, 409, /^conflict: name: /);
-  });
-
-  test('is refused for a collision in another notation of the address, as an IPv4-mapped one', async () => {
-    const on = (hops: readonly object[], listen_addr: string): object[] => hops.map((hop) => ({ ...hop, listen_addr }));
-    const body = route();
-    const one = await create({ ...body, hops: on(body['hops'] as object[], '127.0.0.1') });
-    const two = await create(route());
-    for (const address of ['::ffff:127.0.0.1', '::FFFF:7f00:1', '0.0.0.0', '::ffff:0.0.0.0'])
-      await refused('PUT', `/api/routes/${two.id}`, { hops: on(one.hops, address) }, 409, /collides with route/);
-    for (const address of ['224.0.0.1', '255.255.255.255', 'ff02::1', '::ffff:224.0.0.1'])
-      await refused('PUT', `/api/routes/${two.id}`, { hops: on(one.hops, address) }, 400, /unicast/);
-  });
-});
-
-test('a delete answers an empty object, and the route is gone', async () => {
-  const { id } = await create(route());
-  expect(await rest.data('DELETE', `/api/routes/${id}`)).toEqual({});
-  for (const url of [`/api/routes/${id}`, `/api/routes/${id}/hops`]) {
-    expect((await rest.call('GET', url)).statusCode).toBe(404);
-  }
 });
 
 describe('the hops of a route', () => {
@@ -182,19 +118,4 @@ describe('the hops of a route', () => {
       /^conflict: hops\[1\]\.node_id: the node "silent"/,
     );
   });
-});
-
-test('routes are listed, searched and filtered in the audit like every resource', async () => {
-  const { id, name } = await create(route({ name: 'Searched For' }));
-  expect(await rest.data('GET', '/api/routes?q=searched')).toMatchObject({ total: 1, items: [{ id }] });
-  await rest.data('PUT', `/api/routes/${id}`, { body: { host: 'new.example' } });
-  const { items } = await rest.data('GET', `/api/audit?resource_type=route&resource_id=${id}`);
-  expect(items).toMatchObject([
-    {
-      action: 'route.update',
-      resource: { type: 'route', id, name },
-      changes: [{ path: 'host', before: 'www.example', after: 'new.example' }],
-    },
-    { action: 'route.create', resource: { type: 'route', id, name } },
-  ]);
 });

@@ -20,22 +20,13 @@ const other = '6f1c1f4e-8d3a-4b5e-9c39-1d2f3a4b5c6e';
 
 const refusals: readonly (readonly [string, object, string])[] = [
   ['POST /api/nodes', { name: '\ud800' }, 'name: expected a string of 1 to 128 characters'],
-  ['POST /api/nodes', { name: 'n', descripton: 'x' }, 'descripton: not a field of this request'],
   ['POST /api/nodes', { name: 'n', address: 'a b' }, 'address: expected a host name or an IP address'],
-  ['POST /api/nodes', { name: 'n', address: '256.1.1.1' }, 'address: expected a host name or an IP address'],
-  ['POST /api/nodes', { name: 'n', address: '1.2.3.04' }, 'address: expected a host name or an IP address'],
-  ['POST /api/nodes', { name: 'n', address: 'fe80::1%eth0' }, 'address: expected a host name or an IP address'],
-  ['POST /api/nodes', { name: 'n', labels: { a: 1 } }, 'labels.a: expected a string'],
   ['POST /api/nodes', { name: 'n', labels: { '': 'x' } }, 'labels'],
-  ['POST /api/nodes', { name: 'n', labels: ['a'] }, 'labels: expected an object of strings'],
   [
     'POST /api/nodes',
     { name: 'n', labels: Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`k${at}`, ''])) },
     'labels: expected at most 32 labels',
   ],
-  ['POST /api/nodes', { name: 'n', issue_psk: 'yes' }, 'issue_psk: expected true or false'],
-  ['POST /api/l4-upstreams', { ...upstream, health_check_path: '/' }, 'health_check_path: not a field'],
-  ['PUT /api/l4-upstreams/{id}', { health_check_path: '/' }, 'health_check_path: not a field'],
   ...[
     'a.example',
     'a.example:0',
@@ -54,18 +45,11 @@ const refusals: readonly (readonly [string, object, string])[] = [
     'health_check_interval_ms: expected an integer from 100 to 3600000',
   ],
   ['POST /api/l4-upstreams', { ...upstream, server_names: ['*.a.b'] }, 'server_names[0]: expected a DNS name'],
-  ['POST /api/l4-upstreams', { ...upstream, server_names: ['10.0.0.1'] }, 'server_names[0]: expected a DNS name'],
   ['POST /api/l4-upstreams', { ...upstream, server_names: ['a.b', 'A.B'] }, 'server_names[1]: expected each name once'],
-  ['POST /api/l4-upstreams', { ...upstream, tls: { server_name: 'a.b' } }, 'tls.spki_pins_sha256: required'],
   [
     'POST /api/l4-upstreams',
     { ...upstream, tls: { server_name: 'a.b', spki_pins_sha256: [pin.slice(1)] } },
     'tls.spki_pins_sha256[0]: expected base64 of 32 bytes',
-  ],
-  [
-    'POST /api/l4-upstreams',
-    { ...upstream, tls: { server_name: 'a.b', spki_pins_sha256: [pin], verify: false } },
-    'tls.verify: not a field',
   ],
   ['POST /api/l4-chains', { ...chain, hops: [] }, 'hops: expected a list of 1 to 8 entries'],
   [
@@ -73,19 +57,16 @@ const refusals: readonly (readonly [string, object, string])[] = [
     { ...chain, hops: Array.from({ length: 9 }, () => hop) },
     'hops: expected a list of 1 to 8 entries',
   ],
-  ['POST /api/l4-chains', { ...chain, payload: 'ip' }, 'payload: expected "tcp" or "udp"'],
   [
     'POST /api/l4-chains',
     { ...chain, hops: [{ ...hop, listen_addr: 'a.example' }] },
     'hops[0].listen_addr: expected a unicast IPv4 or IPv6 address',
   ],
-  ['POST /api/l4-chains', { ...chain, hops: [{ ...hop, node_id: 'n' }] }, 'hops[0].node_id: expected a UUID'],
   [
     'POST /api/l4-chains',
     { ...chain, hops: [hop, hop] },
     'hops[1].node_id: expected each node at most once in a chain',
   ],
-  ['POST /api/l4-chains', { ...chain, hops: [{ ...hop, extra: 1 }] }, 'hops[0].extra: not a field of this request'],
   [
     'POST /api/l4-chains',
     { ...chain, hops: [{ ...hop, credential_id: other }] },
@@ -103,11 +84,6 @@ const refusals: readonly (readonly [string, object, string])[] = [
   ],
   [
     'POST /api/l4-chains',
-    { ...chain, hops: [{ ...hop, server_names: ['*'] }] },
-    'hops[0].server_names[0]: expected a DNS name',
-  ],
-  [
-    'POST /api/l4-chains',
     { ...chain, hops: [{ ...hop, dial_addr: 'a:80' }] },
     'hops[0].dial_addr: expected a host name',
   ],
@@ -117,7 +93,6 @@ const refusals: readonly (readonly [string, object, string])[] = [
     'target: expected either {"upstream_id"} or {"endpoint", "tls"?, "reality"?}',
   ],
   ['POST /api/l4-chains', { ...chain, target: { upstream_id: id, endpoint: 'a:1' } }, 'target: expected either'],
-  ['POST /api/l4-chains', { ...chain, target: { upstream_id: 'u' } }, 'target.upstream_id: expected a UUID'],
   ['POST /api/l4-chains', { ...chain, target: { endpoint: 'a' } }, 'target.endpoint: expected host:port'],
   [
     'POST /api/l4-chains',
@@ -134,7 +109,6 @@ const refusals: readonly (readonly [string, object, string])[] = [
     { ...chain, payload: 'udp', hops: [{ ...hop, outer: 'udp', server_names: ['a.b'] }] },
     'hops[0].server_names: expected none with outer udp',
   ],
-  ['PUT /api/l4-chains/{id}', { status: 'deployed' }, 'status: not a field of this request'],
   [
     'PUT /api/settings/connectivity',
     { heartbeat_interval_secs: 10, offline_after_secs: 19 },
@@ -146,9 +120,6 @@ const refusals: readonly (readonly [string, object, string])[] = [
     'nodes[0].multiplex_port: expected none',
   ],
   ['PUT /api/auth/me', { email: 'nobody' }, 'email: expected an e-mail address'],
-  ['PUT /api/auth/me', { role: 'admin' }, 'role: not a field of this request'],
-  ['PUT /api/auth/me', { username: 'x' }, 'username: not a field of this request'],
-  ['POST /api/auth/login', { username: 'a', password: 1 }, 'password: expected a string'],
 ];
 
 test.each(refusals)('%s refuses %j and names the field', async (line, body, sentence) => {
