@@ -105,15 +105,15 @@ describe('an apply', () => {
 set: split
 nodes: {${Array.from({ length: 12 }, (_, n) => `split-${n}: {}`).join()}}
 chains:
-${Array.from({ length: 600 }, (_, n) => `  ${n === 599 ? last : `split-${n}`}: {payload: tcp, description: ${description}, hops: [{node: split-${n % 12}, listen_port: ${port(n)}, outer: tcp, security: raw}], target: {endpoint: "192.0.2.1:80"}, deploy: true}\n`).join('')}`;
-    await apply(many('one', 'split-599'));
+${Array.from({ length: 300 }, (_, n) => `  ${n === 299 ? last : `split-${n}`}: {payload: tcp, description: ${description.repeat(300)}, hops: [{node: split-${n % 12}, listen_port: ${port(n)}, outer: tcp, security: raw}], target: {endpoint: "192.0.2.1:80"}, deploy: true}\n`).join('')}`;
+    await apply(many('one', 'split-299'));
     const changed = many('two', 'instead');
     const planned = await plan(changed, { prune: true });
     expect(planned.obstacles).toEqual([]);
     expect(planned.commands).toBeGreaterThan(1);
     const { commands, incomplete, steps_total } = await apply(changed, { prune: true });
-    expect([commands.length, incomplete, steps_total]).toEqual([planned.commands, null, 599 + 3]);
-    expect(await named('l4-chains', 'split-599')).toBeUndefined();
+    expect([commands.length, incomplete, steps_total]).toEqual([planned.commands, null, 299 + 3]);
+    expect(await named('l4-chains', 'split-299')).toBeUndefined();
     expect(await plan(changed, { prune: true })).toMatchObject({ steps: [], obstacles: [] });
   });
 

@@ -94,9 +94,8 @@ test('between two generations it is the earlier of them', async () => {
   const snapshots = served.get(edge) ?? [];
   for (const [index, then] of snapshots.entries()) {
     const next = snapshots[index + 1]?.generation ?? then.generation + 1;
-    for (const generation of [then.generation, next - 1 === ofAnotherRelease ? next - 2 : next - 1]) {
-      expect((await rest.data('GET', configOf(edge, generation))).generation).toBe(then.generation);
-    }
+    const generation = next - 1 === ofAnotherRelease ? next - 2 : next - 1;
+    expect((await rest.data('GET', configOf(edge, generation))).generation).toBe(then.generation);
   }
 });
 
