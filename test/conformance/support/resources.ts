@@ -121,7 +121,7 @@ export interface Deployed {
 let count = 0;
 
 /** A new name each time. */
-export function fresh(prefix: string): string {
+function fresh(prefix: string): string {
   count += 1;
   return `${prefix} ${count}`;
 }
