@@ -14,7 +14,7 @@ import { temporaryFolder } from './contract/temporary-folder.js';
 
 const pageBytes = 4096;
 const metaBytes = 2 * pageBytes;
-const commits = 24;
+const commits = 17;
 const spec: CollectionSpec = { name: 'seen', version: 1, index: { group: 'in', order: 'n' } };
 const open = (dataDir: string): Promise<EmbeddedStores> =>
   openEmbedded({ dataDir, clock: systemClock, logger: silentLogger });

@@ -152,7 +152,10 @@ export async function replay(scenario: Scenario, options: ReplayOptions): Promis
           return before !== undefined && before.call.received.length - before.from >= (live.recv?.length ?? 0);
         });
       if (step.do === 'wait') await delay(step.ms ?? 0);
-      if (step.do === 'call') await until(() => answers?.status !== undefined, step.timeoutMs ?? 10_000);
+      // A call that the real server never ended is given no longer than an answer would take.
+      const endsWithinMs = answer.status === undefined ? 10 * options.quietMs : 10_000;
+      if (step.do === 'call')
+        await until(() => answers?.status !== undefined, Math.min(step.timeoutMs ?? 10_000, endsWithinMs));
       await until(waits, 3000);
       await delay(Math.min(step.quietMs ?? options.quietMs, options.quietMs));
       if (answers !== undefined && step.do !== 'cancel') {

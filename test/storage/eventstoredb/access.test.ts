@@ -54,7 +54,7 @@ async function said(url: string): Promise<{ readonly sentences: readonly unknown
   }
 }
 
-describe('access to the event store', { timeout: 20_000 }, () => {
+describe('access to the event store', () => {
   const untrusted =
     "the certificate of the event store is not signed by a trusted authority: name the authority's certificate with tlsCAFile in SVC_EVENTSTORE_URL";
   const cases: readonly (readonly [what: string, url: () => string, sentence: string])[] = [
@@ -91,7 +91,7 @@ describe('access to the event store', { timeout: 20_000 }, () => {
     ['a server that is away', () => `esdb://admin:s3cret@127.0.0.1:9?tlsCAFile=${ca}`, 'away'],
     ['a server that is away, without TLS', () => 'esdb://127.0.0.1:9?tls=false', 'away'],
   ];
-  it.each(cases)('with %s', async (_, url, sentence) => {
+  it.concurrent.each(cases)('with %s', async (_, url, sentence) => {
     const { sentences, lines } = await said(url());
     expect(sentences).toEqual([sentence, sentence]);
     expect(JSON.stringify(lines)).not.toMatch(/s3cret|wr0ng/);

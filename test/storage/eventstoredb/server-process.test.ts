@@ -76,7 +76,8 @@ it('answers every call when the server hangs under load, and leaves no unhandled
     events: commandOf(1, { text: 'x'.repeat(50_000) }),
   }));
   await store.close();
-  store = openEventStoreDb({ url: `esdb://127.0.0.1:${port}?tls=false`, logger: silentLogger, tuning: impatient });
+  const tuning = { ...impatient, appendMs: 3_000, appendTryMs: 1_000 };
+  store = openEventStoreDb({ url: `esdb://127.0.0.1:${port}?tls=false`, logger: silentLogger, tuning });
   await appendAtEnd(store, 'svc-a', commandOf(1));
   await freeze(child.process);
   const outcomes = await Promise.all(appends.map(({ stream, events }) => store.append(stream, 'no_stream', events)));

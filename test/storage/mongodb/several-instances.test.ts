@@ -49,7 +49,7 @@ onMongoServers('several instances on one MongoDB', (server) => {
   afterEach(() => database.close());
 
   it('write the same new documents at once, and the highest position wins', async () => {
-    for (let round = 0; round < 20; round += 1) {
+    for (let round = 0; round < 8; round += 1) {
       const ids = ['a', 'b', 'c'].map((name) => `${name}${round}`);
       const [low, high] = round % 2 === 0 ? [first, second] : [second, first];
       const [of1, of2] = await Promise.all([
@@ -88,7 +88,7 @@ onMongoServers('several instances on one MongoDB', (server) => {
           }
         },
       ),
-      { numRuns: 20, seed: 5 },
+      { numRuns: 10, seed: 5 },
     );
   });
 
@@ -114,7 +114,7 @@ onMongoServers('several instances on one MongoDB', (server) => {
   });
 
   it('lose no write that follows a tombstone to a purge of the tombstone', async () => {
-    for (let round = 0; round < 20; round += 1) {
+    for (let round = 0; round < 8; round += 1) {
       const id = `t${round}`;
       await first.write([{ kind: 'delete', id, position: 5 }]);
       await Promise.all([second.write([put(id, 9)]), first.purgeTombstones(5)]);
@@ -124,7 +124,7 @@ onMongoServers('several instances on one MongoDB', (server) => {
 
   it('give a lease and a new document to exactly one of them', async () => {
     const claim = (name: string, holder: string) => ({ name, holder, ttlMs: 60_000, data: { holder } });
-    for (let round = 0; round < 20; round += 1) {
+    for (let round = 0; round < 8; round += 1) {
       const name = `n${round}`;
       const [firstHolds, secondHolds] = await Promise.all([
         one.leases.acquire('k', claim(name, 'one')),
@@ -144,7 +144,7 @@ onMongoServers('several instances on one MongoDB', (server) => {
 
   it('take a lease from each other during a renewal: one holds it, and the other learns that it does not', async () => {
     const claim = (holder: string, at: number) => ({ name: 'node', holder, ttlMs: 60_000, data: { at } });
-    for (let round = 0; round < 20; round += 1) {
+    for (let round = 0; round < 8; round += 1) {
       await one.leases.take('k', claim('one', 0));
       await Promise.all([one.leases.renew('k', [claim('one', round)]), two.leases.take('k', claim('two', round))]);
       expect((await one.leases.get('k', 'node'))?.holder).toBe('two');
@@ -153,19 +153,19 @@ onMongoServers('several instances on one MongoDB', (server) => {
     }
   });
 
-  it('renew thousands of leases of many holders without confusing them', async () => {
-    const claims = Array.from({ length: 1500 }, (_, n) => ({ name: `n${n}`, holder: `h${n}`, ttlMs: 60_000, data: 1 }));
+  it('renew more leases than a batch has of many holders without confusing them', async () => {
+    const claims = Array.from({ length: 1100 }, (_, n) => ({ name: `n${n}`, holder: `h${n}`, ttlMs: 60_000, data: 1 }));
     // A name with another lease's holder, which does not exist.
     const strangers = claims.slice(0, 10).map((claim, n) => ({ ...claim, holder: `h${n + 1}` }));
-    for (const claim of claims.slice(0, 200)) await one.leases.take('k', claim);
+    for (const claim of claims.slice(0, 80)) await one.leases.take('k', claim);
     const lost = await two.leases.renew('k', [...claims, ...strangers]);
-    expect(lost).toHaveLength(1300 + 10);
+    expect(lost).toHaveLength(1020 + 10);
     expect(lost.slice(-10)).toEqual(strangers.map(({ name }) => name));
-    expect(await one.leases.list('k')).toHaveLength(200);
+    expect(await one.leases.list('k')).toHaveLength(80);
   });
 
   it('save checkpoints at once, and the highest wins', async () => {
-    for (let round = 0; round < 20; round += 1) {
+    for (let round = 0; round < 8; round += 1) {
       const at = (commit: number, prepare: number) => ({ commit, prepare, anchors: [] });
       await Promise.all([
         one.saveCheckpoint(`p${round}`, 1, at(5, 5)),
