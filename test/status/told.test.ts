@@ -40,11 +40,17 @@ const incidents = async (query = ''): Promise<JsonData> =>
 /**
  * Lets time pass until so many facts are told.
  * @param ms how much time, in steps that are shorter than a lease
+ * @param heartbeat of agents that stay online meanwhile
  */
-async function untilTold(count: number, ms = standing, stepMs = 300): Promise<JsonData[]> {
+async function untilTold(
+  count: number,
+  ms = standing,
+  { stepMs = 300, heartbeat = async (): Promise<void> => undefined } = {},
+): Promise<JsonData[]> {
   const end = skipped + ms;
   await eventually(async () => {
     skipped = Math.min(end, skipped + stepMs);
+    await heartbeat();
     return (await told()).length;
   }).toBe(count);
   return told();
@@ -109,7 +115,7 @@ test('a chain is told to be down when the agent that it needs does not come back
   await untilTold(1);
   await agent.disconnect();
   // Slowly, so that the chain is first looked at while the agent may still come back.
-  const [, ...facts] = await untilTold(3, betweenFacts, 50);
+  const [, ...facts] = await untilTold(3, betweenFacts, { stepMs: 50 });
   expect(facts.map(({ resource, status }) => `${resource.name} ${status}`).toSorted()).toEqual([
     'edge-1 offline',
     'front down',
@@ -130,8 +136,8 @@ test('a command that disables a chain ends its incident and is told by its entry
   await rest.data('POST', `/api/l4-chains/${id}/deploy`);
   await agent.apply(await agent.receive());
   const listener = { transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 443, state: 'failed', routes: [] };
-  await rest.report(node_id, { runtime_listeners: [listener] });
-  const [, down] = await untilTold(2);
+  const heartbeat = (): Promise<void> => rest.report(node_id, { runtime_listeners: [listener] });
+  const [, down] = await untilTold(2, standing, { heartbeat });
   expect(down).toMatchObject({
     resource: { type: 'l4_chain', id, name: 'front' },
     was: 'ok',
@@ -149,8 +155,7 @@ test('a command that disables a chain ends its incident and is told by its entry
   // What is wrong afterwards is told anew.
   await rest.data('PUT', `/api/l4-chains/${id}`, { body: { enabled: true } });
   await agent.apply(await agent.receive());
-  await rest.report(node_id, { runtime_listeners: [listener] });
-  const [, , again] = await untilTold(3, betweenFacts);
+  const [, , again] = await untilTold(3, betweenFacts, { heartbeat });
   expect(again).toMatchObject({ was: 'ok', status: 'down' });
   expect(again.incident.id).not.toBe(down.incident.id);
 });
