@@ -79,15 +79,11 @@ describe('a new API token', () => {
   });
 
   test.each([
-    [{ name: '' }, 'name'],
-    [{ role: 'root' }, 'role'],
     [{ expires_in_days: 0 }, 'expires_in_days'],
     [{ expires_in_days: 367 }, 'expires_in_days'],
     [{ from: ['192.0.2.0/33'] }, 'from[0]'],
     [{ from: ['::ffff:192.0.2.0/90'] }, 'from[0]'],
     [{ from: ['example.org'] }, 'from[0]'],
-    [{ from: Array.from({ length: 17 }, () => '192.0.2.1') }, 'from'],
-    [{ user_id: '00000000-0000-4000-8000-000000000000' }, 'user_id'],
   ])('is refused with %j, naming the field', async (wrong, field) => {
     const answer = await rest.call('POST', path, { body: { name: 'wrong', role: 'viewer', ...wrong } });
     expect(answer.statusCode).toBe(400);

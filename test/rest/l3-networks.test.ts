@@ -194,15 +194,6 @@ describe('a body is refused', () => {
     expect(await refused('POST', url, network({ members }))).toContain(`400 invalid_request: ${sentence}`);
     expect(await refused('PUT', `${url}/${unknown}`, { members })).toContain(`400 invalid_request: ${sentence}`);
   });
-
-  it('with more than 256 members, 64 addresses or 1,024 tunnels', async () => {
-    const many = <T>(length: number, of: (index: number) => T): T[] => Array.from({ length }, (_, index) => of(index));
-    const addresses = many(65, (index) => `10.0.0.${index}/24`);
-    expect(await refused('POST', url, network({ members: many(257, () => member('a')) }))).toContain('1 to 256');
-    expect(await refused('POST', url, network({ members: [member('a', { addresses })] }))).toContain('1 to 64');
-    const tunnels = many(1025, () => ({ listener_node_id: '' }));
-    expect(await refused('POST', url, network({ tunnels }))).toContain('tunnels: expected a list of at most 1024');
-  });
 });
 
 describe('an L3 network in other answers', () => {

@@ -278,37 +278,6 @@ describe('the health of a chain', () => {
   }
   const stateOf = async ({ shown }: Running): Promise<string> => (await shown.get()).health.state;
 
-  test('is down when a listener of an online node does not run, and names it', async () => {
-    const site = await running2();
-    await report(site.relay, [listener(443, 'failed')]);
-    expect((await site.shown.get()).health).toEqual({
-      state: 'down',
-      reasons: [`listener tcp 0.0.0.0:443 of node "${site.relay.name}" is failed`],
-    });
-    await report(site.relay, []);
-    expect((await site.shown.get()).health.reasons).toEqual([
-      `listener tcp 0.0.0.0:443 of node "${site.relay.name}" is missing`,
-    ]);
-    await report(site.relay, running);
-    expect(await stateOf(site)).toBe('ok');
-  });
-
-  test('is down when a node is offline, and unknown from its next session until its first heartbeat', async () => {
-    const site = await running2();
-    await site.agents[1].disconnect();
-    expect((await site.shown.get()).health).toEqual({
-      state: 'down',
-      reasons: [`node "${site.relay.name}" is offline`],
-    });
-    await rest.connect(site.relay.id, false);
-    expect((await site.shown.get()).health).toEqual({
-      state: 'unknown',
-      reasons: [`no heartbeat of node "${site.relay.name}" tells of tcp 0.0.0.0:443 yet`],
-    });
-    await report(site.relay, running);
-    expect(await stateOf(site)).toBe('ok');
-  });
-
   test('is degraded when either end of a link reports that it loses more than a fifth', async () => {
     const site = await running2();
     const sample = (loss_ratio: number, more: Partial<LinkSample>): LinkSample => ({
