@@ -1,11 +1,13 @@
-/** Sessions of the reference agent against a plain control server: first payloads, reports, ends, rekey. */
+/**
+ * Sessions of the reference agent against a plain control server, as far as the conformance kit does not see them: what every
+ * agent must do is proven by its scenarios, in `../agent-check`.
+ */
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startAgent, type AgentHandle, type AgentOptions } from '../../src/agent/agent.js';
 import type { Gateway } from '../../src/agent/gateway.js';
-import type { ConnectionEnd } from '../../src/agent/control/reconnect.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
 import { ConfigApplyStatus, type RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
@@ -157,19 +159,6 @@ describe('a session of the reference agent', () => {
     for (const usage of [beat!.cpuUsage, beat!.memoryUsage]) expect(usage >= 0 && usage <= 1).toBe(true);
   });
 
-  it('ends with an encrypted SessionClose NORMAL when the agent is closed, and so do its listeners', async () => {
-    const port = await freePort();
-    const service = await server({ onSaid: serving(snapshot(1, { tcp: [tcpRule(port, '127.0.0.1:9')] })) });
-    const running = await agent(service);
-    await running.waitUntil(({ generation }) => generation === 1, 20_000);
-    await running.close();
-    expect(service.sessions[0]?.said.at(-1)).toMatchObject({
-      $case: 'close',
-      value: { reason: SessionCloseReason.NORMAL },
-    });
-    expect(running.state()).toMatchObject({ connected: false, listeners: [] });
-  });
-
   it('reports all that was carried before it ends with the agent, however long its intervals are', async () => {
     const port = await freePort();
     const echo = await tcpServer((socket) => void socket.pipe(socket));
@@ -245,32 +234,6 @@ describe('a session of the reference agent', () => {
     await eventually(told).toMatchObject([{ state: 'running', routes: [{ state: 'target_unreachable' }] }]);
   });
 
-  it('may be lost: everything keeps running, and the next one repeats report and generation', async () => {
-    const port = await freePort();
-    const configuration = snapshot(3, { tcp: [tcpRule(port, '127.0.0.1:9')] });
-    const issued = issuePsk();
-    const first = await startControlServer({ onSaid: serving(configuration) }, issued);
-    const running = await agent(first);
-    await running.waitUntil(({ generation }) => generation === 3, 20_000);
-    await first.stop();
-    expect(await running.waitUntil(({ connected }) => !connected, 20_000)).toBe(true);
-    expect(running.state().listeners).toMatchObject([{ listenPort: port, state: 'running' }]);
-    const second = await server({ port: first.port, onSaid: serving(configuration) }, issued);
-    expect(await running.waitUntil(({ connected }) => connected, 20_000)).toBe(true);
-    const said = second.sessions[0]?.said ?? [];
-    expect(said.slice(0, 3).map(({ $case }) => $case)).toEqual(['hello', 'applyReport', 'configRequest']);
-    expect(said[1]).toMatchObject({ value: { generation: 3n, status: ConfigApplyStatus.APPLIED } });
-    expect(said[2]).toMatchObject({ value: { configVersion: 3n, checksum: Buffer.alloc(32, 3) } });
-    expect(second.sessions[0]?.said.filter(({ $case }) => $case === 'applyReport')).toHaveLength(1);
-  });
-
-  it('is opened at the second attempt, with the time of the service, if the clock of the agent is wrong', async () => {
-    const service = await server({ clockOffsetMs: 3_600_000, onSaid: serving(snapshot(1)) });
-    const running = await agent(service);
-    expect(await running.waitUntil(({ generation }) => generation === 1, 20_000)).toBe(true);
-    expect(service.opens()).toBe(2);
-  });
-
   it('joins a snapshot of many fragments', async () => {
     const rules = [];
     // Of a kind that this agent cannot run and is told to leave out, so that no sockets are opened.
@@ -284,32 +247,6 @@ describe('a session of the reference agent', () => {
     await eventually(
       () => service.sessions[0]?.said.findLast((said) => said.$case === 'heartbeat')?.value.runtimeListeners.length,
     ).toBe(3000);
-  });
-
-  it('keeps its target when it rejects a snapshot, and repeats the report on the next session', async () => {
-    const port = await freePort();
-    const good = snapshot(1, { tcp: [tcpRule(port, '127.0.0.1:9')] });
-    const bad = snapshot(2, { tcp: [tcpRule(port, 'cluster:gone')] });
-    const service = await server({
-      onSaid(said, session) {
-        if (said.$case === 'configRequest' && session.index === 0) session.send(push(good));
-        if (said.$case === 'applyReport' && said.value.generation === 1n) session.send(push(bad));
-        if (said.$case === 'applyReport' && said.value.generation === 2n && session.index === 0) session.drop();
-        if (said.$case === 'configRequest' && session.index === 1) session.send(unchanged(0n));
-      },
-    });
-    const running = await agent(service);
-    await eventually(() => service.sessions.length).toBe(2);
-    expect(await running.waitUntil(({ connected }) => connected, 20_000)).toBe(true);
-    expect(service.sessions[1]?.said.slice(0, 3)).toMatchObject([
-      { $case: 'hello' },
-      {
-        $case: 'applyReport',
-        value: { generation: 2n, status: ConfigApplyStatus.REJECTED, errors: [{ path: 'target.upstream_id' }] },
-      },
-      { $case: 'configRequest', value: { configVersion: 1n } },
-    ]);
-    expect(running.state().listeners).toMatchObject([{ listenPort: port, state: 'running' }]);
   });
 
   it('ignores the legacy split updates, and a payload of a later release', async () => {
@@ -337,27 +274,6 @@ describe('a session of the reference agent', () => {
     expect(service.sessions).toHaveLength(1);
   });
 
-  it('requests the whole configuration at the command RELOAD_CONFIG', async () => {
-    let commanded = false;
-    const service = await server({
-      grant: { heartbeatIntervalSecs: 1 },
-      onSaid(said, session) {
-        serving(snapshot(4))(said, session);
-        if (said.$case === 'heartbeat' && !commanded) {
-          commanded = true;
-          session.send(answerTo(said, 1, [Command.RELOAD_CONFIG, Command.RUN_DIAGNOSTICS, 99 as Command]));
-        }
-      },
-    });
-    await agent(service);
-    const versions = () =>
-      service.sessions[0]?.said
-        .filter((said) => said.$case === 'configRequest')
-        .map(({ value }) => value.configVersion);
-    await eventually(versions).toEqual([0n, 0n]);
-    await eventually(() => payloadsOf(service.sessions[0]).filter((name) => name === 'applyReport').length).toBe(2);
-  });
-
   it('answers RUN_DIAGNOSTICS on the session that it has then, and a second one with the same report', async () => {
     const [runtime, commands] = [agentRuntime(closers), [Command.RUN_DIAGNOSTICS, Command.RUN_DIAGNOSTICS]];
     let release = (): void => undefined;
@@ -378,58 +294,6 @@ describe('a session of the reference agent', () => {
     await eventually(() => payloadsOf(service.sessions[1])).toContain('diagnostics');
     const reports = service.sessions.flatMap(({ said }) => said.filter(({ $case }) => $case === 'diagnostics'));
     expect(reports).toHaveLength(1);
-  });
-
-  it('is given up as lost after three heartbeats without an answer', async () => {
-    const service = await server({ grant: { heartbeatIntervalSecs: 1 } });
-    const ends: ConnectionEnd[] = [];
-    await agent(service, { random: () => 0, events: { onDisconnected: (end) => void ends.push(end) } });
-    await eventually(() => service.sessions.length).toBe(2);
-    expect(ends[0]).toMatchObject({ kind: 'lost', detail: expect.stringContaining('3 heartbeats') });
-    expect(payloadsOf(service.sessions[0]).filter((name) => name === 'heartbeat')).toHaveLength(3);
-  });
-});
-
-describe('the end of a session', () => {
-  const endWith = async (end: (session: ServerSession) => void): Promise<{ end: ConnectionEnd; delay: number }> => {
-    const service = await server({
-      onSaid(said, session) {
-        if (said.$case !== 'configRequest') return;
-        session.send(unchanged(0n));
-        end(session);
-      },
-    });
-    let first: { end: ConnectionEnd; delay: number } | undefined;
-    await agent(service, { events: { onDisconnected: (reason, delay) => (first ??= { end: reason, delay }) } });
-    await eventually(() => first).toBeDefined();
-    return first!;
-  };
-
-  it('decides the wait if it is encrypted: by its reason, and by `retry_after_ms` after DRAINING', async () => {
-    const superseded = await endWith((session) =>
-      session.close({ reason: SessionCloseReason.SUPERSEDED, message: '', retryAfterMs: 0 }),
-    );
-    expect(superseded).toMatchObject({ end: { kind: 'closed' } });
-    expect(superseded.delay).toBeGreaterThanOrEqual(60_000);
-    for (const [reason, wait] of [
-      [SessionCloseReason.REVOKED, 300_000],
-      [SessionCloseReason.PROTOCOL_ERROR, 30_000],
-    ] as const) {
-      const { delay } = await endWith((session) => session.close({ reason, message: '', retryAfterMs: 0 }));
-      expect(delay).toBeGreaterThanOrEqual(wait);
-    }
-    const draining = await endWith((session) =>
-      session.close({ reason: SessionCloseReason.DRAINING, message: '', retryAfterMs: 12_345 }, status.UNAVAILABLE),
-    );
-    expect(draining.delay).toBe(12_345);
-  });
-
-  it('counts as a lost connection if it is a bare status, whatever the status', async () => {
-    for (const code of [status.PERMISSION_DENIED, status.ABORTED, status.UNAUTHENTICATED]) {
-      const { end, delay } = await endWith((session) => session.drop(code));
-      expect(end.kind).toBe('lost');
-      expect(delay).toBeLessThanOrEqual(1000);
-    }
   });
 });
 
@@ -471,29 +335,5 @@ describe('a rekey', () => {
     expect(closedBeforeHello).toBe(true);
     expect(lost).toBe(0);
     expect(running.state().connected).toBe(true);
-  });
-
-  it('keeps the old session while the new one is refused', async () => {
-    const issued = issuePsk();
-    let refuse = false;
-    const service = await server(
-      {
-        grant: { rekeyAfterSecs: 2 },
-        onSaid: serving(snapshot(1)),
-        get clockOffsetMs() {
-          // A clock that never agrees, so that every new session is refused.
-          return refuse ? (service.opens() % 2 === 0 ? 9_000_000 : -9_000_000) : 0;
-        },
-      },
-      issued,
-    );
-    const running = await agent(service);
-    await running.waitUntil(({ generation }) => generation === 1, 20_000);
-    refuse = true;
-    await eventually(() => service.opens()).toBeGreaterThanOrEqual(3);
-    expect(service.sessions).toHaveLength(1);
-    expect(service.sessions[0]?.over).toBe(false);
-    refuse = false;
-    await eventually(() => service.sessions.length).toBeGreaterThanOrEqual(2);
   });
 });
