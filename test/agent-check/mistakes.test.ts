@@ -22,25 +22,36 @@ let folder: string;
 let builds: FaultyBuilds;
 let kit: Kit;
 
+async function play(mistake: Mistake, agent: ReturnType<FaultyBuilds['agentWith']>): Promise<ScenarioResult> {
+  const scenario = scenarios.find(({ name }) => name === mistake.scenario);
+  if (scenario === undefined) throw new Error(`there is no scenario ${mistake.scenario}`);
+  return playScenario(kit, scenario, { starter: inProcess(await agent), until: mistake.sentence });
+}
+
 beforeAll(async () => {
   mkdirSync(join(projectRoot, 'dist'), { recursive: true });
   folder = mkdtempSync(join(projectRoot, 'dist', 'agent-mistakes-'));
   builds = await openFaultyBuilds(folder);
   kit = await openKit({ host: '127.0.0.1', port: 0 });
-  const lanes: Promise<unknown>[] = Array.from({ length: atOnce }, () => Promise.resolve());
-  let agents: Promise<unknown> = Promise.resolve();
-  for (const [index, mistake] of mistakes.entries()) {
-    const agent = agents.then(() => builds.agentWith(mistake));
-    agents = agent.catch(() => undefined);
-    const lane = lanes[index % atOnce] ?? Promise.resolve();
-    const result = lane.then(async () => {
-      const scenario = scenarios.find(({ name }) => name === mistake.scenario);
-      if (scenario === undefined) throw new Error(`there is no scenario ${mistake.scenario}`);
-      return playScenario(kit, scenario, { starter: inProcess(await agent), until: mistake.sentence });
-    });
-    found.set(mistake, result);
-    lanes[index % atOnce] = result.catch(() => undefined);
+  // One is built after the other.
+  let built: Promise<unknown> = Promise.resolve();
+  const waiting: (() => Promise<unknown>)[] = [];
+  for (const mistake of mistakes) {
+    const begin = (resolve: (result: Promise<ScenarioResult>) => void): void => {
+      waiting.push(() => {
+        const agent = built.then(() => builds.agentWith(mistake));
+        built = agent.catch(() => undefined);
+        const result = play(mistake, agent);
+        resolve(result);
+        return result.catch(() => undefined);
+      });
+    };
+    found.set(mistake, new Promise(begin));
   }
+  const lane = async (): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next();
+  };
+  for (let lanes = 0; lanes < atOnce; lanes += 1) void lane();
 });
 afterAll(async () => {
   await Promise.allSettled(found.values());
