@@ -70,10 +70,6 @@ describe('the commands to an agent', () => {
     const shown = (await list()).map(({ id }: { id: string }) => id);
     expect(shown).toEqual(ids.slice(-limits.rest.nodeCommands).toReversed());
   });
-
-  test('of an unknown node are a 404', async () => {
-    expect((await rest.call('GET', `/api/nodes/${rest.deps.ids.next()}/commands`)).statusCode).toBe(404);
-  });
 });
 
 describe('metrics', () => {

@@ -110,18 +110,6 @@ describe('a join token', () => {
   });
 
   test.each([
-    ['gateway.example', 'http', "gateway-agent join --endpoint 'http://gateway.example:PORT'"],
-    ['127.0.0.1:81', 'http', "curl -fsSL --retry 9 'http://127.0.0.1:81/join.sh' | "],
-    ['[2001:db8::7]:444', 'https', "sh -s -- --endpoint 'http://[2001:db8::7]:PORT'"],
-  ])('of a request for %s over %s says %s', async (host, protocol, said) => {
-    const { command, id } = await make({}, 'operator').then(() =>
-      rest.data('POST', path, { body: { name: host }, headers: { host, 'x-forwarded-proto': protocol } }),
-    );
-    expect(command).toContain(said.replace('PORT', String(addressOf(rest.agents).port)));
-    await remove(id);
-  });
-
-  test.each([
     [
       { publicUrl: 'https://gateway.example' },
       'internal:81',

@@ -12,8 +12,6 @@ beforeAll(async () => {
 });
 afterAll(() => rest.close());
 
-const big = JSON.stringify({ name: 'x'.repeat(256 * 1024) });
-
 function expectError(answer: { statusCode: number; json(): unknown }, status: number, error: RegExp): void {
   expect(answer.json()).toEqual({ success: false, data: null, error: expect.stringMatching(error) });
   expect(answer.statusCode).toBe(status);
@@ -47,30 +45,6 @@ describe('401 comes before everything', () => {
     const body = { username: 'admin', password };
     expect((await rest.call('POST', '/api/auth/login', { role: 'nobody', body })).statusCode).toBe(200);
   });
-});
-
-describe('an unknown path is a 404', () => {
-  test.each([
-    'GET /api/dashboard/statistics',
-    'GET /api/credential',
-    'POST /api/audit/x/undo',
-    'PUT /api/auth/passwords',
-    'GET /api/nodes/x/diagnosis',
-    'GET /nope',
-    'GET /Healthz',
-  ])('%s', async (line) => {
-    const [method = '', url = ''] = line.split(' ');
-    const answer = await rest.call(method, url, { role: 'viewer', body: method === 'GET' ? undefined : big });
-    expectError(answer, 404, /^not_found: /);
-  });
-
-  test.each(['GET /api/nodes/nothing', 'DELETE /api/nodes/nothing'])(
-    '%s is a 404 for an id that is not a UUID',
-    async (line) => {
-      const [method = '', url = ''] = line.split(' ');
-      expectError(await rest.call(method, url), 404, /^not_found: /);
-    },
-  );
 });
 
 test('a path is known by what the router makes of it, and its token is asked for', async () => {

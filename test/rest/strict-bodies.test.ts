@@ -250,20 +250,3 @@ test('a body that nests too deep, or has more in one list or object than any req
     'invalid_request: x: not a field of this request',
   );
 });
-
-test('no refusal repeats a value', async () => {
-  const secret = 'hunter2-hunter2';
-  const calls = [
-    ['/api/auth/login', { username: 'admin', password: [secret] }],
-    ['/api/auth/login', `{"username":"admin","password":"${secret}"`],
-    ['/api/auth/login', { username: 'admin', password: secret }],
-    ['/api/nodes', { name: { secret } }],
-    ['/api/l4-upstreams', { name: 'u', endpoint: secret, tls: { server_name: secret } }],
-  ] as const;
-  for (const [url, body] of calls) {
-    const answer = await rest.call('POST', url, { body });
-    expect(answer.statusCode).toBeGreaterThanOrEqual(400);
-    expect(answer.body).not.toContain(secret);
-  }
-  expect(rest.logged.join('\n')).not.toContain(secret);
-});
