@@ -5,21 +5,23 @@
  */
 import { Agent, request, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startRest, type RestFixture } from '../support/rest-fixture.js';
 import { openPaths } from './endpoints.js';
 
-const opened: RestFixture[] = [];
-async function listening(trustedProxies: readonly string[] = []): Promise<RestFixture & { readonly port: number }> {
+type Listening = RestFixture & { readonly port: number };
+async function listening(trustedProxies: readonly string[] = []): Promise<Listening> {
   const rest = await startRest({ trustedProxies });
-  opened.push(rest);
   await rest.app.listen({ host: '127.0.0.1', port: 0 });
   return { ...rest, port: (rest.app.server.address() as AddressInfo).port };
 }
-afterEach(async () => {
-  vi.restoreAllMocks();
-  for (const rest of opened.splice(0)) await rest.close();
+/** Trusts no proxy. */
+let plain: Listening;
+beforeAll(async () => {
+  plain = await listening();
 });
+afterEach(() => vi.restoreAllMocks());
+afterAll(() => plain.close());
 
 interface Sent {
   readonly port: number;
@@ -61,7 +63,7 @@ function send({ port, method = 'GET', path, headers = {}, body, agent, from }: S
 
 describe('keep-alive', () => {
   test('one connection serves request after request, also after most refusals', async () => {
-    const { port, tokenOf } = await listening();
+    const { port, tokenOf } = plain;
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const authorization = `Bearer ${tokenOf('admin')}`;
     const json = { authorization, 'content-type': 'application/json' };
@@ -90,7 +92,7 @@ describe('keep-alive', () => {
   });
 
   test('ends where the client asks for it, and after a body that is too large', async () => {
-    const { port, tokenOf } = await listening();
+    const { port, tokenOf } = plain;
     const headers = { authorization: `Bearer ${tokenOf('admin')}`, 'content-type': 'application/json' };
     const asked = await send({ port, path: '/healthz', headers: { connection: 'close' } });
     expect(asked.headers.connection).toBe('close');
@@ -105,19 +107,19 @@ describe('keep-alive', () => {
 
 describe('HEAD and OPTIONS', () => {
   test('HEAD beside /api answers what GET does, without a body; under /api it is a 405, and * is no path', async () => {
-    const rest = await listening();
+    const { port, tokenOf } = plain;
     for (const path of openPaths) {
-      const [get, head] = [await send({ ...rest, path }), await send({ ...rest, path, method: 'HEAD' })];
+      const [get, head] = [await send({ port, path }), await send({ port, path, method: 'HEAD' })];
       expect([path, head.status, head.text]).toEqual([path, get.status, '']);
       expect(head.headers['content-type']).toBe(get.headers['content-type']);
       // What the metrics say changes with every request.
       if (path !== '/metrics') expect(head.headers['content-length']).toBe(get.headers['content-length']);
     }
-    const headers = { authorization: `Bearer ${rest.tokenOf('viewer')}` };
-    const refused = await send({ ...rest, path: '/api/nodes', method: 'HEAD', headers });
+    const headers = { authorization: `Bearer ${tokenOf('viewer')}` };
+    const refused = await send({ port, path: '/api/nodes', method: 'HEAD', headers });
     expect([refused.status, refused.headers.allow, refused.text]).toEqual([405, 'GET, POST', '']);
-    expect((await send({ ...rest, path: '/api/nodes', method: 'HEAD' })).status).toBe(401);
-    expect((await send({ ...rest, path: '*', method: 'OPTIONS' })).status).toBe(404);
+    expect((await send({ port, path: '/api/nodes', method: 'HEAD' })).status).toBe(401);
+    expect((await send({ port, path: '*', method: 'OPTIONS' })).status).toBe(404);
   });
 });
 
@@ -136,9 +138,10 @@ describe('trusted proxies: X-Forwarded-For', () => {
     });
 
   async function addresses(trusted: readonly string[], from: string, forwarded: readonly string[]) {
-    const rest = await listening(trusted);
+    const rest = trusted.length === 0 ? plain : await listening(trusted);
     const login = vi.spyOn(rest.deps.commands.accounts, 'login');
     for (const one of forwarded) await signIn(rest.port, 'nobody', one, from);
+    if (rest !== plain) await rest.close();
     return login.mock.calls.map(([, , address]) => address);
   }
 
@@ -177,5 +180,6 @@ describe('trusted proxies: X-Forwarded-For', () => {
     // A name that fails from many addresses is slowed, so this is another one.
     expect(await statuses(6, real, '127.0.0.2', 'viewer')).toEqual([401, 401, 401, 401, 401, 429]);
     expect(await statuses(1, () => '192.0.2.2', '127.0.0.2', 'viewer')).toEqual([401]);
+    await rest.close();
   });
 });

@@ -204,7 +204,8 @@ describe('resources', () => {
     expect(await done(script.run(['get', 'nodes', '--filter', 'status=offline', '-o', 'json']))).toBe('[]\n');
     expect(await done(script.run(['get', 'nodes', '--filter', 'status=offline', '-o', 'yaml']))).toBe('[]\n');
     const many = Array.from({ length: 210 }, (_, index) => `many ${String(index).padStart(3, '0')}`);
-    await Promise.all(many.map((name) => admin.call('POST', '/api/l4-upstreams', { name, endpoint: '192.0.2.1:80' })));
+    const upstreams = Object.fromEntries(many.map((name) => [name, { endpoint: '192.0.2.1:80' }]));
+    await admin.call('POST', '/api/fleet/apply', { document: JSON.stringify({ svc: 1, set: 'many', upstreams }) });
     const names = (
       await done(script.run(['get', 'upstreams', '--filter', 'q=many', '--sort=-name', '-o', 'name']))
     ).trimEnd();
