@@ -205,9 +205,9 @@ export function createGateway<State extends DecidingState, Command>(
       return outcome.result as R;
     },
     async alone(work) {
-      const worked = alone.then(work);
-      alone = worked.catch(() => undefined);
-      await worked;
+      const turn = alone.then(work);
+      alone = turn.catch(() => undefined);
+      await turn;
     },
     async close() {
       stop.abort();

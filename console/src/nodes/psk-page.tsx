@@ -187,7 +187,7 @@ function TakeBack({ id }: { readonly id: string }): ReactNode {
 }
 
 /** A sentence with a sign, which may need several lines. */
-function Told({ mood, children }: { readonly mood: Mood; readonly children: string }): ReactNode {
+function Signed({ mood, children }: { readonly mood: Mood; readonly children: string }): ReactNode {
   return (
     <Group gap={6} wrap="nowrap" align="flex-start">
       <Sign mood={mood} />
@@ -197,15 +197,15 @@ function Told({ mood, children }: { readonly mood: Mood; readonly children: stri
 }
 
 function Progress({ rotation }: { readonly rotation: PskRotation }): ReactNode {
-  const said = {
+  const sentences = {
     none: null,
-    waiting: <Told mood="busy">{text.waiting}</Told>,
-    over: <Told mood="good">{text.over}</Told>,
-    gone: <Told mood="warning">{text.gone}</Told>,
+    waiting: <Signed mood="busy">{text.waiting}</Signed>,
+    over: <Signed mood="good">{text.over}</Signed>,
+    gone: <Signed mood="warning">{text.gone}</Signed>,
   };
   return (
     <Text size="sm" component="div" aria-live="polite">
-      {said[rotation.state]}
+      {sentences[rotation.state]}
     </Text>
   );
 }

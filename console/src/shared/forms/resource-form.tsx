@@ -68,13 +68,13 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
   const { resource, valuesOf, labels, save, onSaved, onCancel, saveLabel, also, role = 'operator', children } = props;
   const maySave = useMay(role);
   const draft = useDraft(props.draft, () => valuesOf(undefined));
-  const [begun, setBegun] = useState(() => draft?.read());
+  const [resumed, setResumed] = useState(() => draft?.read());
   /** What the form began with. */
   const [base, setBase] = useState(resource);
   const [idempotencyKey] = useState(newIdempotencyKey);
   const [saving, setSaving] = useState(false);
   const [refused, setRefused] = useState<Refusal>();
-  const form = useForm<V>({ initialValues: begun ?? valuesOf(resource), validateInputOnChange: false });
+  const form = useForm<V>({ initialValues: resumed ?? valuesOf(resource), validateInputOnChange: false });
   const newer = resource !== undefined && resource.version !== base?.version ? resource : undefined;
   // What a form begins with may name the time of day.
   // eslint-disable-next-line react-hooks/exhaustive-deps
@@ -99,7 +99,7 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
   const startAnew = (): void => {
     form.setValues(valuesOf(undefined));
     form.clearErrors();
-    setBegun(undefined);
+    setResumed(undefined);
   };
 
   const beginWith = (from: R, values: V): void => {
@@ -178,7 +178,7 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
             onKeepMine={() => beginWith(newer, { ...valuesOf(newer), ...typed })}
           />
         )}
-        {begun !== undefined && (
+        {resumed !== undefined && (
           <Group gap="xs">
             <Text size="sm">{text.draft}</Text>
             <Button size="compact-xs" variant="default" onClick={startAnew}>
