@@ -29,7 +29,7 @@ export interface JsonBounds {
 }
 
 interface Open {
-  /** Allocated with the first key: most objects of a hostile text are empty. */
+  /** Allocated with the first key, because most objects of a hostile text are empty. */
   keys: Map<string, string> | undefined;
   at: string | number;
   expectsKey: boolean;

@@ -1,6 +1,6 @@
 /**
- * A lease that one of several instances holds for as long as it lives: asked for and renewed at a pace, and judged by this
- * process's monotonic clock, so that one that slept past its end does not believe that it still holds it.
+ * A lease that one of several instances holds for as long as it lives. It is asked for and renewed at a pace, and judged by
+ * this process's monotonic clock: an instance that slept past its end knows that it has lost it.
  */
 import type { Clock } from '../kernel/clock.js';
 import type { Leases } from './read-store.js';

@@ -63,7 +63,7 @@ describe.skipIf(browser === undefined)('a fleet that is not well', () => {
     await state.getByText('All is well').waitFor(patience);
     await expect.poll(faults, patience).toEqual([]);
   };
-  /** The overview says so, and no longer that all is well; the API says that alone. */
+  /** The overview and the API say this and nothing else, and no longer that all is well. */
   const says = async (sentence: string, kind: string, cause: string | null): Promise<void> => {
     await state.getByText(sentence).waitFor(patience);
     await state.getByText('All is well').waitFor({ state: 'detached' });

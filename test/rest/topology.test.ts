@@ -1,4 +1,4 @@
-/** The fleet as a picture (`docs/contract/rest.md#topology`), over REST. What is drawn of what is in `../domain/topology`. */
+/** The fleet as a picture (`docs/contract/rest.md#topology`), over REST. `../domain/topology` tests what is drawn. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { LinkSample } from '../../src/reports/port.js';
 import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';

@@ -1,7 +1,7 @@
 /**
  * A log and a read store in memory, for tests of what stands above the two ports and asks nothing of a store but its
  * answers. They keep the contracts of both ports (`test/storage/stores-in-memory.test.ts`), but nothing is durable and
- * nothing goes wrong; for all that there are the temporary stores.
+ * nothing goes wrong: tests of that use the temporary stores.
  */
 import { isForeign, type ProposedEvent, type StoredEvent } from '../../src/kernel/event.js';
 import { storedEvent } from '../../src/storage/broken-log.js';

@@ -62,7 +62,7 @@ function rankedShapes(shapes: readonly Shape[], lines: readonly Line[]): readonl
   return [...ranked].sort(([a], [b]) => a - b).map(([, members]) => members);
 }
 
-/** How few dials lead to each end of a line. A circle that nobody else dials begins at its first member. */
+/** The fewest dials that lead to each end of a line. A circle that nobody else dials begins at its first member. */
 function ranksOf(lines: readonly Line[]): ReadonlyMap<string, number> {
   const dialled = new Map<string, string[]>();
   for (const { from, to } of lines) dialled.set(from, [...(dialled.get(from) ?? []), to]);

@@ -42,8 +42,8 @@ export function putKey(table: IdempotencyTable, keyHash: string, accepted: Accep
 }
 
 /**
- * Drops the hours outside the window. A clock that runs days ahead must not drop valid keys, so a key goes only when many
- * commands make it old, and the present command too, since the many may come from a clock that was set back.
+ * Drops the hours outside the window. A clock that runs days ahead must not drop valid keys, so a key is dropped only when
+ * many commands, and the present one too, are later by the window: the many alone may come from a clock that was set back.
  * @param at when the folded command happened, in milliseconds since the epoch
  */
 function dropOld(table: IdempotencyTable, at: number): void {

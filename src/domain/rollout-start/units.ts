@@ -76,7 +76,7 @@ export function* unitsOf(
   const rootOf = (id: string): string => {
     let root = id;
     for (let up = parents.get(root); up !== undefined; up = parents.get(root)) root = up;
-    // The next search is short.
+    // Shortens the next search.
     for (let at = id; at !== root;) {
       const up = parents.get(at) ?? root;
       parents.set(at, root);

@@ -106,7 +106,7 @@ export const rolloutSteps = [
 ] as const;
 export type RolloutStepName = (typeof rolloutSteps)[number];
 
-/** Tells by itself what happened, so that the feed needs no fold. */
+/** Describes the step in full, so that the feed needs no fold. */
 export interface RolloutStepped {
   readonly type: 'RolloutStepped';
   readonly data: {

@@ -50,7 +50,7 @@ export async function expectLeftToRight(all: readonly Locator[]): Promise<void> 
   }).toBe(true);
 }
 
-/** None of these is on the page once it loads nothing more. Of no worth on a page that has yet to come: wait for it first. */
+/** None of these is on the page once it loads nothing more. Wait for the page first: before it comes, this proves nothing. */
 export async function expectAbsent(page: Page, ...all: readonly Locator[]): Promise<void> {
   await settled(page);
   for (const one of all) await until(async () => ((await one.count()) === 0 ? '' : String(one))).toBe('');

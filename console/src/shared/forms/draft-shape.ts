@@ -13,7 +13,7 @@ export function readDraft<V extends Values>(kept: string | null, pattern: V): V 
   }
 }
 
-/** Whether it has the fields of the pattern, lists where that has lists, whose entries have the fields of its first entry. */
+/** Whether a value has the fields of the pattern, and lists where it has lists, with entries shaped like its first entry. */
 function isLike(read: unknown, pattern: unknown): boolean {
   if (Array.isArray(pattern)) {
     const [entry] = pattern as unknown[];

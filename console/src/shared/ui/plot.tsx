@@ -22,7 +22,7 @@ export interface Line {
 }
 
 export interface PlotProps {
-  /** What it shows, for readers of the screen too. */
+  /** What it shows; screen readers read it too. */
   readonly title: string;
   /** In seconds since 1970, ascending. */
   readonly times: readonly number[];

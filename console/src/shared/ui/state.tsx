@@ -14,7 +14,7 @@ const signs: Readonly<Record<Mood, string>> = {
 
 interface StateProps {
   readonly mood: Mood;
-  /** Why, for those who point at it. */
+  /** Why, shown on hover. */
   readonly why?: string | undefined;
   readonly children: ReactNode;
 }
