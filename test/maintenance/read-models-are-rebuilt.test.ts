@@ -89,50 +89,6 @@ describe('a rebuild', () => {
     expect(Object.values(await dump(readStore, placeOf(groupVersion, 1))).flat()).toEqual([]);
   });
 
-  it('is what a service reads and continues from', async () => {
-    await projected(2);
-    await spoil('resource_names');
-    await rebuild();
-    const node = '11111111-1111-4111-8111-111111111111';
-    await side.append([nodeCreated(node, 'later')]);
-    const projections = await side.started();
-    expect(await nameOf(projections, node)).toBe('later');
-    const [fresh, live] = [await freshFold(), await documents()];
-    expect(live).toEqual(fresh);
-  });
-
-  it('of one read model ends the parking of its entities, and of no others', async () => {
-    const node = '33333333-3333-4333-8333-333333333333';
-    const key = `node/${node}`;
-    const poisonous = readModels.map((model) => ({
-      ...model,
-      evolve(...[fields, event, command, id]: Parameters<typeof model.evolve>) {
-        const poison = JSON.stringify(event.data).includes('poison');
-        if (poison && (id === key || model.name === 'audit')) throw new TypeError('no fold for this');
-        return model.evolve(fields, event, command, id);
-      },
-    }));
-    await side.append([nodeCreated(node, 'n')]);
-    const sick = await side.started({ models: poisonous });
-    await side.append([nodeRenamed(node, 'poison')]);
-    expect(await sick.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
-    expect(
-      sick
-        .status()
-        .parked.map(({ projection }) => projection)
-        .sort(),
-    ).toEqual(['audit', 'resource_names']);
-    await sick.close();
-
-    await rebuild({ only: 'resource_names' });
-    const healed = await side.started();
-    expect(healed.status().parked.map(({ projection }) => projection)).toEqual(['audit']);
-    expect(await nameOf(healed, node)).toBe('poison');
-    await side.append([nodeRenamed(node, 'later')]);
-    expect(await healed.reached(await side.stores.eventStore.headPosition(), 10_000)).toBe(true);
-    expect(await nameOf(healed, node)).toBe('later');
-  });
-
   it('that is interrupted continues where it stopped; the old documents are read meanwhile', async () => {
     await side.append(randomLog(6));
     const many = Array.from({ length: 100 }, () => signedIn(null));

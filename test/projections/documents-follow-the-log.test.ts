@@ -106,15 +106,4 @@ describe('the documents after a log', () => {
       { numRuns: 10 },
     );
   });
-
-  it('are the same after a restart at any command', async () => {
-    const commands = asRecorded(randomLog(7, 30));
-    const whole = await projected(commands);
-    for (let cut = 0; cut <= commands.length; cut += 1) {
-      const target = await emptyVersion();
-      await target.apply(commands.slice(0, cut));
-      await target.apply(commands.slice(cut));
-      expect(await target.dump()).toEqual(whole);
-    }
-  });
 });

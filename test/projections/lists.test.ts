@@ -1,15 +1,11 @@
 /** Lists have the filtering, order and pages that a scan of all resources gives. */
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
-import { decideFleet } from '../../src/domain/fleet/decide.js';
-import { applyCommand } from '../../src/domain/fleet/apply.js';
-import type { FleetCommand } from '../../src/domain/fleet/resources.js';
-import { streams } from '../../src/kernel/event.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
 import { createSortedList, allResourceQueries, nodeQueries } from '../../src/projections/fleet/resources.js';
 import type { ListQuery } from '../../src/kernel/list.js';
-import type { FleetQueries, Projections } from '../../src/projections/port.js';
+import type { FleetQueries } from '../../src/projections/port.js';
 import {
   createChain,
   createNode,
@@ -20,61 +16,36 @@ import {
   hop,
   nodeId,
   perform,
+  performAll,
   updateNode,
 } from '../support/fleet.js';
-import {
-  append,
-  asRecorded,
-  configApplied,
-  openReadSide,
-  planned,
-  sessionOpened,
-  type Planned,
-  type ReadSide,
-} from '../support/read-side.js';
 
-let side: ReadSide;
-let projections: Projections;
 let fleet: Fleet;
 let resources: FleetQueries['resources'];
 let nodes: FleetQueries['nodes'];
-const connected = new Set<string>();
 
 // Both cases, composed and decomposed, beyond the basic plane and private use: the order is by code points.
 const letters = ['a', 'B', 'c', 'É', 'e\u0301x', 'ß', '\u{1f600}', '\u{e000}', 'zz', 'Z', '0', '_'];
 const nodeNames = Array.from({ length: 40 }, (_, index) => `${letters[index % letters.length]}${index % 7} ${index}`);
 
-beforeAll(async () => {
-  side = await openReadSide();
+beforeAll(() => {
   fleet = emptyFleet();
-  const log: Planned[] = [];
-  const run = (command: FleetCommand): void => {
-    const decision = decideFleet(fleet, command);
-    if (!decision.ok) throw new Error(decision.error.message);
-    log.push(planned(streams.fleet, decision.value));
-    const recorded = asRecorded(log.filter(({ stream }) => stream === streams.fleet)).at(-1)!;
-    applyCommand(fleet, recorded);
-  };
   for (const [index, name] of nodeNames.entries()) {
-    run({
-      ...createNode(name),
-      labels: { site: `s${index % 3}`, 'a:b': 'c', ...(index % 2 === 0 ? { a: 'b:c' } : {}) },
-    });
-    if (index % 3 === 0) {
-      log.push(sessionOpened(nodeId(name)), configApplied(nodeId(name), 1));
-      connected.add(nodeId(name));
-    }
-    run(createUpstream(name));
-    run(createChain(name, [hop(name, 9000)]));
-    if (index % 4 === 0) run(deployChain(name));
+    const labels = { site: `s${index % 3}`, 'a:b': 'c', ...(index % 2 === 0 ? { a: 'b:c' } : {}) };
+    performAll(fleet, [
+      { ...createNode(name), labels },
+      createUpstream(name),
+      createChain(name, [hop(name, 9000)]),
+      ...(index % 4 === 0 ? [deployChain(name)] : []),
+    ]);
   }
-  for (const name of nodeNames.slice(0, 10)) run(updateNode(name, { description: 'later' }));
-  await side.append(log);
-  projections = await side.started();
+  performAll(
+    fleet,
+    nodeNames.slice(0, 10).map((name) => updateNode(name, { description: 'later' })),
+  );
   resources = allResourceQueries(() => fleet);
   nodes = nodeQueries(() => fleet);
 });
-afterAll(() => side.close());
 
 interface Listed {
   readonly id: string;
@@ -182,9 +153,9 @@ describe('a list', () => {
     expect(credential.get(leaf!.id)?.private_key).toBeNull();
   });
 
-  it('of upstreams or chains is the page that the query asks for', async () => {
-    await fc.assert(
-      fc.asyncProperty(listQueries, async (query) => {
+  it('of upstreams or chains is the page that the query asks for', () => {
+    fc.assert(
+      fc.property(listQueries, (query) => {
         const upstreams = resources.l4_upstream.list(query);
         expect({ total: upstreams.total, ids: upstreams.items.map(({ id }) => id) }).toEqual(
           expected(fleet.tables.l4_upstream.values(), query),
@@ -228,25 +199,5 @@ describe('a resource', () => {
     expect(nodes.get(uuidFromName('nobody'))).toBeUndefined();
     expect(resources.l4_upstream.get(uuidFromName('nobody'))).toBeUndefined();
     expect(resources.l4_chain.get(uuidFromName('nobody'))).toBeUndefined();
-  });
-
-  it('has its deployments listed newest first', async () => {
-    const chain = [...fleet.tables.l4_chain.values()].find(({ deployed }) => deployed !== null)!;
-    const again = planned(streams.fleet, [
-      {
-        type: 'ChainDeployed',
-        data: {
-          chain_id: chain.id,
-          chain_version: chain.version,
-          definition: { from: null, to: { payload: chain.payload, hops: chain.hops, target: chain.target } },
-          nodes: [{ node_id: chain.hops[0]!.node_id, offset: 5 }],
-        },
-      },
-    ]);
-    const { revision } = await append(side.stores.eventStore, again);
-    expect(await projections.applied(streams.fleet, revision, 10_000)).toBe(true);
-    const deployments = await projections.deployments.ofChain(chain.id);
-    expect(deployments.map(({ id }) => id)).toEqual([again.id, chain.deployed!.deployment_id]);
-    expect(deployments[0]!.nodes).toEqual([{ node_id: chain.hops[0]!.node_id, generation: revision + 6 }]);
   });
 });

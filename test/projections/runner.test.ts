@@ -111,34 +111,6 @@ describe('an outage of the read store', () => {
     await projections.close();
   });
 
-  it.each(['out', 'half'] as const)('(%s) makes the runner wait, and it skips nothing', async (mode) => {
-    const log = randomLog(5, 40);
-    const readStore = switchedReadStore(side.stores.readStore);
-    const projections = await side.started({ readStore });
-    await side.append(log.slice(0, 10));
-    await projections.reached(await side.stores.eventStore.headPosition(), 10_000);
-    await eventually(async () => (await side.stores.readStore.loadCheckpoint(groupName, groupVersion))?.commit).toBe(
-      await side.stores.eventStore.headPosition(),
-    );
-    const before = await side.stores.readStore.loadCheckpoint(groupName, groupVersion);
-    readStore.mode = mode;
-    await side.append(log.slice(10));
-    const head = await side.stores.eventStore.headPosition();
-    await eventually(() => readStore.refused()).toBeGreaterThan(1);
-    if (mode === 'out') {
-      expect(projections.status()).toMatchObject({
-        caughtUp: false,
-        lastError: expect.stringContaining('switched off'),
-      });
-    }
-    expect(await side.stores.readStore.loadCheckpoint(groupName, groupVersion)).toEqual(before);
-    readStore.mode = 'works';
-    expect(await projections.reached(head, 25_000)).toBe(true);
-    await eventually(() => projections.status()).toMatchObject({ caughtUp: true, lastError: null });
-    await projections.close();
-    expect(await dump(side.stores.readStore)).toEqual(await fullReplay(groupVersion + 1));
-  });
-
   it('keeps the checkpoint at the documents when the runner is closed during it', async () => {
     const log = randomLog(6, 40);
     const readStore = switchedReadStore(side.stores.readStore);
