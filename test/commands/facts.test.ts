@@ -299,17 +299,6 @@ describe('what one node may write', () => {
     expect(facts.stats().outcomes.get('coalesced')).toBe(3);
   });
 
-  test('is the burst and 64 KiB a minute, however long it goes on', async () => {
-    await spend();
-    const last: { outcome: FactOutcome | undefined }[] = [];
-    for (let minute = 1; minute <= 3; minute += 1) {
-      for (let index = 0; index < 50; index += 1) last.push(settledOf(record(rejected(16 * 1024 - index))));
-      fixture.clock.advance(60_000);
-      await eventually(() => last.at(-1)?.outcome).toBe('recorded');
-      expect(await bytesIn()).toBeLessThanOrEqual(burst + minute * perMinute);
-    }
-  });
-
   test('is dropped with its session while it is held back or waits for the log, and nothing of another node is', async () => {
     await spend();
     const held = record(rejected(16 * 1024));

@@ -2,13 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { IdempotencyMark } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
-import {
-  bytesOf,
-  createCommandFixture,
-  refusalOf,
-  type CommandFixture,
-  type FleetGateway,
-} from '../support/command-fixture.js';
+import { createCommandFixture, refusalOf, type CommandFixture, type FleetGateway } from '../support/command-fixture.js';
 import { createNode, nodeId, sealed } from '../support/fleet.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 import { answerLost, notWritten } from '../support/scripted-event-store.js';
@@ -128,16 +122,4 @@ test('a key is forgotten after exactly 24 hours', async () => {
   expect(await post('a')).toMatchObject({ kind: 'repeated' });
   fixture.clock.advance(1);
   expect(await post('b', gateway, key('a', 'other body'))).toMatchObject(first);
-});
-
-test('a key that is used again after its window gets a new window', async () => {
-  const hour = 3_600_000;
-  await post('a');
-  fixture.clock.advance(24.5 * hour);
-  expect(await post('a2', gateway, key('a'))).toMatchObject(first);
-  // The bucket of the first use's hour has been dropped.
-  fixture.clock.advance(2 * hour);
-  await post('b');
-  expect(await post('a3', gateway, key('a'))).toMatchObject({ kind: 'repeated' });
-  expect(bytesOf(gateway.fleet)).toBe(bytesOf(await fixture.fold()));
 });

@@ -9,16 +9,9 @@ import {
   type CommandFixture,
   type FleetGateway,
 } from '../support/command-fixture.js';
-import { createNode, updateNode } from '../support/fleet.js';
+import { createNode } from '../support/fleet.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
-import {
-  after,
-  answerLost,
-  notWritten,
-  positionLost,
-  unavailable,
-  type AppendStep,
-} from '../support/scripted-event-store.js';
+import { after, answerLost, notWritten, unavailable, type AppendStep } from '../support/scripted-event-store.js';
 import { tuning } from '../../src/commands/tuning.js';
 
 let fixture: CommandFixture;
@@ -63,13 +56,6 @@ test('an append that is written late, before the retry, is written once', async 
   });
   expect(await gateway.run(createNode('a'))).toMatchObject({ kind: 'done' });
   await late;
-  expect(await namesInLog()).toEqual(['before', 'a']);
-});
-
-test('an append whose answer is lost while the log is unreadable is written once by its retry', async () => {
-  fixture.store.script(after(async () => fixture.store.failReads(1), answerLost));
-  expect(await gateway.run(createNode('a'))).toMatchObject({ kind: 'done' });
-  expect(fixture.store.appends.length).toBe(3);
   expect(await namesInLog()).toEqual(['before', 'a']);
 });
 
@@ -133,15 +119,4 @@ test('after an unknown outcome, an unavailable store does not make the caller he
   expect(refusal.message).toContain('may have been');
   expect(refusal.message).not.toContain('nothing was written');
   expect(await namesInLog()).toEqual(['before', 'a']);
-});
-
-test('a position that the store did not answer is read from the log', async () => {
-  fixture.store.script(positionLost);
-  const outcome = await gateway.run(createNode('a'));
-  expect(outcome).toMatchObject({ kind: 'done', position: (await fixture.log())[1]?.position });
-  expect(fixture.store.appends.length).toBe(2);
-  // While the position cannot be read, the gateway looks for it again and writes once.
-  fixture.store.script(after(async () => fixture.store.failReads(1), positionLost));
-  expect(await gateway.run(updateNode('a', { name: 'b' }))).toMatchObject({ kind: 'done' });
-  expect((await fixture.log()).length).toBe(3);
 });

@@ -2,15 +2,11 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { ServiceError } from '../../src/kernel/errors.js';
-import { streams } from '../../src/kernel/event.js';
-import type { EventStore } from '../../src/storage/event-store.js';
 import { lastGoodSnapshots } from '../../src/delivery/last-good.js';
-import type { ConfigAnswer, SnapshotPush } from '../../src/delivery/port.js';
-import type { Collection, CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
+import type { SnapshotPush } from '../../src/delivery/port.js';
 import {
   decoded,
   createDeliveryFixture,
-  noChecksum,
   openSession,
   snapshotOf,
   turns,
@@ -32,87 +28,6 @@ beforeEach(async () => {
 afterEach(() => fixture.close());
 
 const refresh = (id = 'n1'): Promise<number> => fixture.log.run({ type: 'RefreshNodeConfig', id });
-
-/** A store whose subscriptions can be held, like those of an instance that lags; counts reads of the fleet's head. */
-function laggingStore(inner: EventStore): {
-  readonly store: EventStore;
-  hold(): void;
-  release(): void;
-  headReads(): number;
-} {
-  let held = Promise.resolve();
-  let release = (): void => undefined;
-  let headReads = 0;
-  return {
-    store: {
-      ...inner,
-      async *subscribe(options) {
-        for await (const item of inner.subscribe(options)) {
-          await held;
-          yield item;
-        }
-      },
-      read(stream, options) {
-        if (stream === streams.fleet && options.from === 'end') headReads += 1;
-        return inner.read(stream, options);
-      },
-    },
-    hold() {
-      held = new Promise((resolve) => {
-        release = resolve;
-      });
-    },
-    release: () => release(),
-    headReads: () => headReads,
-  };
-}
-
-/** Raises generations in the log of the fixture, whose writer takes one command at a time. */
-function oneAfterTheOther(): (nodeId: string, reported: number) => Promise<void> {
-  let last: Promise<unknown> = Promise.resolve();
-  return async (id, reported) => {
-    last = last.then(() => fixture.log.run({ type: 'RaiseNodeGeneration', id, reported }));
-    await last;
-  };
-}
-
-/** A read store whose reads of single documents can be held, so that an answer takes as long as a test wants. */
-function heldReads(inner: ReadStore): {
-  readonly store: ReadStore;
-  /** Asks until an answer is held. */
-  asking(session: TestSession): Promise<readonly [Promise<ConfigAnswer>]>;
-  release(): void;
-} {
-  let hold = false;
-  let held: (() => void) | undefined;
-  return {
-    store: {
-      ...inner,
-      async collection<F extends Fields>(spec: CollectionSpec): Promise<Collection<F>> {
-        const collection = await inner.collection<F>(spec);
-        return {
-          ...collection,
-          async get(id) {
-            if (hold) await new Promise<void>((resolve) => (held = resolve));
-            return collection.get(id);
-          },
-        };
-      },
-    },
-    async asking(session) {
-      hold = true;
-      // A last-good snapshot that is not written yet is answered from memory: then nothing is held, and it asks again.
-      let answer = session.ask();
-      const isHeld = until(() => held !== undefined).then(() => true);
-      while (!(await Promise.race([isHeld, answer.then(() => held !== undefined)]))) answer = session.ask();
-      return [answer];
-    },
-    release() {
-      hold = false;
-      held?.();
-    },
-  };
-}
 
 /** The node applies its newest snapshot and rejects the next one. @returns the one that it applied, which is stored */
 async function appliedThenRejected(session: TestSession): Promise<SnapshotPush> {
@@ -173,17 +88,6 @@ describe('a push', () => {
     expect(decoded(session.offers[0]!).node).toEqual({ multiplex: true, multiplexPort: 9443 });
   });
 
-  it('is replaced by a newer one while the slot has not been taken', async () => {
-    const delivery = await fixture.start();
-    const session = openSession(delivery, 'n1');
-    await session.ask();
-    for (let round = 0; round < 5; round += 1) await refresh();
-    const newest = 1 + fixture.log.fleet.revision.value;
-    await until(() => session.offers.at(-1)?.generation === newest);
-    expect(session.take()?.generation).toBe(newest);
-    expect(session.take()).toBeUndefined();
-  });
-
   it('is not offered to nodes that the command did not touch', async () => {
     await fixture.log.createNode('n2');
     const delivery = await fixture.start();
@@ -208,56 +112,9 @@ describe('a push', () => {
     await until(() => old.offers.length === 1 && next.offers.length === 1);
     expect(old.offers[0]).toBe(next.offers[0]);
   });
-
-  it('is not offered when an answer has already carried it', async () => {
-    const delivery = await fixture.start();
-    const session = openSession(delivery, 'n1');
-    await session.ask();
-    const raised = snapshotOf(await session.nodeSession.request(5000n, Buffer.alloc(32, 1)));
-    const served = await witness(fixture, delivery);
-    await served();
-    expect(raised.generation).toBe(delivery.generation('n1'));
-    expect(session.offers).toEqual([]);
-  });
-
-  it('is offered after the answer that was being made when it was committed', async () => {
-    const reads = heldReads(fixture.stores.readStore);
-    const delivery = await fixture.start({ readStore: reads.store });
-    const session = openSession(delivery, 'n1');
-    const good = await appliedThenRejected(session);
-    const served = await witness(fixture, delivery);
-    const [answer] = await reads.asking(session);
-    await refresh();
-    const newest = 1 + fixture.log.fleet.revision.value;
-    await served();
-    expect(session.offers).toHaveLength(1);
-    reads.release();
-    expect(snapshotOf(await answer).generation).toBe(good.generation);
-    expect(session.offers).toHaveLength(1);
-    await until(() => session.offers.length === 2);
-    expect(session.offers[1]!.generation).toBe(newest);
-  });
 });
 
 describe('a rejected snapshot', () => {
-  it('is not offered to a session that was being answered while another session of its node rejected it', async () => {
-    const reads = heldReads(fixture.stores.readStore);
-    const delivery = await fixture.start({ readStore: reads.store });
-    const session = openSession(delivery, 'n1');
-    const good = await appliedThenRejected(session);
-    const other = openSession(delivery, 'n1', 'other');
-    await other.ask();
-    const served = await witness(fixture, delivery);
-    const [answer] = await reads.asking(session);
-    await refresh();
-    await until(() => other.offers.length === 1);
-    await other.reject(other.take()!);
-    reads.release();
-    expect(snapshotOf(await answer).generation).toBe(good.generation);
-    await served();
-    expect([session.offers.length, other.offers.length]).toEqual([1, 1]);
-  });
-
   it('makes the last-good snapshot the target, without a push, until there is a new generation', async () => {
     const delivery = await fixture.start();
     const session = openSession(delivery, 'n1');
@@ -382,27 +239,6 @@ describe('a rejected newest snapshot is the target again', () => {
 });
 
 describe('an apply report', () => {
-  it('of a last-good snapshot that is older than what is recorded as applied says that the node fell back', async () => {
-    const delivery = await fixture.start();
-    const session = openSession(delivery, 'n1');
-    const good = snapshotOf(await session.ask());
-    await session.apply(good);
-    session.nodeSession.close();
-    // The node applied a later one, whose bytes were not kept: the read store was restored from a backup.
-    await fixture.log.run({ type: 'RefreshNodeConfig', id: 'n1' });
-    const lost = { generation: good.generation + 1, checksum: 'ab'.repeat(32) };
-    fixture.facts.push({ type: 'AgentConfigApplied', data: { node_id: 'n1', ...lost, duration_ms: 1 } });
-    await until(() => (delivery.generation('n1') ?? 0) > good.generation);
-    const next = openSession(delivery, 'n1', 's2');
-    await next.reject(snapshotOf(await next.ask()));
-    expect(snapshotOf(await next.ask()).generation).toBe(good.generation);
-    await next.apply(good);
-    expect(fixture.facts.at(-1)).toMatchObject({
-      type: 'AgentConfigApplied',
-      data: { generation: good.generation, falls_from: lost.generation },
-    });
-  });
-
   it('of a session that a newer one has superseded does not count', async () => {
     const delivery = await fixture.start();
     const older = openSession(delivery, 'n1', 'older');
@@ -428,59 +264,6 @@ describe('a ConfigRequest with a version that the service does not have', () => 
     });
     fixture.clock.advance(60_000);
     expect(snapshotOf(await session.nodeSession.request(9000n, Buffer.alloc(32, 1))).generation).toBeGreaterThan(9000);
-  });
-
-  it('raises nothing while the fold only lags behind the instance that gave the agent its version', async () => {
-    const other = await fixture.start();
-    const lagging = laggingStore(fixture.stores.eventStore);
-    const raises: number[] = [];
-    const raiseGeneration = async (_nodeId: string, reported: number): Promise<void> => void raises.push(reported);
-    const delivery = await fixture.start({ eventStore: lagging.store, raiseGeneration, requestWaitMs: 200 });
-    const session = openSession(delivery, 'n1');
-    lagging.hold();
-    await other.committed.passed(await refresh(), 5000);
-    const push = snapshotOf(await openSession(other, 'n1').ask());
-    expect(delivery.generation('n1')).toBeLessThan(push.generation);
-
-    // Not within the time of a request: the agent comes again.
-    const asked = (): Promise<unknown> => session.nodeSession.request(BigInt(push.generation), push.checksum);
-    expect(await asked()).toMatchObject({ kind: 'draining' });
-    const reads = lagging.headReads();
-    const answering = asked();
-    await until(() => lagging.headReads() > reads);
-    lagging.release();
-    expect(await answering).toEqual({ kind: 'unchanged', generation: push.generation });
-    expect(raises).toEqual([]);
-  });
-
-  it('raises the generation of every node of a restored log', async () => {
-    const nodes = Array.from({ length: 40 }, (_, index) => `r${index}`);
-    for (const id of nodes) await fixture.log.createNode(id);
-    const lagging = laggingStore(fixture.stores.eventStore);
-    const delivery = await fixture.start({ eventStore: lagging.store, raiseGeneration: oneAfterTheOther() });
-    const answers = await Promise.all(
-      nodes.map((id) => openSession(delivery, id).nodeSession.request(5000n, Buffer.alloc(32, 1))),
-    );
-    for (const answer of answers) expect(snapshotOf(answer).generation).toBeGreaterThan(5000);
-  });
-});
-
-describe('a version conflict', () => {
-  it('is ended by the next confirmed apply, also of a snapshot that is recorded as applied already', async () => {
-    const delivery = await fixture.start();
-    const session = openSession(delivery, 'n1');
-    const push = snapshotOf(await session.ask());
-    await session.apply(push);
-    const confirmed = (): Promise<unknown> => session.nodeSession.request(BigInt(push.generation), push.checksum);
-    expect(await session.nodeSession.request(2n ** 60n, noChecksum)).toEqual({ kind: 'absurd_version' });
-    await confirmed();
-    const types = (): string[] => fixture.facts.map(({ type }) => type);
-    const ended = ['AgentConfigApplied', 'AgentVersionConflict', 'AgentConfigApplied'];
-    await eventually(types).toEqual(ended);
-    // Once: then it is a repeat again.
-    await confirmed();
-    await session.apply(push);
-    expect(types()).toEqual(ended);
   });
 });
 

@@ -155,7 +155,7 @@ export interface TestSession {
   reject(push: SnapshotPush): Promise<void>;
 }
 
-export const noChecksum = Buffer.alloc(0);
+const noChecksum = Buffer.alloc(0);
 
 export function openSession(
   delivery: Pick<DeliveryService, 'openNodeSession'>,

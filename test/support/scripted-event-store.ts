@@ -27,10 +27,6 @@ export const answerLost: AppendStep = async (write) => {
   await write();
   return { kind: 'unknown', cause: 'scripted: answer lost' };
 };
-export const positionLost: AppendStep = async (write) => {
-  const outcome = await write();
-  return outcome.kind === 'appended' ? { ...outcome, position: undefined } : outcome;
-};
 /** Runs something just before the real append. */
 export const after =
   (first: () => Promise<unknown>, step: AppendStep = passes): AppendStep =>
