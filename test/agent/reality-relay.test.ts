@@ -1,6 +1,5 @@
-/** REALITY hops between agents: who gets in, what flows, what strangers meet, sharing of a socket, and the reference implementation. */
+/** REALITY hops between agents: who gets in, what flows, what strangers meet, and sharing of a socket. */
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, type TlsOptions } from 'node:tls';
@@ -12,7 +11,6 @@ import { createRuntime } from '../../src/agent/runtime.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { realityBinary, runReferenceClient, startReferenceServer } from '../servers/reality-process.js';
 import { agentRuntime } from '../support/agent-runtime.js';
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
@@ -375,32 +373,5 @@ describe('a REALITY hop', () => {
       'hops[0].credential_id: expected a camouflage target host and port',
       'hops[0].credential_id: expected short ids of an even number of at most 16 hexadecimal digits',
     ]);
-  });
-});
-
-describe.skipIf(!existsSync(realityBinary))('a REALITY hop beside the reference implementation', () => {
-  it.each(['chrome', 'firefox', 'safari'] as const)('is entered by its client that looks like %s', async (browser) => {
-    const hop = hopOf();
-    const port = await freePort();
-    await applied(agentRuntime(closers), 1, { tcp: [realityRule(port, await echo(), hop)] });
-    const keyed = { key: hop.keys.publicKey, shortId: '0a', name: targetName };
-    expect(await runReferenceClient(keyed, port, browser, 300_000)).toEqual({ verified: true, echoed: true });
-  });
-
-  it('dials its server as the last hop', async () => {
-    const keys = generateX25519();
-    const upstream = await startReferenceServer({ key: keys.privateKey, shortId: '0a', name: targetName }, target.port);
-    closers.push(() => upstream.close());
-    const entry = await freePort();
-    await applied(agentRuntime(closers), 1, {
-      tcp: [tcpRule(entry, '', overReality(`127.0.0.1:${upstream.port}`, keys.publicKey, targetName))],
-    });
-    const client = await dial(entry);
-    const sent = Buffer.alloc(200_000, 'to a REALITY server, ');
-    client.write(sent);
-    let got = '';
-    client.on('data', (bytes: Buffer) => (got += bytes.toString()));
-    await eventually(() => got.length).toBe(sent.length);
-    expect(got === sent.toString()).toBe(true);
   });
 });

@@ -3,24 +3,26 @@
  * servers.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { silentLogger } from '../../../src/kernel/logger.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
-import { eventually } from '../../support/eventually.js';
 import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
 import { appendAtEnd, appendSurely, commandOf, readAll } from '../contract/appending.js';
 import { impatient, openFixture, type Fixture } from './fixture.js';
 
 const ids = (events: readonly { id: string }[]): string[] => events.map(({ id }) => id);
 
-describe('appends to EventStoreDB', () => {
-  let fixture: Fixture;
-  afterEach(async () => {
-    await fixture.close();
-  });
+/** A server and a store of one test's own. */
+async function opened(test: TestContext, ...of: Parameters<typeof openFixture>): Promise<Fixture> {
+  const fixture = await openFixture(...of);
+  test.onTestFinished(() => fixture.close());
+  return fixture;
+}
 
-  it('are unknown in time when never answered, and the next append succeeds', async () => {
-    fixture = await openFixture(undefined, impatient);
+// At once, because many of them wait.
+describe.concurrent('appends to EventStoreDB', () => {
+  it('are unknown in time when never answered, and the next append succeeds', async (test) => {
+    const fixture = await opened(test, undefined, impatient);
     fixture.server.faults.appends = [{ kind: 'silent' }];
     const started = performance.now();
     const events = commandOf(2);
@@ -31,8 +33,8 @@ describe('appends to EventStoreDB', () => {
     expect(ids(await readAll(fixture.store, 'svc-a'))).toEqual(ids(events));
   });
 
-  it('are unknown when the answer is lost, and a repeat gets the answer of the first try', async () => {
-    fixture = await openFixture(undefined, impatient);
+  it('are unknown when the answer is lost, and a repeat gets the answer of the first try', async (test) => {
+    const fixture = await opened(test, undefined, impatient);
     fixture.server.faults.appends = [{ kind: 'answer_lost' }];
     const events = commandOf(2);
     expect((await fixture.store.append('svc-a', 'no_stream', events)).kind).toBe('unknown');
@@ -41,8 +43,8 @@ describe('appends to EventStoreDB', () => {
     expect(await readAll(fixture.store, 'svc-a')).toHaveLength(2);
   });
 
-  it('are unknown after a timeout in the commit phase, as the events may appear later', async () => {
-    fixture = await openFixture();
+  it('are unknown after a timeout in the commit phase, as the events may appear later', async (test) => {
+    const fixture = await opened(test);
     fixture.server.faults.appends = [{ kind: 'commit_timeout', laterMs: 150 }];
     const events = commandOf(1);
     expect((await fixture.store.append('svc-a', 'no_stream', events)).kind).toBe('unknown');
@@ -50,8 +52,8 @@ describe('appends to EventStoreDB', () => {
     expect(await fixture.store.append('svc-a', 'no_stream', events)).toMatchObject({ kind: 'appended', revision: 0 });
   });
 
-  it('are unknown when the connection is cut, whether written or not', async () => {
-    fixture = await openFixture();
+  it('are unknown when the connection is cut, whether written or not', async (test) => {
+    const fixture = await opened(test);
     for (const written of [true, false]) {
       const stream = `svc-${written}`;
       fixture.server.faults.appends = [{ kind: 'cut', written }];
@@ -62,8 +64,8 @@ describe('appends to EventStoreDB', () => {
     }
   });
 
-  it('are unknown when the server ends the call without an answer', async () => {
-    fixture = await openFixture();
+  it('are unknown when the server ends the call without an answer', async (test) => {
+    const fixture = await opened(test);
     await fixture.store.append('svc-a', 'no_stream', commandOf(1));
     fixture.server.faults.appends = [{ kind: 'end_call' }];
     const events = commandOf(1);
@@ -71,8 +73,8 @@ describe('appends to EventStoreDB', () => {
     expect(await fixture.store.append('svc-a', 0, events)).toMatchObject({ kind: 'appended', revision: 1 });
   });
 
-  it('are unknown when the call is reset without a status, whether written or not', async () => {
-    fixture = await openFixture();
+  it('are unknown when the call is reset without a status, whether written or not', async (test) => {
+    const fixture = await opened(test);
     for (const written of [true, false]) {
       const stream = `svc-${written}`;
       fixture.server.faults.appends = [{ kind: 'reset_call', written }];
@@ -85,8 +87,8 @@ describe('appends to EventStoreDB', () => {
     }
   });
 
-  it('are unknown again when repeated while the first try is in flight, and are finally written once', async () => {
-    fixture = await openFixture();
+  it('are unknown again when repeated while the first try is in flight, and are finally written once', async (test) => {
+    const fixture = await opened(test);
     // The server drops a repeat that comes too early and answers it with a timeout.
     fixture.server.faults.appends = [
       { kind: 'commit_timeout', laterMs: 400 },
@@ -102,28 +104,28 @@ describe('appends to EventStoreDB', () => {
     expect(ids(await readAll(fixture.store, 'svc-a'))).toEqual(ids(events));
   });
 
-  it('use the classic call alone, although the server reports the other one', async () => {
-    fixture = await openFixture();
+  it('use the classic call alone, although the server reports the other one', async (test) => {
+    const fixture = await opened(test);
     fixture.server.faults.featuresFail = { code: 13, details: 'nobody asks for features' };
     expect(await fixture.store.append('svc-a', 'no_stream', commandOf(2))).toMatchObject({ revision: 1 });
   });
 
-  it('succeed on a server whose clock is ahead', async () => {
-    fixture = await openFixture();
+  it('succeed on a server whose clock is ahead', async (test) => {
+    const fixture = await opened(test);
     fixture.server.faults.clockAheadMs = 20_000;
     expect(await fixture.store.append('svc-a', 'no_stream', commandOf(1))).toMatchObject({ kind: 'appended' });
   });
 
-  it('all succeed when a fresh client appends to hundreds of streams at once', async () => {
-    fixture = await openFixture();
+  it('all succeed when a fresh client appends to hundreds of streams at once', async (test) => {
+    const fixture = await opened(test);
     const outcomes = await Promise.all(
       Array.from({ length: 300 }, (_, index) => fixture.store.append(`svc-${index}`, 'no_stream', commandOf(1))),
     );
     expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['appended']));
   });
 
-  it('are unavailable while a stopping server finishes, and succeed when it is back', async () => {
-    fixture = await openFixture(undefined, impatient);
+  it('are unavailable while a stopping server finishes, and succeed when it is back', async (test) => {
+    const fixture = await opened(test, undefined, impatient);
     await fixture.store.append('svc-a', 'no_stream', commandOf(1));
     await fixture.server.drain();
     expect((await fixture.store.append('svc-a', 0, commandOf(1))).kind).toBe('unavailable');
@@ -133,24 +135,24 @@ describe('appends to EventStoreDB', () => {
     expect(await readAll(fixture.store, 'svc-a')).toHaveLength(2);
   });
 
-  it('are tried again while the server is not ready, and are written once', async () => {
-    fixture = await openFixture();
+  it('are tried again while the server is not ready, and are written once', async (test) => {
+    const fixture = await opened(test);
     fixture.server.faults.appends = [{ kind: 'not_ready' }, { kind: 'not_ready' }];
     expect(await fixture.store.append('svc-a', 'no_stream', commandOf(1))).toMatchObject({ kind: 'appended' });
     expect(fixture.server.appends()).toBe(3);
     expect(await readAll(fixture.store, 'svc-a')).toHaveLength(1);
   });
 
-  it('are unavailable and not written when the server is not ready for too long', async () => {
-    fixture = await openFixture(undefined, impatient);
+  it('are unavailable and not written when the server is not ready for too long', async (test) => {
+    const fixture = await opened(test, undefined, impatient);
     fixture.server.faults.choose = () => ({ kind: 'not_ready' });
     const outcome = await fixture.store.append('svc-a', 'no_stream', commandOf(1));
     expect(outcome).toMatchObject({ kind: 'unavailable', cause: expect.stringContaining('Not Ready') });
     expect(await readAll(fixture.store, 'svc-a')).toEqual([]);
   });
 
-  it('are unavailable while connections are refused, and succeed again afterwards', async () => {
-    fixture = await openFixture(undefined, impatient);
+  it('are unavailable while connections are refused, and succeed again afterwards', async (test) => {
+    const fixture = await opened(test, undefined, impatient);
     await fixture.store.append('svc-a', 'no_stream', commandOf(1));
     await fixture.server.refuse();
     // The first may still be in flight when the connection ends; the later ones are never sent.
@@ -161,10 +163,10 @@ describe('appends to EventStoreDB', () => {
     expect(await fixture.store.append('svc-a', 0, commandOf(1))).toMatchObject({ kind: 'appended', revision: 1 });
   });
 
-  it('go to the leader only: the client leaves a follower at once, and nothing is written there', async () => {
+  it('go to the leader only: the client leaves a follower at once, and nothing is written there', async (test) => {
     const leader = await startEventStoreDb();
     try {
-      fixture = await openFixture((follower) => {
+      const fixture = await opened(test, (follower) => {
         follower.faults.leader = { host: '127.0.0.1', port: leader.port };
         return follower.url;
       });
@@ -178,8 +180,9 @@ describe('appends to EventStoreDB', () => {
     }
   });
 
-  it('succeed after a failed discovery', async () => {
-    fixture = await openFixture(
+  it('succeed after a failed discovery', async (test) => {
+    const fixture = await opened(
+      test,
       ({ port }) =>
         `esdb+discover://127.0.0.1:${port}?tls=false&discoveryInterval=5&maxDiscoverAttempts=2&gossipTimeout=1`,
       impatient,
@@ -192,27 +195,27 @@ describe('appends to EventStoreDB', () => {
     await fixture.server.listen();
     // The gRPC library waits a moment before it tries an address again that refused it.
     const again = (): Promise<string> => fixture.store.append('svc-a', 0, commandOf(1)).then(({ kind }) => kind);
-    await eventually(again).toBe('appended');
+    await test.expect.poll(again, { timeout: 20_000 }).toBe('appended');
     expect(await readAll(fixture.store, 'svc-a')).toHaveLength(2);
     expect(await fixture.store.append('svc-a', 1, commandOf(1))).toMatchObject({ kind: 'appended', revision: 2 });
   });
 
-  it('are answered without a position when the server reports none', async () => {
-    fixture = await openFixture();
+  it('are answered without a position when the server reports none', async (test) => {
+    const fixture = await opened(test);
     fixture.server.faults.appends = [{ kind: 'no_position' }];
     const outcome = await fixture.store.append('svc-a', 'no_stream', commandOf(1));
     expect(outcome).toEqual({ kind: 'appended', revision: 0, position: undefined });
   });
 
-  it('to a tombstoned stream are refused for the whole stream, not a conflict', async () => {
-    fixture = await openFixture();
+  it('to a tombstoned stream are refused for the whole stream, not a conflict', async (test) => {
+    const fixture = await opened(test);
     await fixture.store.append('svc-a', 'no_stream', commandOf(1));
     fixture.server.log.tombstone('svc-a', { kind: 'any' });
     expect(await fixture.store.append('svc-a', 0, commandOf(1))).toMatchObject({ kind: 'refused', what: 'stream' });
   });
 
-  it('of one store do not fail with those of another store in the same process', async () => {
-    fixture = await openFixture();
+  it('of one store do not fail with those of another store in the same process', async (test) => {
+    const fixture = await opened(test);
     const other = await startEventStoreDb();
     const store = openEventStoreDb({ url: other.url, logger: silentLogger });
     try {
