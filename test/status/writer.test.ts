@@ -93,7 +93,7 @@ describe('two instances that write statuses', () => {
           }
         }
       }),
-      { numRuns: 80 },
+      { numRuns: 40 },
     );
   });
 
