@@ -35,8 +35,8 @@ test('a document is what was sent, as JSON with any escapes and as YAML', async 
       async (pieces, pad, bom) => {
         // Places in a slice where something can be cut.
         const unit = pieces.join('');
-        const value = ' '.repeat(pad) + [...unit.repeat(Math.ceil(900 / unit.length))].slice(0, 450).join('');
-        const descriptions = Array.from({ length: 700 }, (_, index) => `${index} ${value}`);
+        const value = ' '.repeat(pad) + [...unit.repeat(Math.ceil(1_900 / unit.length))].slice(0, 950).join('');
+        const descriptions = Array.from({ length: 350 }, (_, index) => `${index} ${value}`);
         const nodes = Object.fromEntries(descriptions.map((description, index) => [`n${index}`, { description }]));
         const document = JSON.stringify({ svc: 1, nodes });
         const inEnvelope = JSON.stringify({ prune: false, document });
