@@ -6,7 +6,6 @@ import { describe, expect, it } from 'vitest';
 import type { Hop, Payload } from '../../src/domain/chain/chain.js';
 import type { KeyType } from '../../src/domain/credential/credential.js';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
-import { planDeploy } from '../../src/domain/compile/plan.js';
 import * as f from '../support/fleet.js';
 
 const id = f.credentialId;
@@ -152,17 +151,6 @@ describe('the names of a hop', () => {
     // The first hop is dialled by clients only.
     when(at({ ...tls, credential_id: id('wild') })).thenAccepted();
     when(at({ ...tls, server_names: ['*.a.example'] }, 81)).thenAccepted();
-  });
-});
-
-describe('an edit of a chain', () => {
-  it('is checked like a new definition', () => {
-    const { when } = f.given(...nodes, ...credentials, f.createChain('one', [f.hop('a', 80), f.hop('b', 80)]));
-    const second = (fields: Partial<Hop>) => f.updateChain('one', { hops: [f.hop('a', 80), f.hop('b', 80, fields)] });
-    when(second({ security: 'tls' })).thenRefused('invalid_request', 'hops[1].credential_id: required');
-    when(second({ ...tls, credential_id: id('wild') })).thenRefused('invalid_request', 'hops[1].server_names');
-    when(second(tls)).thenAccepted();
-    when(f.updateChain('one', { payload: 'udp' })).thenRefused('invalid_request', 'hops[0]: expected one of');
   });
 });
 
@@ -330,25 +318,5 @@ describe('an edit of a credential touches', () => {
     const [touched] = f.performAll(fleet, [f.endOverlap('tls_cert')(fleet)]);
     expect([...touched!]).toEqual([f.nodeId('c')]);
     expect(pins()).toContainEqual([f.pin('new key')]);
-  });
-});
-
-describe('the plan of a deploy', () => {
-  it.each<[string, Partial<Hop>]>([
-    ['TLS', tls],
-    ['REALITY', reality],
-    ['QUIC', quic],
-  ])('to %s changes the rule of the hop and of the one that dials it, and no other', (_, hop) => {
-    const ends = (second: Partial<Hop>) => [f.hop('a', 80), f.hop('b', 80, second), f.hop('c', 80)];
-    const { fleet } = f.given(...nodes, ...credentials, f.createChain('one', ends({})), f.deployChain('one'));
-    f.performAll(fleet, [f.updateChain('one', { hops: ends(hop) })]);
-    const chainId = f.chainId('one');
-    expect(planDeploy(fleet, chainId)).toEqual({
-      nodes: [
-        { node_id: f.nodeId('a'), added: [], changed: [`${chainId}/0`], removed: [] },
-        { node_id: f.nodeId('b'), added: [], changed: [`${chainId}/1`], removed: [] },
-      ],
-      collisions: [],
-    });
   });
 });

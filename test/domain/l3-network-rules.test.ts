@@ -1,9 +1,7 @@
 /** What L3 networks put into snapshots, which nodes an edit touches, and the listeners that they intend. */
 import { describe, expect, it } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
-import { draftFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
-import { oversizedInPieces } from '../../src/domain/compile/size.js';
-import { runSync } from '../../src/kernel/pieces.js';
+import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { networkKey } from '../../src/domain/l3-network/l3-network.js';
 import { intendedListeners } from '../../src/domain/port-table/port-table.js';
@@ -146,34 +144,6 @@ describe('a network of three members compiles to', () => {
     ]);
     expect(rulesOn(fleet, 'idle')).toEqual([]);
   });
-
-  it('nothing while it is disabled or after it is deleted', () => {
-    const { fleet, when } = world();
-    when(l3.updateNetwork('net', { enabled: false })).thenAccepted();
-    expect(['hub', 'site', 'phone'].flatMap((node) => rulesOn(fleet, node))).toEqual([]);
-    when(l3.updateNetwork('net', { enabled: true })).thenAccepted();
-    expect(rulesOn(fleet, 'site')).toHaveLength(2);
-    when(l3.deleteNetwork('net')).thenAccepted();
-    expect(['hub', 'site', 'phone'].flatMap((node) => rulesOn(fleet, node))).toEqual([]);
-  });
-
-  it('rule ids that stay across edits, in their order', () => {
-    const { fleet, when } = world();
-    when(
-      l3.updateNetwork('net', {
-        name: 'renamed',
-        tunnels: [
-          l3.tunnel('site', 'phone', { listen_addr: '10.1.1.1', listen_port: 8443 }),
-          l3.tunnel('hub', 'phone', { listen_addr: '::' }),
-          l3.tunnel('hub', 'site', { listen_addr: '::' }),
-        ],
-      }),
-    ).thenAccepted();
-    const ids = (node: string) => rulesOn(fleet, node).map(({ rule_id }) => rule_id);
-    expect(ids('site')).toEqual([`${id}/1/listener`, `${id}/10/connector`]);
-    expect(ids('hub')).toEqual([`${id}/10/listener`, `${id}/2/listener`]);
-    expect(ids('phone')).toEqual([`${id}/1/connector`, `${id}/2/connector`]);
-  });
 });
 
 describe('an edit touches exactly the nodes whose rules it changes:', () => {
@@ -278,28 +248,6 @@ describe('an edit touches exactly the nodes whose rules it changes:', () => {
     expect([...touched]).toEqual([f.nodeId('phone')]);
     expect(rulesOn(fleet, 'phone')).toEqual([]);
     expect(rulesOn(fleet, 'site')).toHaveLength(2);
-  });
-});
-
-describe('the size of a snapshot', () => {
-  const features = Array.from({ length: 64 }, (_, index) => `${index}`.padEnd(1024, 'x'));
-  const star = (tunnels: number): FleetCommand =>
-    l3.createNetwork(
-      'star',
-      [l3.member('hub', '10.5.0.1/24', [], { features }), l3.member('site', '10.5.0.2/24')],
-      Array.from({ length: tunnels }, () => l3.tunnel('hub', 'site', { listen_port: 500 })),
-    );
-
-  it('of a node is at most 8 MiB with all its tunnels', () => {
-    const { fleet } = world();
-    const refusal = (tunnels: number): string | undefined => {
-      const { state: draft } = draftFleet(fleet);
-      const performed = f.perform(draft, star(tunnels));
-      if (performed.kind !== 'written') throw new Error(JSON.stringify(performed));
-      return runSync(oversizedInPieces(draft, performed.touched))?.message;
-    };
-    expect(refusal(115)).toBeUndefined();
-    expect(refusal(150)).toMatch(/"hub" would be \d+ bytes, more than the 8388608/);
   });
 });
 

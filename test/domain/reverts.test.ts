@@ -433,13 +433,6 @@ describe('a node', () => {
     const command = f.recorded(s.fleet, deleted.events as unknown as readonly FleetEvent[]);
     expect([...applyCommand(s.fleet, command)]).toEqual([]);
   });
-
-  it('stays when something refers to it', () => {
-    const s = site();
-    const created = s.write(f.createNode('a'));
-    s.write(f.createChain('one', [f.hop('a', 80)]));
-    s.refused(created, ['one']);
-  });
 });
 
 describe('a deploy', () => {
@@ -533,25 +526,6 @@ describe('a deploy', () => {
 });
 
 describe('a chain that comes back', () => {
-  const id = f.chainId('one');
-
-  it('is live again if it was, with the same deployment', () => {
-    for (const enabled of [true, false]) {
-      const s = site(f.createNode('a'), f.createChain('one', [f.hop('a', 80)]), f.deployChain('one'));
-      if (!enabled) s.write(f.updateChain('one', { enabled }));
-      const { deployed } = s.fleet.tables.l4_chain.get(id) ?? {};
-      const back = s.undo(s.write(remove.chain('one')));
-      expect(s.fleet.tables.l4_chain.get(id)).toMatchObject({ enabled, deployed });
-      expect([...back.touched]).toEqual(enabled ? [f.nodeId('a')] : []);
-    }
-  });
-
-  it('that was never deployed touches no node', () => {
-    const s = site(f.createNode('a'), f.createChain('one', [f.hop('a', 80)]));
-    expect([...s.undo(s.write(remove.chain('one'))).touched]).toEqual([]);
-    expect(s.fleet.tables.l4_chain.get(id)?.deployed).toBeNull();
-  });
-
   it('needs its nodes, its name, its listeners, and what it had deployed', () => {
     const target = { upstream_id: f.upstreamId('up') };
     const s = site(...twoNodes, f.createUpstream('up'), f.createChain('one', [f.hop('a', 80)], { target }));
@@ -765,15 +739,6 @@ describe('a refusal', () => {
     s.refused(created, [`"b": node.update by the entry ${idOf(edited)}; revert`]);
     s.undo(redone);
     expect(typesOf(s.undo(created))).toEqual(['NodeDeleted']);
-  });
-
-  it('counts a deploy as later work', () => {
-    const s = site(f.createNode('a'));
-    const created = s.write(f.createChain('one', [f.hop('a', 80)]));
-    const deployed = s.write(f.deployChain('one'));
-    s.refused(created, [`l4_chain.deploy by the entry ${idOf(deployed)}`]);
-    s.undo(deployed);
-    s.undo(created);
   });
 
   it('of an ordinary rule is a conflict, unless it says that something is too large', () => {
