@@ -56,7 +56,7 @@ describe('a node whose agent has just said hello', () => {
   it('is online wherever its status is shown, and no deploy calls it offline', async () => {
     const { api } = shared;
     const upstream = await createUpstream(api);
-    for (let round = 0; round < 6; round += 1) {
+    for (let round = 0; round < 3; round += 1) {
       const node = await createNode(api);
       const chain = await createChain(api, { hops: [rawHop(node.id, port())], target: { upstream_id: upstream.id } });
       const { control } = await connected(undefined, node);
