@@ -17,24 +17,6 @@ const alone = [
   'test/storage/slow-flush.test.ts',
 ];
 
-/** Mostly wait, for programs that they start and for stores. */
-const programs = [
-  'agent-check',
-  'console',
-  'e2e',
-  'golden',
-  'invented-resource',
-  'machines',
-  'maintenance',
-  'packages',
-  'start',
-  'storage',
-  'typed-client',
-].map((folder) => `test/${folder}/**/*.test.ts`);
-
-/** Share processes, because loading the service's modules takes longer than most files. */
-const shared = { isolate: false };
-
 export default defineConfig({
   test: {
     globalSetup: ['test/run/global-setup.ts'],
@@ -47,14 +29,10 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     // Three on two cores, because the longest files mostly wait for the programs that they start.
     maxWorkers: 3,
-    // Otherwise projects run in the order of their names: the many short files at the end leave no worker without work.
     projects: [
       { extends: true, test: { name: 'alone', include: alone } },
-      { extends: true, test: { name: 'programs', include: programs, exclude: alone, ...shared } },
-      {
-        extends: true,
-        test: { name: 'together', include: ['test/**/*.test.ts'], exclude: [...alone, ...programs], ...shared },
-      },
+      // They share processes, because loading the service's modules takes longer than most files.
+      { extends: true, test: { name: 'together', include: ['test/**/*.test.ts'], exclude: alone, isolate: false } },
     ],
   },
 });
