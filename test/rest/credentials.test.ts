@@ -1,6 +1,5 @@
 /** Credentials over REST: all types, and every body that is refused (`docs/contract/rest.md#credentials`). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import { streams } from '../../src/kernel/event.js';
 import { clearTextIn } from '../support/clear-text.js';
 import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
@@ -78,15 +77,6 @@ describe('an x25519 credential', () => {
     });
     expect(replaced.public_key).not.toBe(made.public_key);
     expect(await get(made.id)).toEqual(replaced);
-  });
-
-  it('is imported, and the same key again changes nothing', async () => {
-    const private_key = Buffer.alloc(32, 3).toString('base64url');
-    const public_key = Buffer.from(x25519PairOf(Buffer.alloc(32, 3)).publicKey).toString('base64url');
-    const made = await post({ name: 'imported', key_type: 'x25519', private_key });
-    expect(made.public_key).toBe(public_key);
-    expect(await put(made.id, { private_key })).toEqual(made);
-    expect(await put(made.id, { name: 'imported' })).toEqual(made);
   });
 });
 

@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startRest, type RestFixture } from '../support/rest-fixture.js';
-import { unknownId } from './endpoints.js';
 
 let rest: RestFixture;
 beforeAll(async () => {
@@ -124,23 +123,7 @@ describe('Create', () => {
     expect(entry.changes).toContainEqual({ path: 'endpoint', before: 'u.example:443', after: null });
   });
 
-  test('later updates and deploys that do not stand reverted are a 409 that lists them; others are no obstacle', async () => {
-    const node = await aNode();
-    const chain = await aChain([hop(node.id, 1100)]);
-    const creation = await newest(chain.id);
-    await put(`/api/l4-chains/${chain.id}`, { description: 'x' });
-    const edit = await newest(chain.id);
-    await post(`/api/l4-chains/${chain.id}/deploy`);
-    const deploy = await newest(chain.id);
-    expect(await refused(creation.id)).toBe(
-      `conflict: there is later work on the l4_chain "${chain.name}": l4_chain.update by the entry ${edit.id}, ` +
-        `l4_chain.deploy by the entry ${deploy.id}; revert it first`,
-    );
-    await reverted(deploy.id);
-    expect(await refused(creation.id)).not.toContain(deploy.id);
-    await reverted(edit.id);
-    await reverted(creation.id);
-
+  test('PSKs, refreshes and commands since are no obstacle', async () => {
     const other = await aNode();
     const created = await newest(other.id);
     await post(`/api/nodes/${other.id}/psk`);
@@ -221,16 +204,6 @@ describe('A revert is an entry', () => {
 });
 
 describe('Not revertible, saying why', () => {
-  test('key rotation', async () => {
-    const credential = await post('/api/credentials', { name: fresh('keys'), key_type: 'x25519' });
-    await put(`/api/credentials/${credential.id}`, { private_key: null });
-    expect(await refused((await newest(credential.id)).id)).toContain('a key or certificate can be replaced');
-    // The other edits of a credential can.
-    await put(`/api/credentials/${credential.id}`, { name: `${credential.name}-b` });
-    await reverted((await newest(credential.id)).id);
-    expect((await get(`/api/credentials/${credential.id}`)).name).toBe(credential.name);
-  });
-
   test('user creation, and the compiler version', async () => {
     for (const type of ['user', 'service']) {
       const { items } = await get(`/api/audit?resource_type=${type}`);
@@ -263,27 +236,9 @@ describe('dry_run', () => {
     expect(await rest.position()).toBe(before);
     expect((await get(`/api/nodes/${node.id}`)).name).toBe(`${node.name}-b`);
   });
-
-  test('answers the 409 that the revert would get', async () => {
-    const node = await aNode();
-    const { id } = await newest(node.id);
-    const chain = await aChain([hop(node.id, 1900)]);
-    const [tried, real] = [await revert(id, '?dry_run=true'), await revert(id)];
-    expect([tried.statusCode, tried.json()]).toEqual([409, real.json()]);
-    expect(tried.json().error).toContain(chain.name);
-    expect((await revert(id, '?dry_run=maybe')).json().error).toContain('dry_run: expected true or false');
-  });
 });
 
 describe('Who may revert', () => {
-  test('a viewer gets a 403; an unknown or malformed id is a 404', async () => {
-    const upstream = await anUpstream();
-    const { id } = await newest(upstream.id);
-    expect((await revert(id, '', 'viewer')).statusCode).toBe(403);
-    expect((await revert(unknownId)).statusCode).toBe(404);
-    expect((await revert('not-an-id')).statusCode).toBe(404);
-  });
-
   test('the edit of a profile is reverted by an admin, and hidden from others; its values are never shown', async () => {
     await rest.data('PUT', '/api/auth/me', { role: 'operator', body: { display_name: 'First', email: 'a@b.example' } });
     await rest.data('PUT', '/api/auth/me', { role: 'operator', body: { display_name: 'Second' } });
