@@ -2,7 +2,7 @@
 import type { Activity } from '../../src/reports/port.js';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { liveInstances } from '../../src/instance/instance-lease.js';
-import { joinCluster } from '../../src/instance/membership.js';
+import { joinCluster, type Membership, type MembershipDeps } from '../../src/instance/membership.js';
 import { sleep } from '../../src/kernel/background.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
@@ -16,23 +16,30 @@ beforeEach(async () => {
 });
 afterEach(() => stores.close());
 
+const join = (instanceId: string, over: Partial<MembershipDeps>): Promise<Membership> =>
+  joinCluster({
+    readStore: stores.readStore,
+    instanceId,
+    clock: systemClock,
+    logger: silentLogger,
+    compilerVersion: 1,
+    activity: () => took(0),
+    position: () => 0,
+    revision: () => 0,
+    accounts: () => 0,
+    onTokensEnded: () => undefined,
+    onRevoked: () => undefined,
+    sessionsEnded: async () => true,
+    ...over,
+  });
+
 test('a password change that is read is stated in the lease at once, and another instance waits for that', async () => {
   const told: (() => void)[] = [];
   const read = [4, 4];
   const member = (index: number, instanceId: string) =>
-    joinCluster({
-      readStore: stores.readStore,
-      instanceId,
-      clock: systemClock,
-      logger: silentLogger,
-      compilerVersion: 1,
-      position: () => 0,
-      revision: () => 0,
+    join(instanceId, {
       accounts: () => read[index] ?? 0,
-      activity: () => took(0),
       onTokensEnded: (listener) => void told.push(listener),
-      onRevoked: () => undefined,
-      sessionsEnded: async () => true,
     });
   const members = await Promise.all([member(0, 'a'), member(1, 'b')]);
   expect(await members[0]!.tokensEnded(4, 0)).toBe(true);
@@ -52,17 +59,8 @@ test('a revocation that is folded while the instance joins is carried out, and t
   let revoke = (_nodeId: string): void => undefined;
   let closeSession = (): void => undefined;
   const session = new Promise<true>((resolve) => (closeSession = () => resolve(true)));
-  const joining = joinCluster({
-    readStore: stores.readStore,
-    instanceId: 'a',
-    clock: systemClock,
-    logger: silentLogger,
-    compilerVersion: 1,
-    activity: () => took(0),
-    position: () => 0,
+  const joining = join('a', {
     revision: () => 7,
-    accounts: () => 0,
-    onTokensEnded: () => undefined,
     onRevoked: (listener) => void (revoke = listener),
     sessionsEnded: async (_nodeId, timeoutMs) => Promise.race([session, sleep(timeoutMs).then(() => false)]),
   });
@@ -88,24 +86,9 @@ const took = (heartbeats_per_minute: number): Activity => ({
 });
 
 test('what all live instances took from agents is added up', async () => {
-  const join = (instanceId: string, heartbeats: number) =>
-    joinCluster({
-      readStore: stores.readStore,
-      instanceId,
-      clock: systemClock,
-      logger: silentLogger,
-      compilerVersion: 1,
-      activity: () => took(heartbeats),
-      position: () => 0,
-      revision: () => 0,
-      accounts: () => 0,
-      onTokensEnded: () => undefined,
-      onRevoked: () => undefined,
-      sessionsEnded: async () => true,
-    });
   const sleeps = shortSleeps();
   onTestFinished(sleeps.restore);
-  const [one, two] = [await join('a', 30), await join('b', 12)];
+  const [one, two] = [await join('a', { activity: () => took(30) }), await join('b', { activity: () => took(12) })];
   // An instance reads what the others say when it renews its lease.
   await eventually(() => [one.activity(), two.activity()]).toEqual([took(42), took(42)]);
   await two.close();

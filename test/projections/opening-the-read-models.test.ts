@@ -12,18 +12,22 @@ import type { EventStore, LogItem } from '../../src/storage/event-store.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
 import { createChain, createNode, createUpstream, deployChain, hop, perform } from '../support/fleet.js';
 import { createManualClock } from '../support/manual-clock.js';
-import { append, planned, sessionOpened, signedIn, type Planned } from '../support/read-side.js';
+import {
+  append,
+  nodeCreated,
+  nodeRenamed,
+  planned,
+  sessionOpened,
+  signedIn,
+  type Planned,
+} from '../support/read-side.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 import { eventually } from '../support/eventually.js';
 
 const release = groupVersion;
 const node = uuidFromName('a node');
-const created = (name = 'one', node_id = node): Planned =>
-  planned(streams.fleet, [
-    { type: 'NodeCreated', data: { node_id, name, description: null, address: null, labels: {} } },
-  ]);
-const renamed = (to: string): Planned =>
-  planned(streams.fleet, [{ type: 'NodeUpdated', data: { node_id: node, changes: { name: { from: 'one', to } } } }]);
+const created = (name = 'one'): Planned => nodeCreated(node, name);
+const renamed = (to: string): Planned => nodeRenamed(node, to);
 
 let stores: ReturnType<typeof storesInMemory>;
 let clock: ReturnType<typeof createManualClock>;
@@ -121,16 +125,20 @@ describe('a read store that is away at the start', () => {
 });
 
 describe('queries', () => {
-  it('are refused until a new version has caught up, which then gets the pointer', async () => {
-    await append(stores.eventStore, created());
-    const { store, release: go } = held(stores.eventStore);
-    const group = await open({ eventStore: store });
-    expect([refusalOf(group), await stores.readStore.activeVersion(groupName)]).toEqual(['unavailable', undefined]);
-    go();
-    await caughtUp(group);
-    expect([refusalOf(group), await stores.readStore.activeVersion(groupName)]).toEqual(['none', release]);
-    expect(lines).toEqual([expect.stringMatching(/^info queries read .*"before":null/)]);
-  });
+  it.each([undefined, release - 1])(
+    'are refused until a new version has caught up, which then gets the pointer (%s)',
+    async (before) => {
+      if (before !== undefined) await stores.readStore.activate(groupName, before);
+      await append(stores.eventStore, created());
+      const { store, release: go } = held(stores.eventStore);
+      const group = await open({ eventStore: store });
+      expect([refusalOf(group), await stores.readStore.activeVersion(groupName)]).toEqual(['unavailable', before]);
+      go();
+      await caughtUp(group);
+      expect([refusalOf(group), await stores.readStore.activeVersion(groupName)]).toEqual(['none', release]);
+      expect(lines).toEqual([expect.stringMatching(`^info queries read .*"before":${before ?? null}`)]);
+    },
+  );
 
   it('are answered at once when the version is in use, from the position of its checkpoint', async () => {
     const { position } = await append(stores.eventStore, created());
@@ -219,12 +227,20 @@ describe('an entity that an event cannot be applied to', () => {
     expect(older.status().parked).toHaveLength(1);
   });
 
-  it('is parked when it comes after the version has caught up', async () => {
+  it('is parked when it comes after the version has caught up, and after a restart', async () => {
     await append(stores.eventStore, created());
     const group = await open({ models: fussy });
     await caughtUp(group);
-    await append(stores.eventStore, renamed('poison'));
+    const { position } = await append(stores.eventStore, renamed('poison'));
     await eventually(() => group.status().parked.length).toBe(1);
+    await group.close();
+    const again = await open({ models: fussy });
+    await append(stores.eventStore, renamed('later'));
+    await caughtUp(again);
+    const parked = { projection: 'resource_names', id: `node/${node}`, position, error: 'Error: cannot be applied' };
+    expect(again.status().parked).toEqual([parked]);
+    const { names } = again.queries();
+    expect((await names.get(`node/${node}`))?.fields.names.map(({ name }) => name)).toEqual(['one']);
   });
 });
 

@@ -11,6 +11,7 @@ import { eventually } from '../support/eventually.js';
 import {
   append,
   dump,
+  nodeCreated,
   openReadSide,
   planned,
   randomLog,
@@ -35,10 +36,6 @@ async function fullReplay(version: number) {
 }
 
 const node = uuidFromName('a node');
-const nodeCreated = () =>
-  planned(streams.fleet, [
-    { type: 'NodeCreated', data: { node_id: node, name: 'one', description: null, address: null, labels: {} } },
-  ]);
 
 describe('a restart', () => {
   it('continues after the checkpoint, and ends with the documents of a full replay', async () => {
@@ -131,7 +128,7 @@ describe('reading your own writes', () => {
   it('waits for the whole command', async () => {
     const projections = await side.started();
     const created = planned(streams.fleet, [
-      ...nodeCreated().events,
+      ...nodeCreated(node).events,
       {
         type: 'NodePskIssued',
         data: { node_id: node, fingerprint: 'f', verifier: { alg: 'xc20p', key_id: 'k', nonce: '', ct: '' } },
