@@ -19,8 +19,7 @@ async function opened(test: TestContext, ...of: Parameters<typeof openFixture>):
   return fixture;
 }
 
-// At once, because many of them wait.
-describe.concurrent('appends to EventStoreDB', () => {
+describe('appends to EventStoreDB', () => {
   it('are unknown in time when never answered, and the next append succeeds', async (test) => {
     const fixture = await opened(test, undefined, impatient);
     fixture.server.faults.appends = [{ kind: 'silent' }];
