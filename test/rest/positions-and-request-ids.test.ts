@@ -14,7 +14,7 @@ afterAll(() => rest.close());
 afterEach(() => vi.restoreAllMocks());
 
 describe('x-position', () => {
-  test('every command answers its position, and whether the read models lag', async () => {
+  test('every command answers its position', async () => {
     const [nodeId, chainId, upstreamId] = await Promise.all(
       ['/api/nodes', '/api/l4-chains', '/api/l4-upstreams'].map(
         async (path) => (await maker.create(path)).id as string,
@@ -69,6 +69,21 @@ describe('x-min-position', () => {
         expect([url, (await get('soon')).statusCode]).toEqual([url, 400]);
       }),
     );
+  });
+});
+
+describe('x-projection-lag', () => {
+  test('is on what stored read models answer, or lack, while they lag, and on nothing else', async () => {
+    const lagging = vi.spyOn(rest.deps.projections, 'reached').mockResolvedValue(false);
+    const lagOf = async (url: string): Promise<unknown> => {
+      const { statusCode, headers } = await rest.call('GET', url);
+      return [statusCode, headers['x-projection-lag']];
+    };
+    expect(await lagOf('/api/audit')).toEqual([200, 'true']);
+    expect(await lagOf('/api/audit/01a21a4f-0c34-7b1e-a1c9-6d2a5b7c8d9e')).toEqual([404, 'true']);
+    expect(await lagOf('/api/nodes')).toEqual([200, undefined]);
+    lagging.mockRestore();
+    expect(await lagOf('/api/audit')).toEqual([200, undefined]);
   });
 });
 

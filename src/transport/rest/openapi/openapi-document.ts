@@ -221,7 +221,7 @@ function failureComponents(
         {
           description,
           headers: {
-            ...referred(['x-request-id', ...(failureHeaders[code] ?? [])]),
+            ...referred(['x-request-id', 'x-projection-lag', ...(failureHeaders[code] ?? [])]),
             ...referred(headersOfWritten[code] ?? [], sometimes),
           },
           content: { [json]: { schema: schemas.answer(failureSchema), example: value } },
