@@ -33,6 +33,8 @@ export interface Instance {
   lagging: boolean;
 }
 
+export type World = Awaited<ReturnType<typeof createWorld>>;
+
 export async function createWorld() {
   const { eventStore } = storesInMemory();
   const clock = createManualClock(Date.UTC(2026, 0, 1));
@@ -40,6 +42,7 @@ export async function createWorld() {
   const listeners = new Set<(key: StatusKey) => void>();
   const holders = new Map<string, { readonly holder: string; readonly until: number }>();
   let mishap: () => Mishap = () => 'none';
+  let gate: (() => Promise<void>) | undefined;
 
   const leases: Pick<Leases, 'acquire' | 'release'> = {
     async acquire(_kind, { name, holder, ttlMs }) {
@@ -68,6 +71,7 @@ export async function createWorld() {
     },
   };
   const append: EventStore['append'] = async (stream, expected, events) => {
+    await gate?.();
     switch (mishap()) {
       case 'conflict':
         await eventStore.append(stream, 'any', [strangersFact(events[0])]);
@@ -95,6 +99,15 @@ export async function createWorld() {
     },
     statuses: () => [...now.values()],
     onAppend: (next: () => Mishap): void => void (mishap = next),
+    /** Holds the next append until `released`. @returns when it waits */
+    holdAppend: (released: Promise<void>): Promise<void> =>
+      new Promise((waits) => {
+        gate = () => {
+          gate = undefined;
+          waits();
+          return released;
+        };
+      }),
     async start(): Promise<Instance> {
       const ledger = await openStatusLedger({ eventStore, sealing: { seal: () => '' }, logger: silentLogger });
       const follow = async (): Promise<void> => {

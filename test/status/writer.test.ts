@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest';
 import { impliedStatus, isBad, isTold, keyText, type StatusKey } from '../../src/domain/status/status.js';
 import { limits } from '../../src/kernel/limits.js';
 import { createDice } from '../support/hostile.js';
-import { createWorld, type Instance, type Mishap, type RecordedFact } from './status-world.js';
+import { createWorld, type Instance, type Mishap, type RecordedFact, type World } from './status-world.js';
 
 const keys: readonly StatusKey[] = [
   ...Array.from({ length: 4 }, (_, index) => ({ type: 'node', id: `node-${index}` }) as const),
@@ -44,6 +44,13 @@ function expectOrderly(facts: readonly RecordedFact[], key: StatusKey): void {
     expect(at - (told.at(-1) ?? 0)).toBeGreaterThanOrEqual(gapMs);
     expect(at - (told.at(-changes) ?? 0)).toBeGreaterThanOrEqual(windowMs);
     told.push(at);
+  }
+}
+
+async function pass({ clock }: World, writer: Instance, ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += turnMs) {
+    clock.advance(turnMs);
+    await writer.turn();
   }
 }
 
@@ -101,30 +108,47 @@ describe('two instances that write statuses', () => {
     const world = await createWorld();
     const writer = await world.start();
     const key = { type: 'l4_chain', id: 'front' } as const;
-    const pass = async (ms: number): Promise<void> => {
-      for (let passed = 0; passed < ms; passed += turnMs) {
-        world.clock.advance(turnMs);
-        await writer.turn();
-      }
-    };
     world.set(key, 'ok');
-    await pass(40_000);
+    await pass(world, writer, 40_000);
 
     world.set(key, 'down');
-    await pass(2_500);
+    await pass(world, writer, 2_500);
     world.set(key, 'ok');
-    await pass(10_000);
+    await pass(world, writer, 10_000);
     expect(await world.facts()).toEqual([]);
 
     world.set(key, 'down');
     const began = world.clock.now();
-    await pass(4_000);
+    await pass(world, writer, 4_000);
     const [told, ...rest] = await world.facts();
     expect(rest).toEqual([]);
     expect(told?.fact).toMatchObject({ was: 'ok', status: 'down', since: new Date(began).toISOString() });
     expect((told?.at ?? 0) - began).toBeGreaterThanOrEqual(limits.status.standsMs);
     expect((told?.at ?? 0) - began).toBeLessThanOrEqual(limits.status.standsMs + turnMs);
   });
+});
+
+test('what a frozen writer tells after another took over is followed by what is so now', async () => {
+  const world = await createWorld();
+  const [frozen, other] = [await world.start(), await world.start()];
+  const key = { type: 'l4_chain', id: 'front' } as const;
+  world.set(key, 'ok');
+  await pass(world, frozen, 40_000);
+  world.set(key, 'down');
+  let release = (): void => undefined;
+  const waits = world.holdAppend(new Promise((resolve) => (release = resolve)));
+  world.clock.advance(limits.status.standsMs);
+  const turn = frozen.turn();
+  await waits;
+
+  world.clock.advance(limits.status.leaseMs + 1);
+  world.set(key, 'ok');
+  await pass(world, other, 40_000);
+  release();
+  await turn;
+  await other.follow();
+  await pass(world, other, 20_000);
+  expect((await world.facts()).map(({ fact }) => fact.status)).toEqual(['down', 'ok']);
 });
 
 test('a log that refuses facts is said, and told what stands once it takes them', async () => {
@@ -149,21 +173,15 @@ test('a clock that was ahead and is set right holds nothing back', async () => {
   const world = await createWorld();
   const writer = await world.start();
   const [front, back] = ['front', 'back'].map((id) => ({ type: 'l4_chain', id }) as const);
-  const pass = async (ms: number): Promise<void> => {
-    for (let passed = 0; passed < ms; passed += turnMs) {
-      world.clock.advance(turnMs);
-      await writer.turn();
-    }
-  };
   for (const key of [front!, back!]) world.set(key, 'ok');
   world.clock.jump(86_400_000);
-  await pass(40_000);
+  await pass(world, writer, 40_000);
   world.set(front!, 'down');
-  await pass(4_000);
+  await pass(world, writer, 4_000);
   world.clock.jump(-86_400_000);
   world.set(front!, 'ok');
   world.set(back!, 'down');
-  await pass(4_000);
+  await pass(world, writer, 4_000);
   expect((await world.facts()).map(({ fact: { resource, status } }) => [resource.id, status])).toEqual([
     ['front', 'down'],
     ['front', 'ok'],
@@ -181,10 +199,7 @@ describe('a chain that flaps each five seconds for an hour', () => {
       world.clock.advance(turnMs);
       await writer.turn();
     }
-    for (let ms = 0; ms < 700_000; ms += turnMs) {
-      world.clock.advance(turnMs);
-      await writer.turn();
-    }
+    await pass(world, writer, 700_000);
     const facts = factsOf(await world.facts(), key);
     expectOrderly(facts, key);
     expect(facts.length).toBeLessThanOrEqual(6 * 7 + 1);
