@@ -27,7 +27,7 @@ interface Executed {
 }
 
 /** Fails more often than a real store, but not so often that every command gives up. */
-const bad = { ...hostile, unavailable: 0.05, unknownNotWritten: 0.15, writtenLate: 0.15, lateMs: 40 };
+const bad = { ...hostile, unavailable: 0.05, unknownNotWritten: 0.15, writtenLate: 0.15, lateMs: 100 };
 
 /** Runs so fast that waits end within some 30 ms: appends are given up before their outcome is known. */
 const hasty: Clock = {
