@@ -34,6 +34,11 @@ const scopes: Readonly<Record<string, Scope>> = {
     mutate: ['src/projections/**/*.ts'],
     tests: ['test/projections', '!test/projections/catching-up.test.ts'],
   },
+  feed: { mutate: ['src/feed/**/*.ts'], tests: ['test/feed'] },
+  notices: { mutate: ['src/notices/**/*.ts'], tests: ['test/notices'] },
+  reports: { mutate: ['src/reports/**/*.ts'], tests: ['test/reports', 'test/history'] },
+  rollouts: { mutate: ['src/rollouts/**/*.ts'], tests: ['test/rollouts'] },
+  status: { mutate: ['src/status/**/*.ts'], tests: ['test/status', '!test/status/told.test.ts'] },
   'transport/agent': {
     mutate: ['src/transport/agent/**/*.ts'],
     tests: [
