@@ -14,6 +14,8 @@ import { play } from '../support/fleet-play.js';
 
 function expectUniqueNames(fleet: Fleet): void {
   for (const type of resourceTypes) {
+    // A join token that has ended holds no name: `test/rest/join-tokens.test.ts`.
+    if (type === 'join_token') continue;
     const names = [...fleet.tables[type].values()].map(({ name }) => name.normalize('NFC').toLowerCase());
     expect(new Set(names).size).toBe(names.length);
   }

@@ -45,6 +45,7 @@ export default defineConfig({
       .filter((name) => !name.startsWith('!'))
       .map((name) => (name.endsWith('.test.ts') ? name : `${name}/**/*.test.ts`)),
     exclude: tests.filter((name) => name.startsWith('!')).map((name) => name.slice(1)),
+    setupFiles: ['test/run/property-seed.ts'],
     testTimeout: testMs,
     hookTimeout: testMs,
     isolate: false,
