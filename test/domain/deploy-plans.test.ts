@@ -1,6 +1,7 @@
 /** What a plan says that a deploy would change, and that it changes nothing itself (`docs/contract/rest.md#l4-chains`, plan). */
 import { describe, expect, it } from 'vitest';
-import { planDeploy } from '../../src/domain/compile/plan.js';
+import { compileNode } from '../../src/domain/compile/compile-node.js';
+import { planDeploy, snapshotDifference } from '../../src/domain/compile/plan.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import * as f from '../support/fleet.js';
 import { dumpFleet } from '../support/fleet-dump.js';
@@ -111,5 +112,27 @@ describe('a plan counts a rule as changed', () => {
       f.updateChain('one', { hops: tls('second') }),
     );
     expect(plan?.nodes).toEqual([change('a', { changed: [0] })]);
+  });
+});
+
+describe('two snapshots of a node differ in a rule', () => {
+  const tls = f.hop('b', 80, { security: 'tls', credential_id: f.credentialId('cert') });
+  const base = [
+    ...nodes,
+    f.createUpstream('up'),
+    f.createTlsCert('cert'),
+    f.createChain('one', [f.hop('a', 80), tls], toUpstream),
+    f.deployChain('one'),
+    f.createRoute('route', [f.routeHop('b', 8080)]),
+  ];
+  const snapshotAfter = (...commands: readonly FleetCommand[]) =>
+    compileNode(f.given(...base, ...commands).fleet, f.nodeId('b'));
+
+  it.each<[string, FleetCommand, readonly string[]]>([
+    ['whose upstream changed', f.updateUpstream('up', { endpoint: 'b.example:1' }), [`${id}/1`]],
+    ['whose certificate changed', f.updateCredential('cert', f.rotatedTo('next')), [`${id}/1`]],
+    ['and in no other', f.createUpstream('other'), []],
+  ])('%s', (_, command, changed) => {
+    expect(snapshotDifference(snapshotAfter(), snapshotAfter(command))).toEqual({ added: [], changed, removed: [] });
   });
 });
