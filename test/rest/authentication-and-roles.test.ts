@@ -11,8 +11,7 @@ import type { PasswordHasher } from '../../src/security/passwords.js';
 import { clearTextIn, clearTextInFiles } from '../support/clear-text.js';
 import { eventually } from '../support/eventually.js';
 import { createManualClock } from '../support/manual-clock.js';
-import { plainPasswords, startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
-import { unknownId } from './endpoints.js';
+import { plainPasswords, startRest, unknownId, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 const clock = createManualClock();
 let rest: RestFixture;

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { release } from '../../src/kernel/version.js';
 import { startRest, type RestFixture } from '../support/rest-fixture.js';
-import { openPaths } from './endpoints.js';
+import { openPaths } from './open-paths.js';
 
 let rest: RestFixture;
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import { Agent, request, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startRest, type RestFixture } from '../support/rest-fixture.js';
-import { openPaths } from './endpoints.js';
+import { openPaths } from './open-paths.js';
 
 type Listening = RestFixture & { readonly port: number };
 async function listening(trustedProxies: readonly string[] = []): Promise<Listening> {

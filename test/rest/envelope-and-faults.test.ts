@@ -9,8 +9,7 @@ import { ServiceError } from '../../src/kernel/errors.js';
 import { eventually } from '../support/eventually.js';
 import { createManualClock } from '../support/manual-clock.js';
 import { operationsOf } from '../support/openapi-document.js';
-import { password, startRest, type RestFixture } from '../support/rest-fixture.js';
-import { unknownId } from './endpoints.js';
+import { password, startRest, unknownId, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 let port: number;

@@ -4,10 +4,9 @@ import { L3Role, AddressFamily, type L3TunnelRule } from '../../src/gen/svc/cont
 import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
 import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import { decoded } from '../support/delivery-fixture.js';
-import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import { startRest, unknownId, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 const url = '/api/l3-networks';
-const unknown = '00000000-0000-4000-8000-000000000000';
 let rest: RestFixture;
 let credential: JsonData;
 let nodes: readonly string[];
@@ -147,7 +146,7 @@ describe('an L3 network', () => {
         node_status: 'pending',
       })),
     );
-    expect((await rest.call('GET', `${url}/${unknown}/nodes`)).statusCode).toBe(404);
+    expect((await rest.call('GET', `${url}/${unknownId}/nodes`)).statusCode).toBe(404);
     await rest.data('DELETE', `${url}/${id}`);
   });
 });
@@ -163,7 +162,7 @@ describe('a body is refused', () => {
     const expected = `400 invalid_request: ${sentence}`;
     expect(await refused('POST', url, network({ [field]: value }))).toContain(expected);
     // Before the 404 of the network.
-    expect(await refused('PUT', `${url}/${unknown}`, { [field]: value })).toContain(expected);
+    expect(await refused('PUT', `${url}/${unknownId}`, { [field]: value })).toContain(expected);
   });
 
   const ofMember: readonly (readonly [string, object, string])[] = [
@@ -192,7 +191,7 @@ describe('a body is refused', () => {
   it.each(ofMember)('with a member that has %s', async (_, change, sentence) => {
     const members = [member('a', change)];
     expect(await refused('POST', url, network({ members }))).toContain(`400 invalid_request: ${sentence}`);
-    expect(await refused('PUT', `${url}/${unknown}`, { members })).toContain(`400 invalid_request: ${sentence}`);
+    expect(await refused('PUT', `${url}/${unknownId}`, { members })).toContain(`400 invalid_request: ${sentence}`);
   });
 });
 

@@ -3,8 +3,7 @@
  * (`../walker`) proves the order on every operation.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { password, startRest, type RestFixture } from '../support/rest-fixture.js';
-import { unknownId } from './endpoints.js';
+import { password, startRest, unknownId, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { validValue } from '../support/openapi-values.js';
 import type { Operation } from '../support/openapi-document.js';
 import { collectionsOf, createMaker, type Maker } from '../support/one-of-each.js';
-import { startRest, type RestFixture } from '../support/rest-fixture.js';
+import { startRest, unknownId, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 let maker: Maker;
@@ -16,7 +16,6 @@ beforeAll(async () => {
 });
 afterAll(() => rest.close());
 
-const unknownId = '00000000-0000-4000-8000-000000000000';
 const conditional = (): readonly Operation[] =>
   maker.operations.filter(({ parameters }) => parameters.some(({ name }) => name === 'if-match'));
 /** But for a candidate, which a node does not have when it is made: `guided-rotation.test.ts` has that. */

@@ -105,6 +105,8 @@ export interface RestFixture {
   close(): Promise<void>;
 }
 
+/** No resource has it. */
+export const unknownId = '00000000-0000-4000-8000-000000000000';
 /** The password of every user. */
 export const password = 'correct horse battery';
 /** How long a GET waits for a position that does not come; the service itself waits two seconds. */
