@@ -84,7 +84,7 @@ export async function buildRest(deps: RestDeps, options: RestOptions): Promise<R
     const { method, url, config } = options;
     // The catch-all route of the CORS plugin and those of the console are not in the document.
     if (config?.access === undefined || config.takes === undefined || Array.isArray(method)) return;
-    // `RestApp.route` requires the other declarations of a route with `access` and `takes`.
+    // `RestApp` requires the other declarations of a route with `access` and `takes`.
     const declared = { method, url, schema: options.schema as RouteSchema, config: config as RouteConfig };
     options.schema = withUsual(declared);
     endpoints.push({ ...declared, schema: options.schema as RouteSchema });

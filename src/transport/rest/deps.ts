@@ -178,24 +178,28 @@ type Filled<S> = S &
   (S extends { readonly headers: z.ZodType } ? unknown : { readonly headers: typeof conditionalHeaders }) &
   (S extends { readonly params: z.ZodType } ? unknown : { readonly params: typeof idParams });
 
+type AddRoute = <const S extends RouteSchema>(
+  url: string,
+  options: Omit<
+    RouteOptions<
+      RawServerDefault,
+      RawRequestDefaultExpression,
+      RawReplyDefaultExpression,
+      RouteGenericInterface,
+      unknown,
+      Filled<S>,
+      TypeProvider,
+      FastifyBaseLogger
+    >,
+    'method' | 'url' | 'schema'
+  > & { readonly schema: S; readonly config: RouteConfig },
+) => unknown;
+
+/** The methods of routes. */
+type Method = 'get' | 'post' | 'put' | 'delete';
+
 /** The fastify instance of the API: a route without its schemas and descriptions does not compile. */
-export interface RestApp extends Omit<Instance, 'route'> {
-  route<const S extends RouteSchema>(
-    options: Omit<
-      RouteOptions<
-        RawServerDefault,
-        RawRequestDefaultExpression,
-        RawReplyDefaultExpression,
-        RouteGenericInterface,
-        unknown,
-        Filled<S>,
-        TypeProvider,
-        FastifyBaseLogger
-      >,
-      'schema'
-    > & { readonly schema: S; readonly config: RouteConfig },
-  ): unknown;
-}
+export type RestApp = Omit<Instance, 'route' | Method> & { readonly [M in Method]: AddRoute };
 
 /** For routes that are not in the OpenAPI document. */
 export const undocumented = (app: RestApp): FastifyInstance => app as FastifyInstance;

@@ -39,9 +39,7 @@ export function probeRoutes(app: RestApp, deps: RestDeps, budget: Budget, option
   const hasToken = ({ headers }: FastifyRequest): boolean =>
     options.metricsToken !== undefined && sameSecret(bearerToken(headers.authorization), options.metricsToken);
 
-  app.route({
-    method: 'GET',
-    url: '/healthz',
+  app.get('/healthz', {
     exposeHeadRoute: true,
     config: open,
     schema: {
@@ -55,9 +53,7 @@ export function probeRoutes(app: RestApp, deps: RestDeps, budget: Budget, option
     handler: async () => ({ status: 'ok' as const, ...release }),
   });
 
-  app.route({
-    method: 'GET',
-    url: '/readyz',
+  app.get('/readyz', {
     exposeHeadRoute: true,
     config: open,
     schema: {
@@ -77,9 +73,7 @@ export function probeRoutes(app: RestApp, deps: RestDeps, budget: Budget, option
     },
   });
 
-  app.route({
-    method: 'GET',
-    url: '/metrics',
+  app.get('/metrics', {
     exposeHeadRoute: true,
     config: { ...open, refuses: ['rate_limited'] },
     // A scrape with the metrics token is no stranger's.

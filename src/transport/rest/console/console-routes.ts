@@ -70,9 +70,9 @@ export function consoleRoutes(rest: RestApp, pages: BuiltConsole): void {
     '/console/*': pages.page('index'),
   };
   for (const [url, handler] of Object.entries(routes)) {
-    app.route({ method: 'GET', url, exposeHeadRoute: true, config, handler });
+    app.get(url, { exposeHeadRoute: true, config, handler });
   }
-  app.route({ method: 'GET', url: '/console/assets/:name', exposeHeadRoute: true, config, handler: sendAsset });
+  app.get('/console/assets/:name', { exposeHeadRoute: true, config, handler: sendAsset });
 }
 
 /**

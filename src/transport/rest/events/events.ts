@@ -27,9 +27,7 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
     streams.close();
   });
 
-  app.route({
-    method: 'GET',
-    url: '/api/events',
+  app.get('/api/events', {
     config: { access: 'anyone', takes: 'none', refuses: ['conflict', 'rate_limited'] },
     schema: {
       operationId: 'listEvents',

@@ -24,9 +24,7 @@ const revertedSchema = component('FleetReverted', 'The result of reverting an ap
 });
 
 export function applyRoutes(app: RestApp, deps: RestDeps, sections: Sections): void {
-  app.route({
-    method: 'GET',
-    url: '/api/fleet/applies/:id',
+  app.get('/api/fleet/applies/:id', {
     config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: {
       operationId: 'getFleetApply',
@@ -43,9 +41,7 @@ export function applyRoutes(app: RestApp, deps: RestDeps, sections: Sections): v
     },
   });
 
-  app.route({
-    method: 'POST',
-    url: '/api/fleet/applies/:id/revert',
+  app.post('/api/fleet/applies/:id/revert', {
     config: { access: 'operator', takes: 'none', mayOnlyLook: true, readsStored: true, rollsOut: 'shown by itself' },
     schema: {
       operationId: 'revertFleetApply',

@@ -32,9 +32,7 @@ const exported = component('FleetExport', 'The fleet as documents', {
 });
 
 export function exportRoute(app: RestApp, deps: RestDeps, sections: Sections): void {
-  app.route({
-    method: 'GET',
-    url: '/api/fleet/export',
+  app.get('/api/fleet/export', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'exportFleet',

@@ -47,9 +47,7 @@ export function planAndApplyRoutes(app: RestApp, deps: RestDeps, sections: Secti
   const planning = createTurns(app, 'plan');
   const applying = createTurns(app, 'apply');
 
-  app.route({
-    method: 'POST',
-    url: '/api/fleet/plan',
+  app.post('/api/fleet/plan', {
     config: {
       access: 'anyone',
       takes: 'document',
@@ -79,9 +77,7 @@ export function planAndApplyRoutes(app: RestApp, deps: RestDeps, sections: Secti
       }),
   });
 
-  app.route({
-    method: 'POST',
-    url: '/api/fleet/apply',
+  app.post('/api/fleet/apply', {
     config: {
       access: 'operator',
       takes: 'document',

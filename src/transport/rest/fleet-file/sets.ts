@@ -89,9 +89,7 @@ const setParams = z.object({
 const unknownSet = (): ServiceError => new ServiceError('not_found', 'no set has this name');
 
 export function setRoutes(app: RestApp, deps: RestDeps, sections: Sections): void {
-  app.route({
-    method: 'GET',
-    url: '/api/fleet/sets',
+  app.get('/api/fleet/sets', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listFleetSets',
@@ -114,9 +112,7 @@ export function setRoutes(app: RestApp, deps: RestDeps, sections: Sections): voi
       }),
   });
 
-  app.route({
-    method: 'GET',
-    url: '/api/fleet/sets/:set/drift',
+  app.get('/api/fleet/sets/:set/drift', {
     config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: {
       operationId: 'getFleetSetDrift',
@@ -149,9 +145,7 @@ export function setRoutes(app: RestApp, deps: RestDeps, sections: Sections): voi
     },
   });
 
-  app.route({
-    method: 'POST',
-    url: '/api/fleet/sets/:set/release',
+  app.post('/api/fleet/sets/:set/release', {
     config: { access: 'operator', takes: 'none' },
     schema: {
       operationId: 'releaseFleetSet',

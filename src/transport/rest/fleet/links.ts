@@ -44,9 +44,7 @@ const linksSchema = z
 type LinkView = Shown<typeof linkSchema>;
 
 export function linkRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'GET',
-    url: '/api/nodes/links',
+  app.get('/api/nodes/links', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listNodeLinks',
@@ -59,9 +57,7 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
     handler: async (_request, reply) => sendPieces(reply, linkPieces(deps)),
   });
 
-  app.route({
-    method: 'GET',
-    url: '/api/l4-chains/:id/links',
+  app.get('/api/l4-chains/:id/links', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listLinksOfL4Chain',
@@ -78,9 +74,7 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'GET',
-    url: '/api/nodes/:id/links',
+  app.get('/api/nodes/:id/links', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listLinksOfNode',

@@ -73,9 +73,7 @@ const filters = query({
 type Filters = z.output<typeof filters>;
 
 export function portRuntimeRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'GET',
-    url: '/api/nodes/ports/runtime',
+  app.get('/api/nodes/ports/runtime', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listRuntimePorts',

@@ -69,9 +69,7 @@ const filters = query({
 type Filters = z.output<typeof filters>;
 
 export function portRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'GET',
-    url: '/api/nodes/ports',
+  app.get('/api/nodes/ports', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listPorts',

@@ -54,7 +54,7 @@ export function machineRoutes(rest: RestApp, budget: Budget, options: RestOption
   };
   for (const [url, handler] of Object.entries(handlers)) {
     const config = { access: 'open' } as const;
-    app.route({ method: 'GET', url, exposeHeadRoute: true, config, onRequest: budget, handler });
+    app.get(url, { exposeHeadRoute: true, config, onRequest: budget, handler });
   }
 }
 

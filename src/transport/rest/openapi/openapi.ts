@@ -28,9 +28,7 @@ export function openApiRoutes(
   const document = (): Document => (made ??= openApiDocument(routes, version));
   const sendDocument = madeOnce('application/json; charset=utf-8', () => JSON.stringify(document()));
 
-  app.route({
-    method: 'GET',
-    url: '/openapi.json',
+  app.get('/openapi.json', {
     exposeHeadRoute: true,
     config,
     schema: {
@@ -49,9 +47,7 @@ export function openApiRoutes(
     handler: sendDocument,
   });
 
-  app.route({
-    method: 'GET',
-    url: '/docs',
+  app.get('/docs', {
     exposeHeadRoute: true,
     config,
     schema: {

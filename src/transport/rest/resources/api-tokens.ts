@@ -77,9 +77,7 @@ const listQuerystring = query({
 export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
   const { apiTokens } = deps.commands.accounts;
 
-  app.route({
-    method: 'GET',
-    url: path,
+  app.get(path, {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listApiTokens',
@@ -96,9 +94,7 @@ export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'POST',
-    url: path,
+  app.post(path, {
     config: { access: 'anyone', takes: 'json', refuses: ['conflict'] },
     schema: {
       operationId: 'createApiToken',
@@ -126,9 +122,7 @@ export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'GET',
-    url: `${path}/:id`,
+  app.get(`${path}/:id`, {
     config: { access: 'anyone', takes: 'none', sendsEtag: true },
     schema: {
       operationId: 'getApiToken',
@@ -144,9 +138,7 @@ export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'DELETE',
-    url: `${path}/:id`,
+  app.delete(`${path}/:id`, {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'deleteApiToken',

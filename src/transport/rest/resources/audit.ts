@@ -163,9 +163,7 @@ export const shownEntry = ({ fleet }: Pick<RestDeps, 'fleet'>, entry: StoredEntr
 });
 
 export function auditRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'GET',
-    url: '/api/audit',
+  app.get('/api/audit', {
     config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: {
       operationId: 'listAuditEntries',
@@ -194,9 +192,7 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
       return ok(newestAnswer(request.query, { ...list, items }));
     },
   });
-  app.route({
-    method: 'GET',
-    url: '/api/audit/:id',
+  app.get('/api/audit/:id', {
     config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: {
       operationId: 'getAuditEntry',
@@ -207,9 +203,7 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
     },
     handler: async (request) => ok((await readableEntry(deps, request, pathId(request.params, entryNoun))).entry),
   });
-  app.route({
-    method: 'GET',
-    url: '/api/audit/:id/changes',
+  app.get('/api/audit/:id/changes', {
     config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: {
       operationId: 'listAuditChanges',

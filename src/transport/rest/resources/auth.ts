@@ -63,9 +63,7 @@ export function authRoutes(app: RestApp, deps: RestDeps, requireOwnOrigin: Origi
 function signInRoutes(app: RestApp, deps: RestDeps, requireOwnOrigin: OriginCheck): void {
   const { accounts } = deps.commands;
 
-  app.route({
-    method: 'POST',
-    url: '/api/auth/login',
+  app.post('/api/auth/login', {
     config: {
       access: 'login',
       takes: 'json',
@@ -93,9 +91,7 @@ function signInRoutes(app: RestApp, deps: RestDeps, requireOwnOrigin: OriginChec
     },
   });
 
-  app.route({
-    method: 'POST',
-    url: '/api/auth/logout',
+  app.post('/api/auth/logout', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'signOut',
@@ -117,9 +113,7 @@ function signInRoutes(app: RestApp, deps: RestDeps, requireOwnOrigin: OriginChec
 }
 
 function ownAccountRoutes(app: RestApp, { accounts }: RestDeps['commands']): void {
-  app.route({
-    method: 'GET',
-    url: '/api/auth/me',
+  app.get('/api/auth/me', {
     config: { access: 'anyone', takes: 'none', sendsEtag: true },
     schema: {
       operationId: 'getOwnAccount',
@@ -135,9 +129,7 @@ function ownAccountRoutes(app: RestApp, { accounts }: RestDeps['commands']): voi
     },
   });
 
-  app.route({
-    method: 'PUT',
-    url: '/api/auth/me',
+  app.put('/api/auth/me', {
     config: { access: 'anyone', takes: 'json' },
     schema: {
       operationId: 'updateOwnAccount',
@@ -160,9 +152,7 @@ function ownAccountRoutes(app: RestApp, { accounts }: RestDeps['commands']): voi
     },
   });
 
-  app.route({
-    method: 'PUT',
-    url: '/api/auth/password',
+  app.put('/api/auth/password', {
     config: { access: 'anyone', takes: 'json', refuses: ['rate_limited'] },
     schema: {
       operationId: 'changeOwnPassword',

@@ -45,9 +45,7 @@ const items = transports.flatMap(({ payloads: carried, outer, security, serverNa
 );
 
 export function chainTransportRoutes(app: RestApp): void {
-  app.route({
-    method: 'GET',
-    url: '/api/l4-chains/transports',
+  app.get('/api/l4-chains/transports', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listChainTransports',
@@ -65,9 +63,7 @@ export function chainTransportRoutes(app: RestApp): void {
 }
 
 export function freePortRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'GET',
-    url: '/api/nodes/:id/free-ports',
+  app.get('/api/nodes/:id/free-ports', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listFreePorts',

@@ -147,9 +147,7 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     createdView: view,
   });
 
-  app.route({
-    method: 'GET',
-    url: '/api/l4-chains/:id/plan',
+  app.get('/api/l4-chains/:id/plan', {
     config: { access: 'anyone', takes: 'none', sendsEtag: true },
     schema: {
       operationId: 'planL4Chain',

@@ -18,9 +18,7 @@ const schema = component('ControlEndpoint', 'Where agents reach this service', {
 });
 
 export function controlEndpointRoutes(app: RestApp, { controlEndpoint }: Pick<RestOptions, 'controlEndpoint'>): void {
-  app.route({
-    method: 'GET',
-    url: '/api/nodes/control-endpoint',
+  app.get('/api/nodes/control-endpoint', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'getControlEndpoint',

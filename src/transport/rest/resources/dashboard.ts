@@ -147,9 +147,7 @@ const statsSchema = component('DashboardStats', 'Figures about the whole fleet',
 });
 
 export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'GET',
-    url: '/api/dashboard/stats',
+  app.get('/api/dashboard/stats', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'getDashboardStats',

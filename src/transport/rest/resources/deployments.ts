@@ -83,9 +83,7 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
   // A waiting deploy must not delay the shutdown: it is answered with the current states.
   app.addHook('preClose', async () => stopping.abort());
 
-  app.route({
-    method: 'POST',
-    url: '/api/l4-chains/:id/deploy',
+  app.post('/api/l4-chains/:id/deploy', {
     config: { access: 'operator', takes: 'none', refuses: ['rate_limited'], rollsOut: 'as planned' },
     schema: {
       operationId: 'deployL4Chain',
@@ -127,9 +125,7 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'GET',
-    url: '/api/l4-chains/:id/deployments',
+  app.get('/api/l4-chains/:id/deployments', {
     config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: {
       operationId: 'listL4ChainDeployments',

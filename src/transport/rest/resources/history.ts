@@ -103,9 +103,7 @@ const schemaOf = <const T extends string>(operationId: T, whose: string, tag: st
   }) as const;
 
 export function nodeHistoryRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'GET',
-    url: '/api/nodes/:id/history',
+  app.get('/api/nodes/:id/history', {
     config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: { ...schemaOf('getNodeHistory', 'a node', 'nodes'), params: idParams },
     handler: async (request) => {
@@ -116,9 +114,7 @@ export function nodeHistoryRoutes(app: RestApp, deps: RestDeps): void {
 }
 
 export function chainHistoryRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'GET',
-    url: '/api/l4-chains/:id/history',
+  app.get('/api/l4-chains/:id/history', {
     config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: { ...schemaOf('getL4ChainHistory', 'an L4 chain', 'l4-chains'), params: idParams },
     handler: async (request) => {
@@ -130,9 +126,7 @@ export function chainHistoryRoutes(app: RestApp, deps: RestDeps): void {
 }
 
 export function upstreamHistoryRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'GET',
-    url: '/api/l4-upstreams/:id/history',
+  app.get('/api/l4-upstreams/:id/history', {
     config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: { ...schemaOf('getL4UpstreamHistory', 'an L4 upstream', 'l4-upstreams'), params: idParams },
     handler: async (request) => {
@@ -144,9 +138,7 @@ export function upstreamHistoryRoutes(app: RestApp, deps: RestDeps): void {
 }
 
 export function dashboardHistoryRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'GET',
-    url: '/api/dashboard/history',
+  app.get('/api/dashboard/history', {
     config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: schemaOf('getDashboardHistory', 'the fleet', 'dashboard'),
     handler: async (request) => {

@@ -50,9 +50,7 @@ function incidentView(incident: StoredIncident, { statusLedger, clock }: Pick<Re
 }
 
 export function incidentRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'GET',
-    url: '/api/incidents',
+  app.get('/api/incidents', {
     config: { access: 'anyone', takes: 'none', readsStored: true },
     schema: {
       operationId: 'listIncidents',

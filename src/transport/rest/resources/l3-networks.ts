@@ -235,9 +235,7 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
     createdView: (state) => state,
   });
 
-  app.route({
-    method: 'GET',
-    url: '/api/l3-networks/:id/nodes',
+  app.get('/api/l3-networks/:id/nodes', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listL3NetworkNodes',

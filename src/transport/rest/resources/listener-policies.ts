@@ -60,9 +60,7 @@ const url = '/api/nodes/ports/policies';
 const tags = ['ports'] as const;
 
 export function listenerPolicyRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'PUT',
-    url,
+  app.put(url, {
     config: { access: 'operator', takes: 'json', sendsEtag: true, refuses: ['conflict'], rollsOut: 'as planned' },
     schema: {
       operationId: 'saveListenerPolicy',
@@ -86,9 +84,7 @@ export function listenerPolicyRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'DELETE',
-    url,
+  app.delete(url, {
     config: { access: 'operator', takes: 'none', refuses: ['not_found', 'conflict'], rollsOut: 'as planned' },
     schema: {
       operationId: 'deleteListenerPolicy',

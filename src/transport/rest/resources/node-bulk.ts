@@ -43,9 +43,7 @@ const newCommands = body({ node_ids, command }).meta({
 export function nodeBulkRoutes(app: RestApp, deps: RestDeps): void {
   const { nodes } = deps.commands;
 
-  app.route({
-    method: 'POST',
-    url: '/api/nodes/labels',
+  app.post('/api/nodes/labels', {
     config: { access: 'operator', takes: 'json' },
     schema: {
       operationId: 'labelNodes',
@@ -71,9 +69,7 @@ export function nodeBulkRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'POST',
-    url: '/api/nodes/commands',
+  app.post('/api/nodes/commands', {
     config: { access: 'operator', takes: 'json' },
     schema: {
       operationId: 'queueNodeCommands',

@@ -60,9 +60,7 @@ const diagnostics = component('Diagnostics', 'What the agent found when it last 
 });
 
 export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'GET',
-    url: '/api/nodes/:id/commands',
+  app.get('/api/nodes/:id/commands', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listNodeCommands',
@@ -84,9 +82,7 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'POST',
-    url: '/api/nodes/:id/commands',
+  app.post('/api/nodes/:id/commands', {
     config: { access: 'operator', takes: 'json' },
     schema: {
       operationId: 'queueNodeCommand',
@@ -106,9 +102,7 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'GET',
-    url: '/api/nodes/:id/diagnostics',
+  app.get('/api/nodes/:id/diagnostics', {
     config: { access: 'operator', takes: 'none' },
     schema: {
       operationId: 'getNodeDiagnostics',

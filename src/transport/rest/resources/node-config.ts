@@ -34,9 +34,7 @@ const refreshedSchema = component('RefreshedNode', 'The new generation', {
 });
 
 export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'POST',
-    url: '/api/nodes/:id/config',
+  app.post('/api/nodes/:id/config', {
     config: { access: 'operator', takes: 'none' },
     schema: {
       operationId: 'refreshNodeConfig',
@@ -58,9 +56,7 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'GET',
-    url: '/api/nodes/:id/config',
+  app.get('/api/nodes/:id/config', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'getNodeConfig',

@@ -22,9 +22,7 @@ const schema = component('LabelKeys', 'The keys of labels that nodes have', {
 });
 
 export function nodeLabelRoutes(app: RestApp, { fleet }: Pick<RestDeps, 'fleet'>): void {
-  app.route({
-    method: 'GET',
-    url: '/api/nodes/labels',
+  app.get('/api/nodes/labels', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listLabelKeys',

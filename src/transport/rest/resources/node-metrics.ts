@@ -87,9 +87,7 @@ const health = component('UpstreamHealth', 'An upstream, as one of the nodes tha
 });
 
 export function nodeMetricsRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'GET',
-    url: '/api/nodes/:id/metrics',
+  app.get('/api/nodes/:id/metrics', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'getNodeMetrics',
@@ -114,9 +112,7 @@ export function nodeMetricsRoutes(app: RestApp, deps: RestDeps): void {
 }
 
 export function upstreamHealthRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'GET',
-    url: '/api/l4-upstreams/:id/health',
+  app.get('/api/l4-upstreams/:id/health', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'getL4UpstreamHealth',

@@ -43,9 +43,7 @@ export function sessionsEnded(deps: RestDeps, id: string, outcome: CommandOutcom
 export function nodePskRoutes(app: RestApp, deps: RestDeps): void {
   const { nodes } = deps.commands;
 
-  app.route({
-    method: 'POST',
-    url: '/api/nodes/:id/psk',
+  app.post('/api/nodes/:id/psk', {
     config: { access: 'operator', takes: 'none', refuses: ['conflict'] },
     schema: {
       operationId: 'resetNodePsk',
@@ -86,9 +84,7 @@ export function nodePskRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'DELETE',
-    url: '/api/nodes/:id/psk/candidate',
+  app.delete('/api/nodes/:id/psk/candidate', {
     config: { access: 'operator', takes: 'none' },
     schema: {
       operationId: 'deleteNodePskCandidate',

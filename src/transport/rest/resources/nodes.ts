@@ -103,9 +103,7 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'GET',
-    url: '/api/nodes/:id/referrers',
+  app.get('/api/nodes/:id/referrers', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listReferrersOfNode',

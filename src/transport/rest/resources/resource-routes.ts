@@ -178,9 +178,7 @@ function routesOfAll<D, State, View extends Addressable, Created>(
   const tags = [routes.tag] as const;
   const definitionIn = definitionReader(shape);
 
-  app.route({
-    method: 'GET',
-    url: path,
+  app.get(path, {
     config: { access: reader(routes), takes: 'none' },
     schema: {
       operationId: `list${names.many}`,
@@ -197,9 +195,7 @@ function routesOfAll<D, State, View extends Addressable, Created>(
     },
   });
 
-  app.route({
-    method: 'POST',
-    url: path,
+  app.post(path, {
     config: { access: writer(routes), takes: 'json', ...inFile(routes), ...rollsOut(routes) },
     schema: {
       operationId: `create${names.one}`,
@@ -238,9 +234,7 @@ function routesOfOne<D, State, View extends Addressable, Created>(
   const { path, what, summaries, names, details = {} } = routes;
   const tags = [routes.tag] as const;
 
-  app.route({
-    method: 'GET',
-    url: `${path}/:id`,
+  app.get(`${path}/:id`, {
     config: { access: reader(routes), takes: 'none', sendsEtag: true },
     schema: {
       operationId: `get${names.one}`,
@@ -256,9 +250,7 @@ function routesOfOne<D, State, View extends Addressable, Created>(
     },
   });
 
-  app.route({
-    method: 'DELETE',
-    url: `${path}/:id`,
+  app.delete(`${path}/:id`, {
     config: { access: writer(routes), takes: 'none', refuses: ['conflict'], ...rollsOut(routes) },
     schema: {
       operationId: `delete${names.one}`,
@@ -283,9 +275,7 @@ function routeOfUpdate<D, State, View extends Addressable, Created>(
 ): void {
   const { path, what, shape, summaries, names, details = {}, update, view } = routes;
   if (update === undefined || view === undefined || summaries.update === undefined) return;
-  app.route({
-    method: 'PUT',
-    url: `${path}/:id`,
+  app.put(`${path}/:id`, {
     config: { access: writer(routes), takes: 'json', refuses: ['conflict'], ...rollsOut(routes) },
     schema: {
       operationId: `update${names.one}`,

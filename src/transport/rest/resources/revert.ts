@@ -40,9 +40,7 @@ export const dryRunQuery = query({ dry_run: dryRun.meta({ description: 'With `tr
 
 export function revertRoutes(app: RestApp, deps: RestDeps): void {
   confirmRoute(app, deps);
-  app.route({
-    method: 'POST',
-    url: '/api/audit/:id/revert',
+  app.post('/api/audit/:id/revert', {
     config: { access: 'operator', takes: 'none', mayOnlyLook: true, readsStored: true, rollsOut: 'shown by itself' },
     schema: {
       operationId: 'revertAuditEntry',
@@ -75,9 +73,7 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
 
 /** Confirms a change before it is taken back. */
 function confirmRoute(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'POST',
-    url: '/api/audit/:id/confirm',
+  app.post('/api/audit/:id/confirm', {
     config: { access: 'operator', takes: 'none', readsStored: true },
     schema: {
       operationId: 'confirmAuditEntry',

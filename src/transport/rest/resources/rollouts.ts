@@ -131,9 +131,7 @@ async function view(deps: RestDeps, rollout: RolloutState): Promise<Shown<typeof
 export function rolloutRoutes(app: RestApp, deps: RestDeps): void {
   const stored = (id: string): RolloutState => orNotFound(deps.fleet.rollout(id), what);
 
-  app.route({
-    method: 'GET',
-    url: '/api/rollouts',
+  app.get('/api/rollouts', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listRollouts',
@@ -167,9 +165,7 @@ export function rolloutRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'GET',
-    url: '/api/rollouts/:id',
+  app.get('/api/rollouts/:id', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'getRollout',
@@ -218,9 +214,7 @@ function stepRoutes(app: RestApp, deps: RestDeps, stored: (id: string) => Rollou
     ['complete', 'Release all waves at once', 'Of one that has not ended: every node gets the change now.'],
     ['revert', 'Revert the change of a rollout', 'Of one that has not ended: its entry is reverted, and no node held.'],
   ] as const) {
-    app.route({
-      method: 'POST',
-      url: `/api/rollouts/:id/${verb}`,
+    app.post(`/api/rollouts/:id/${verb}`, {
       config: { access: 'operator', takes: 'none' },
       schema: {
         operationId: `${verb}Rollout`,

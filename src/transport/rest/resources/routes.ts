@@ -153,9 +153,7 @@ export function legacyRouteRoutes(app: RestApp, deps: RestDeps): void {
     createdView: (route) => route,
   });
 
-  app.route({
-    method: 'GET',
-    url: '/api/routes/:id/hops',
+  app.get('/api/routes/:id/hops', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'listRouteHops',

@@ -49,9 +49,7 @@ export function serviceIdentityRoutes(app: RestApp, deps: RestDeps): void {
     return { current: current ?? first, next: next ?? null, nodes: counts };
   }
 
-  app.route({
-    method: 'GET',
-    url,
+  app.get(url, {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'getServiceIdentity',
@@ -63,9 +61,7 @@ export function serviceIdentityRoutes(app: RestApp, deps: RestDeps): void {
     handler: () => ok(view()),
   });
 
-  app.route({
-    method: 'POST',
-    url: `${url}/rotate`,
+  app.post(`${url}/rotate`, {
     config: { access: 'admin', takes: 'none', refuses: ['conflict'] },
     schema: {
       operationId: 'rotateServiceIdentity',
@@ -81,9 +77,7 @@ export function serviceIdentityRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'POST',
-    url: `${url}/retire`,
+  app.post(`${url}/retire`, {
     config: { access: 'admin', takes: 'optional', refuses: ['conflict'] },
     schema: {
       operationId: 'retireServiceIdentity',

@@ -102,9 +102,7 @@ const saved = settings
 const tags = ['settings'] as const;
 
 export function settingsRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'GET',
-    url: '/api/settings/connectivity',
+  app.get('/api/settings/connectivity', {
     config: { access: 'anyone', takes: 'none', sendsEtag: true },
     schema: {
       operationId: 'getConnectivitySettings',
@@ -120,9 +118,7 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'PUT',
-    url: '/api/settings/connectivity',
+  app.put('/api/settings/connectivity', {
     config: { access: 'operator', takes: 'json', refuses: ['conflict'], rollsOut: 'as planned' },
     schema: {
       operationId: 'updateConnectivitySettings',

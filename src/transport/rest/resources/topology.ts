@@ -118,9 +118,7 @@ const querystring = query({
 });
 
 export function topologyRoutes(app: RestApp, deps: RestDeps): void {
-  app.route({
-    method: 'GET',
-    url: '/api/topology',
+  app.get('/api/topology', {
     config: { access: 'anyone', takes: 'none' },
     schema: {
       operationId: 'getTopology',

@@ -129,9 +129,7 @@ const reset = body({ new_password: newPassword }).meta({
 export function userRoutes(app: RestApp, deps: RestDeps): void {
   const { accounts } = deps.commands;
 
-  app.route({
-    method: 'GET',
-    url: path,
+  app.get(path, {
     config: { access: 'admin', takes: 'none' },
     schema: {
       operationId: 'listUsers',
@@ -146,9 +144,7 @@ export function userRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'POST',
-    url: path,
+  app.post(path, {
     config: { access: 'admin', takes: 'json', refuses: ['conflict', 'rate_limited'] },
     schema: {
       operationId: 'createUser',
@@ -167,9 +163,7 @@ export function userRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'GET',
-    url: `${path}/:id`,
+  app.get(`${path}/:id`, {
     config: { access: 'admin', takes: 'none', sendsEtag: true },
     schema: {
       operationId: 'getUser',
@@ -185,9 +179,7 @@ export function userRoutes(app: RestApp, deps: RestDeps): void {
     },
   });
 
-  app.route({
-    method: 'PUT',
-    url: `${path}/:id/password`,
+  app.put(`${path}/:id/password`, {
     config: { access: 'admin', takes: 'json', refuses: ['rate_limited'] },
     async onRequest(request) {
       const { id } = request.params as { readonly id: string };

@@ -92,9 +92,7 @@ function actionRoutes(
 ): void {
   const queries = fleet.resources.webhook;
 
-  app.route({
-    method: 'POST',
-    url: '/api/webhooks/:id/resume',
+  app.post('/api/webhooks/:id/resume', {
     config: { access: 'admin', takes: 'optional', refuses: ['conflict'] },
     schema: {
       operationId: 'resumeWebhook',
@@ -113,9 +111,7 @@ function actionRoutes(
     },
   });
 
-  app.route({
-    method: 'POST',
-    url: '/api/webhooks/:id/ping',
+  app.post('/api/webhooks/:id/ping', {
     config: { access: 'admin', takes: 'none', mayOnlyLook: true, refuses: ['rate_limited'] },
     schema: {
       operationId: 'pingWebhook',
@@ -127,9 +123,7 @@ function actionRoutes(
     handler: async (request) => ok(await webhooks.ping(pathId(request.params, what))),
   });
 
-  app.route({
-    method: 'GET',
-    url: '/api/webhooks/:id/deliveries',
+  app.get('/api/webhooks/:id/deliveries', {
     config: { access: 'admin', takes: 'none' },
     schema: {
       operationId: 'listWebhookDeliveries',
