@@ -20,9 +20,8 @@ import { warningsOf } from '../../../reports/status.js';
 import { nameKey } from '../../../domain/resource/meta.js';
 import { formatHostPort } from '../../../kernel/host-port.js';
 import type { ListOf, ListQuery } from '../../../kernel/list.js';
-import type { ResourceListQuery } from '../../../projections/port.js';
 import { chainInFile, chainShape, checkDefinition } from './chain-schema.js';
-import { chainSchema, chainView, type ChainView } from './chain-view.js';
+import { chainSchema, chainView } from './chain-view.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
 import { oneOf, uuid } from '../schemas/fields.js';
@@ -80,14 +79,12 @@ function mentions({ fleet }: RestDeps, chain: ChainState, searched: string): boo
 
 export function chainRoutes(app: RestApp, deps: RestDeps): void {
   const queries = deps.fleet.resources.l4_chain;
-  const commands = deps.commands.resources.l4_chain;
-  const view = (chain: ChainState): ChainView => chainView(deps, chain);
 
   /** A chain's status follows from its definitions, its health from all reports. In slices, because `q` looks at every hop. */
   async function filtered(
     { q, ...paged }: ListQuery,
     { status, health, ...used }: Filters,
-  ): Promise<ListOf<ChainView>> {
+  ): Promise<ListOf<ChainState>> {
     if (health !== undefined) await deps.counts.now();
     const searched = q === undefined ? undefined : nameKey(q);
     /** By id: a chain may change while the others are looked at. */
@@ -101,12 +98,7 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
       if (health !== undefined && (deps.counts.chainHealth(chain.id) ?? 'unknown') !== health) continue;
       if (searched === undefined || mentions(deps, chain, searched)) matching.add(chain.id);
     }
-    return listed({ ...paged, matches: ({ id }) => matching.has(id) });
-  }
-
-  function listed(query: ResourceListQuery<ChainState>): ListOf<ChainView> {
-    const { items, ...rest } = queries.list(query);
-    return { items: items.map(view), ...rest };
+    return queries.list({ ...paged, matches: ({ id }) => matching.has(id) });
   }
 
   resourceRoutes(app, {
@@ -134,17 +126,11 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
     async list(paged, checked) {
       const wanted = checked as Filters;
       const isFiltered = paged.q !== undefined || Object.keys(filters).some((name) => checked[name] !== undefined);
-      return isFiltered ? filtered(paged, wanted) : listed(paged);
+      return isFiltered ? filtered(paged, wanted) : queries.list(paged);
     },
-    async get(id) {
-      const chain = queries.get(id);
-      return chain === undefined ? undefined : view(chain);
-    },
-    create: commands.create,
-    update: commands.update,
-    remove: commands.remove,
-    view,
-    createdView: view,
+    get: queries.get,
+    ...deps.commands.resources.l4_chain,
+    views: (chains) => chains.map((chain) => chainView(deps, chain)),
   });
 
   app.get('/api/l4-chains/:id/plan', {

@@ -109,20 +109,14 @@ export function credentialRoutes(app: RestApp, deps: RestDeps): void {
         (key_type === undefined || type === key_type) &&
         (expires_before === undefined || (certificate !== null && endsBefore(certificate, expires_before)));
       const query = { ...paged, matches };
-      const { items, ...rest } =
-        sort === 'not_after' || sort === '-not_after'
-          ? listRanked(queries, query, sort, ({ certificate }) => certificate?.not_after)
-          : queries.list(query);
-      return { items: items.map(view), ...rest };
+      return sort === 'not_after' || sort === '-not_after'
+        ? listRanked(queries, query, sort, ({ certificate }) => certificate?.not_after)
+        : queries.list(query);
     },
-    get(id) {
-      const credential = queries.get(id);
-      return credential === undefined ? undefined : view(credential);
-    },
+    get: queries.get,
     create: (context, _definition, checked) => commands.create(context, checked as NewCredential),
     update: (context, id, ifMatch, changes: CredentialChanges) => commands.update(context, id, ifMatch, changes),
     remove: commands.remove,
-    view,
-    createdView: view,
+    views: (credentials) => credentials.map(view),
   });
 }

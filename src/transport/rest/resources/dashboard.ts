@@ -1,11 +1,11 @@
 /** The dashboard: figures about the whole fleet. Implements `docs/contract/rest.md#dashboard`. */
 import { z } from 'zod';
 import { healthCauses } from '../../../domain/chain/health.js';
-import { mattersOf, type Matter, type UnwellLists } from '../../../domain/matters/matters.js';
+import { mattersOf, type UnwellLists } from '../../../domain/matters/matters.js';
 import { matterKinds, severities } from '../../../domain/matters/kinds.js';
 import { timestamp } from '../../../kernel/clock.js';
 import { limits } from '../../../kernel/limits.js';
-import { answers, ok, type Shown } from '../answers/envelope.js';
+import { answers, ok } from '../answers/envelope.js';
 import { callerOf } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { component, documented, sample } from '../schemas/documented.js';
@@ -167,7 +167,8 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
       const webhooks = admin ? stoppedWebhooks(deps) : [];
       const late = deps.backups.late();
       const beside = { stoppedWebhooks: webhooks, lateBackups: late === undefined ? [] : [late] };
-      const matters = mattersOf({ ...fleet.unwell, ...beside }, deps.clock.now());
+      const now = deps.clock.now();
+      const matters = mattersOf({ ...fleet.unwell, ...beside }, now);
       const activity = deps.activity();
       return ok({
         nodes: fleet.nodes,
@@ -176,7 +177,8 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
         l4_upstreams: { ...resources.l4_upstreams, ...fleet.upstreams },
         listeners: fleet.listeners,
         traffic: { ...fleet.traffic, last_5m: activity.last_5m },
-        matters: matters.map((matter) => matterView(matter, deps.clock.now())),
+        // The schema leaves out what caused them, of which the sentence and the filter tell.
+        matters: matters.map((matter) => ({ ...matter, filter: listOf(matter, timestamp(now)) })),
         control: {
           sessions: fleet.nodes.online,
           heartbeats_per_minute: activity.heartbeats_per_minute,
@@ -187,19 +189,6 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
       });
     },
   });
-}
-
-function matterView(matter: Matter, now: number): Shown<typeof matterSchema> {
-  const { severity, kind, cause, count: howMany, sentence, resources } = matter;
-  return {
-    severity,
-    kind,
-    cause,
-    count: howMany,
-    sentence,
-    resources,
-    filter: listOf(matter, timestamp(now)),
-  };
 }
 
 /** Webhooks that have given up; only admins see them. */

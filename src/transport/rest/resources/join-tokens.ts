@@ -115,14 +115,12 @@ export function joinTokenRoutes(app: RestApp, deps: RestDeps, options: RestOptio
     inFile: null,
     schema: joinTokenSchema,
     createdSchema,
-    list(paged) {
-      const { items, ...rest } = queries.list({ ...paged, matches: isListed });
-      return { items: items.map(view), ...rest };
-    },
+    list: (paged) => queries.list({ ...paged, matches: isListed }),
     get(id) {
       const token = queries.get(id);
-      return token !== undefined && isListed(token) ? view(token) : undefined;
+      return token !== undefined && isListed(token) ? token : undefined;
     },
+    views: (tokens) => tokens.map(view),
     async create(context, _definition, checked, request) {
       // Before anything is written: a token must not be lost for a wrong header.
       const addresses = joinAddresses(request, options);

@@ -230,9 +230,6 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
     ...warning(deps, 'l3_network', 'L3Network', networkSchema),
     ...queries,
     ...deps.commands.resources.l3_network,
-    // Answered as it is stored.
-    view: (state) => state,
-    createdView: (state) => state,
   });
 
   app.get('/api/l3-networks/:id/nodes', {

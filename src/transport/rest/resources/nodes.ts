@@ -52,12 +52,6 @@ const referrersSchema = z
 export function nodeRoutes(app: RestApp, deps: RestDeps): void {
   const { nodes } = deps.commands;
 
-  const view = (node: NodeState): NodeView => nodeView(deps, node);
-  function get(id: string): NodeView | undefined {
-    const node = deps.fleet.nodes.get(id);
-    return node === undefined ? undefined : view(node);
-  }
-
   resourceRoutes(app, {
     path: '/api/nodes',
     what: 'node',
@@ -84,18 +78,18 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
     },
     createdSchema,
     filters,
-    list: async (paged, checked) => listNodes(deps, paged, checked as Filters),
-    get,
+    list: (paged, checked) => listNodes(deps, paged, checked as Filters),
+    get: deps.fleet.nodes.get,
     create: (context, definition, checked) =>
       nodes.create(context, { ...definition, issuePsk: checked['issue_psk'] !== false }),
     createdView: ({ node, controlPsk }): CreatedNodeView => ({
-      ...view(node),
+      ...nodeView(deps, node),
       control_psk: controlPsk,
     }),
     // The secret itself is not stored.
     repeated: { control_psk: null },
     update: nodes.update,
-    view,
+    views: (all) => all.map((node) => nodeView(deps, node)),
     async remove(context, id, ifMatch) {
       const outcome = await nodes.remove(context, id, ifMatch);
       await sessionsEnded(deps, id, outcome);
@@ -124,7 +118,7 @@ function listNodes(
   deps: RestDeps,
   paged: ListQuery,
   { status, apply, listeners, label = [], sort }: Filters,
-): ListOf<NodeView> {
+): ListOf<NodeState> {
   const conditions = [
     ...label.map(labelFilter),
     ...(status === undefined ? [] : [hasStatus(deps, status)]),
@@ -134,9 +128,7 @@ function listNodes(
   const matches = (node: NodeState): boolean => conditions.every((holds) => holds(node));
   const query = { ...paged, matches, mentions: mentionsOf(deps) };
   const rank = rankOf(deps, sort);
-  const { items, ...rest } =
-    rank === undefined ? deps.fleet.nodes.list(query) : listRanked(deps.fleet.nodes, query, sort ?? 'name', rank);
-  return { items: items.map((node) => nodeView(deps, node)), ...rest };
+  return rank === undefined ? deps.fleet.nodes.list(query) : listRanked(deps.fleet.nodes, query, sort ?? 'name', rank);
 }
 
 type NodeFilter = (node: NodeState) => boolean;

@@ -47,11 +47,12 @@ export type CheckedFilters = { readonly [name: string]: unknown };
 
 /**
  * @typeParam D the definition of the resource
- * @typeParam State the state that an update answers with
+ * @typeParam State the resource as it is stored
  * @typeParam View the resource as a GET answers it
  * @typeParam Created what a create answers with, which may hold a secret that is shown once
+ * @typeParam Updated what an update answers with, likewise
  */
-export interface ResourceRoutes<D, State, View extends Addressable, Created = State> {
+export interface ResourceRoutes<D, State, View extends Addressable, Created = State, Updated = State> {
   /** `/api/l4-upstreams`. */
   readonly path: string;
   /** Its name in sentences: `L4 upstream`. */
@@ -72,7 +73,7 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
     readonly remove: string;
   };
   /** Notes on single operations, added to those of every resource. */
-  readonly details?: { readonly [operation in keyof ResourceRoutes<D, State, View, Created>['summaries']]?: string };
+  readonly details?: { readonly [operation in keyof ResourceRoutes<D, State, View>['summaries']]?: string };
   readonly shape: Shape<D>;
   /** Set when the bodies do not follow from the shape. */
   readonly bodies?: { readonly create: z.ZodType; readonly update?: z.ZodType };
@@ -91,25 +92,30 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
   /** Further filters of the list. */
   readonly filters?: Schemas;
 
-  list(paged: ListQuery, filters: CheckedFilters): ListOf<View> | Promise<ListOf<View>>;
-  get(id: string): View | undefined | Promise<View | undefined>;
+  list(paged: ListQuery, filters: CheckedFilters): ListOf<State> | Promise<ListOf<State>>;
+  get(id: string): State | undefined;
   create(
     context: CommandContext,
     definition: D,
     checked: CheckedBody,
     request: FastifyRequest,
   ): Promise<CommandOutcome<Created>>;
-  /** Absent when nobody can change one; so is `view`. */
+  /** Absent when nobody can change one. */
   update?(
     context: CommandContext,
     id: string,
     ifMatch: IfMatch,
     changes: PartialUpdate<D>,
-  ): Promise<CommandOutcome<State>>;
+  ): Promise<CommandOutcome<Updated>>;
   remove(context: CommandContext, id: string, ifMatch: IfMatch): Promise<CommandOutcome<void>>;
-  /** Called when the headers are set: a failure here still tells the caller that the command was written. */
-  view?(state: State): View | Promise<View>;
-  createdView(created: Created): View | Promise<View>;
+  /**
+   * Called when the headers are set, as the next two: a failure here still tells the caller that the command was written. Absent:
+   * answers show what is stored.
+   */
+  views?(states: readonly State[]): readonly View[] | Promise<readonly View[]>;
+  /** Absent when the commands answer with the state. */
+  createdView?(created: Created): View | Promise<View>;
+  updatedView?(updated: Updated): View | Promise<View>;
   /** Its form in documents of the fleet, when that does not follow from the shape; null for a resource that is not in them. */
   readonly inFile?: null | { readonly body?: z.ZodType; readonly fieldsOf?: FieldsInFile };
   /** Fields of a repeated create that replace those of the current resource: one-time secrets become null. */
@@ -157,22 +163,32 @@ function inFile<D>(
   };
 }
 
+/** How the routes show what is stored. */
+interface Views<State, View> {
+  all(states: readonly State[]): Promise<readonly View[]>;
+  one(state: State | undefined): Promise<View>;
+}
+
 /** Adds the routes to the app. */
-export function resourceRoutes<D, State, View extends Addressable, Created = State>(
+export function resourceRoutes<D, State, View extends Addressable, Created = State, Updated = State>(
   app: RestApp,
-  routes: ResourceRoutes<D, State, View, Created>,
+  routes: ResourceRoutes<D, State, View, Created, Updated>,
 ): void {
-  const stored = async (id: string): Promise<View> => orNotFound(await routes.get(id), routes.what);
-  routesOfAll(app, routes, stored);
-  routesOfOne(app, routes, stored);
-  routeOfUpdate(app, routes, stored);
+  const all = async (states: readonly State[]): Promise<readonly View[]> =>
+    // Without `views`, a view is the state.
+    routes.views?.(states) ?? (states as readonly unknown[] as readonly View[]);
+  const one = async (state: State | undefined): Promise<View> =>
+    orNotFound((await all(state === undefined ? [] : [state]))[0], routes.what);
+  routesOfAll(app, routes, { all, one });
+  routesOfOne(app, routes, { one });
+  routeOfUpdate(app, routes, { one });
 }
 
 /** List and create. */
-function routesOfAll<D, State, View extends Addressable, Created>(
+function routesOfAll<D, State, View extends Addressable, Created, Updated>(
   app: RestApp,
-  routes: ResourceRoutes<D, State, View, Created>,
-  stored: (id: string) => Promise<View>,
+  routes: ResourceRoutes<D, State, View, Created, Updated>,
+  views: Views<State, View>,
 ): void {
   const { path, shape, summaries, names, details = {} } = routes;
   const tags = [routes.tag] as const;
@@ -191,7 +207,7 @@ function routesOfAll<D, State, View extends Addressable, Created>(
     handler: async (request) => {
       const checked = request.query as Parameters<typeof listQuery>[0];
       const { items, ...rest } = await routes.list(listQuery(checked), request.query as CheckedFilters);
-      return ok(listAnswer(checked, { items: items.map(shown), ...rest }));
+      return ok(listAnswer(checked, { items: (await views.all(items)).map(shown), ...rest }));
     },
   });
 
@@ -215,8 +231,8 @@ function routesOfAll<D, State, View extends Addressable, Created>(
       setCommandHeaders(reply, outcome);
       const view =
         outcome.kind === 'done'
-          ? await routes.createdView(outcome.result)
-          : { ...(await stored(outcome.resourceId)), ...routes.repeated };
+          ? await (routes.createdView?.(outcome.result) ?? views.one(outcome.result as unknown as State))
+          : { ...(await views.one(routes.get(outcome.resourceId))), ...routes.repeated };
       return reply
         .code(201)
         .header('location', `${path}/${view.id}`)
@@ -226,10 +242,10 @@ function routesOfAll<D, State, View extends Addressable, Created>(
 }
 
 /** Get and delete. */
-function routesOfOne<D, State, View extends Addressable, Created>(
+function routesOfOne<D, State, View extends Addressable, Created, Updated>(
   app: RestApp,
-  routes: ResourceRoutes<D, State, View, Created>,
-  stored: (id: string) => Promise<View>,
+  routes: ResourceRoutes<D, State, View, Created, Updated>,
+  views: Pick<Views<State, View>, 'one'>,
 ): void {
   const { path, what, summaries, names, details = {} } = routes;
   const tags = [routes.tag] as const;
@@ -244,7 +260,7 @@ function routesOfOne<D, State, View extends Addressable, Created>(
       response: answers(routes.schema),
     },
     handler: async (request, reply) => {
-      const view = await stored(pathId(request.params, what));
+      const view = await views.one(routes.get(pathId(request.params, what)));
       void reply.header('etag', etag(view.version));
       return ok(shown(view));
     },
@@ -268,13 +284,13 @@ function routesOfOne<D, State, View extends Addressable, Created>(
 }
 
 /** Update, of a resource that somebody can change. */
-function routeOfUpdate<D, State, View extends Addressable, Created>(
+function routeOfUpdate<D, State, View extends Addressable, Created, Updated>(
   app: RestApp,
-  routes: ResourceRoutes<D, State, View, Created>,
-  stored: (id: string) => Promise<View>,
+  routes: ResourceRoutes<D, State, View, Created, Updated>,
+  views: Pick<Views<State, View>, 'one'>,
 ): void {
-  const { path, what, shape, summaries, names, details = {}, update, view } = routes;
-  if (update === undefined || view === undefined || summaries.update === undefined) return;
+  const { path, what, shape, summaries, names, details = {}, update } = routes;
+  if (update === undefined || summaries.update === undefined) return;
   app.put(`${path}/:id`, {
     config: { access: writer(routes), takes: 'json', refuses: ['conflict'], ...rollsOut(routes) },
     schema: {
@@ -294,7 +310,11 @@ function routeOfUpdate<D, State, View extends Addressable, Created>(
       const changes = request.body as PartialUpdate<D>;
       const outcome = await update(commandContext(request), id, request.headers['if-match'], changes);
       setCommandHeaders(reply, outcome);
-      return ok(saved(routes, outcome.kind === 'done' ? await view(outcome.result) : await stored(id)));
+      const view =
+        outcome.kind === 'done'
+          ? await (routes.updatedView?.(outcome.result) ?? views.one(outcome.result as unknown as State))
+          : await views.one(routes.get(id));
+      return ok(saved(routes, view));
     },
   });
 }

@@ -142,7 +142,5 @@ export function rolloutPolicyRoutes(app: RestApp, deps: RestDeps): void {
     inFile: null,
     ...deps.fleet.resources.rollout_policy,
     ...deps.commands.resources.rollout_policy,
-    view: (state) => state,
-    createdView: (state) => state,
   });
 }

@@ -100,31 +100,19 @@ function dueAt({ state, policy, clock: { ran_ms, since } }: RolloutState): strin
   return timestamp(Date.parse(since) - ran_ms + seconds * 1_000);
 }
 
+/** The schema leaves out other fields of the state. */
 async function view(deps: RestDeps, rollout: RolloutState): Promise<Shown<typeof rolloutSchema>> {
   const counted = await withPauses(waveCounts(deps, rollout));
-  const { id, entry_id, action, resource, policy, state, wave, reason, ended_at } = rollout;
-  const { created_at, updated_at, version } = rollout;
   return {
-    id,
-    entry_id,
-    action,
-    resource,
-    policy,
-    state,
-    wave,
+    ...rollout,
     waves: rollout.waves.flatMap(({ released_at, converged_at }, index) => {
       const ofWave = counted[index];
       return ofWave === undefined ? [] : [{ released_at, converged_at, counts: ofWave }];
     }),
     failed: placesIn(rollout.failed).length,
     lost: placesIn(rollout.lost).length,
-    reason,
     due_at: dueAt(rollout),
-    started_at: created_at,
-    ended_at,
-    created_at,
-    updated_at,
-    version,
+    started_at: rollout.created_at,
   };
 }
 

@@ -148,9 +148,6 @@ export function legacyRouteRoutes(app: RestApp, deps: RestDeps): void {
     ),
     ...queries,
     ...deps.commands.resources.route,
-
-    view: (route) => route,
-    createdView: (route) => route,
   });
 
   app.get('/api/routes/:id/hops', {

@@ -136,15 +136,10 @@ export function upstreamRoutes(app: RestApp, deps: RestDeps): void {
       const mentions = ({ endpoint }: UpstreamState, searched: string): boolean =>
         endpoint.toLowerCase().includes(searched);
       const matches = ({ id }: UpstreamState): boolean => deps.counts.upstreamStatus(id) === health;
-      const { items, ...rest } = queries.list({ ...paged, mentions, ...(health !== undefined && { matches }) });
-      return { items: items.map(view), ...rest };
+      return queries.list({ ...paged, mentions, ...(health !== undefined && { matches }) });
     },
-    async get(id) {
-      const upstream = queries.get(id);
-      return upstream === undefined ? undefined : view(upstream);
-    },
+    get: queries.get,
     ...deps.commands.resources.l4_upstream,
-    view,
-    createdView: view,
+    views: (upstreams) => upstreams.map(view),
   });
 }

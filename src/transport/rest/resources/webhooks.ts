@@ -59,14 +59,8 @@ export function webhookRoutes(app: RestApp, deps: RestDeps): void {
     schema: webhookSchema,
     createdSchema,
     updatedSchema,
-    async list(paged) {
-      const { items, ...rest } = queries.list(paged);
-      return { items: await views(items), ...rest };
-    },
-    async get(id) {
-      const webhook = queries.get(id);
-      return webhook === undefined ? undefined : view(webhook);
-    },
+    ...queries,
+    views,
     create: (context, _definition, checked) => {
       const given = checked as Pick<NewWebhook, 'name' | 'url'> & Partial<NewWebhook>;
       return commands.create(context, { ...defaultsOf(given.format ?? 'standard'), ...given });
@@ -75,7 +69,7 @@ export function webhookRoutes(app: RestApp, deps: RestDeps): void {
     // The secret itself is not stored in clear.
     repeated: { secret: null },
     update: (context, id, ifMatch, changes: WebhookChanges) => commands.update(context, id, ifMatch, changes),
-    view: async ({ webhook, secret }): Promise<WebhookView> => ({
+    updatedView: async ({ webhook, secret }): Promise<WebhookView> => ({
       ...(await view(webhook)),
       ...(secret === undefined ? {} : { secret }),
     }),

@@ -37,8 +37,5 @@ export function beaconRoutes(app: RestApp, deps: RestDeps): void {
     schema: resourceSchema('Beacon', 'A beacon on a node', shape, {}),
     ...deps.fleet.resources.beacon,
     ...deps.commands.resources.beacon,
-    // Answered as it is stored.
-    view: (state) => state,
-    createdView: (state) => state,
   });
 }
