@@ -5,10 +5,8 @@
  */
 import type { Socket } from 'node:net';
 import { readHelloFields } from '../../channel/tls/client-hello.js';
-import { messageType, recordHeaderBytes, recordType } from '../../channel/tls/codes.js';
-
-/** The largest ClientHello, including its record headers. */
-const clientHelloBytes = 16 * 1024;
+import { recordType } from '../../channel/tls/codes.js';
+import { clientHelloMaxBytes, createHelloCollector } from '../../channel/tls/hello-collector.js';
 
 export interface Peeked {
   /** Undefined unless a whole ClientHello with a name arrived in time. */
@@ -26,7 +24,7 @@ export function peek(socket: Socket, waitMs: number): Promise<Peeked | undefined
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let length = 0;
-    let needed = 1;
+    const collector = createHelloCollector(Infinity);
 
     const settle = (result: Peeked | undefined): void => {
       clearTimeout(timer);
@@ -41,23 +39,12 @@ export function peek(socket: Socket, waitMs: number): Promise<Peeked | undefined
       settle({ serverName, ended: undefined });
     };
     const onData = (chunk: Buffer): void => {
+      // Another protocol is told by its first byte, even if its client waits after a few.
+      const hello = length === 0 && chunk[0] !== recordType.handshake ? 'other' : collector.push(chunk);
       chunks.push(chunk);
       length += chunk.length;
-      if (length < needed) return;
-      const bytes = Buffer.concat(chunks.splice(0));
-      chunks.push(bytes);
-      const first = readClientHello(bytes, clientHelloBytes);
-      switch (first.kind) {
-        case 'more':
-          needed = first.total;
-          return;
-        case 'hello':
-          return putBack(first.serverName);
-        case 'other':
-          return putBack(undefined);
-        default:
-          first satisfies never;
-      }
+      if (hello === 'incomplete' && length <= clientHelloMaxBytes) return;
+      putBack(typeof hello === 'string' ? undefined : serverNameIn(hello.message));
     };
     const onEnd = (): void => settle({ serverName: undefined, ended: Buffer.concat(chunks) });
     const onClose = (): void => settle(undefined);
@@ -71,65 +58,14 @@ export function peek(socket: Socket, waitMs: number): Promise<Peeked | undefined
   });
 }
 
-export type FirstBytes =
-  /** These bytes may still become a ClientHello, but not before there are `total` of them. */
-  | { readonly kind: 'more'; readonly total: number }
-  /** A whole ClientHello; its name is in lower case, without a final dot. */
-  | { readonly kind: 'hello'; readonly serverName: string | undefined }
-  /** Something else, a malformed ClientHello, or one that is too large. */
-  | { readonly kind: 'other' };
-
-const other: FirstBytes = { kind: 'other' };
-const recordMax = 16_384;
-
 /**
  * @internal
- * @param bytes everything that the client has sent so far
- * @param maxBytes of the ClientHello with its record headers; more is `other`
+ * @param message a ClientHello
+ * @returns its server name in lower case, without a final dot; undefined also if the message is malformed
  */
-export function readClientHello(bytes: Uint8Array, maxBytes: number): FirstBytes {
-  const parts: Uint8Array[] = [];
-  let joined = 0;
-  /** Length of the handshake message with its header, once known. */
-  let wanted: number | undefined;
-  for (let at = 0; ;) {
-    // A record starts with its type and a version 3.x: anything else is recognised at once.
-    if (bytes.length > at && bytes[at] !== recordType.handshake) return other;
-    if (bytes.length > at + 1 && bytes[at + 1] !== 3) return other;
-    if (bytes.length < at + recordHeaderBytes) return more(at + recordHeaderBytes, maxBytes);
-    const length = uint16(bytes, at + 3);
-    if (length === 0 || length > recordMax) return other;
-    const payload = bytes.subarray(at + recordHeaderBytes, at + recordHeaderBytes + length);
-    if (joined === 0 && payload.length > 0 && payload[0] !== messageType.clientHello) return other;
-    at += recordHeaderBytes + length;
-    if (bytes.length < at) return more(at, maxBytes);
-    if (at > maxBytes) return other;
-    parts.push(payload);
-    joined += length;
-    if (joined < 4) continue;
-    wanted ??= messageLength(Buffer.concat(parts));
-    if (wanted > maxBytes) return other;
-    // Joined only when complete, so that many small records cost no more than one look each.
-    if (joined >= wanted) return readMessage(Buffer.concat(parts).subarray(0, wanted));
-  }
-}
-
-function messageLength(header: Uint8Array): number {
-  return 4 + (header[1] ?? 0) * 65_536 + uint16(header, 2);
-}
-
-function more(total: number, maxBytes: number): FirstBytes {
-  return total > maxBytes ? other : { kind: 'more', total };
-}
-
-function uint16(bytes: Uint8Array, at: number): number {
-  return ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
-}
-
-function readMessage(message: Buffer): FirstBytes {
-  const hello = readHelloFields(message);
-  if (hello === undefined) return other;
-  return { kind: 'hello', serverName: hello.serverName === undefined ? undefined : readName(hello.serverName) };
+export function serverNameIn(message: Buffer): string | undefined {
+  const sent = readHelloFields(message)?.serverName;
+  return sent === undefined ? undefined : readName(sent);
 }
 
 const namePattern = /^(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*$/;

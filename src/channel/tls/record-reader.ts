@@ -21,8 +21,7 @@ export interface RecordReader {
   rest(): Buffer;
 }
 
-/** @param lengthMax the longest record without its header; a longer one is malformed */
-export function createRecordReader(lengthMax: number = ciphertextMax): RecordReader {
+export function createRecordReader(): RecordReader {
   let parts: Buffer[] = [];
   let size = 0;
   /** Joined only when a whole record has arrived, so that many small pieces cost only one copy. */
@@ -44,7 +43,7 @@ export function createRecordReader(lengthMax: number = ciphertextMax): RecordRea
       const bytes = joined();
       const type = bytes[0] ?? 0;
       const length = bytes.readUInt16BE(3);
-      if (type < 20 || type > 23 || bytes[1] !== 3 || length > lengthMax) return 'malformed';
+      if (type < 20 || type > 23 || bytes[1] !== 3 || length > ciphertextMax) return 'malformed';
       wanted = recordHeaderBytes + length;
       if (size < wanted) return 'incomplete';
       const record = bytes.subarray(0, wanted);

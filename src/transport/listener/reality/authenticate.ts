@@ -1,15 +1,12 @@
 /**
- * Assembles a ClientHello from its records, and uses it to tell agents from strangers. A stranger never learns why: the
- * target answers instead. Pure except for the memory of earlier hellos. Implements `docs/reality.md#the-session-id`.
+ * Tells agents from strangers by their ClientHello. A stranger never learns why: the target answers instead. Pure
+ * except for the memory of earlier hellos. Implements `docs/reality.md#the-session-id`.
  */
 import { createSeenOnce, type SeenOnce } from '../../../kernel/seen-once.js';
 import { authKeyOf, openClaim, shortIdFromHex } from '../../../channel/reality/auth.js';
-import { readClientHello, type ClientHello } from '../../../channel/tls/client-hello.js';
+import type { ClientHello } from '../../../channel/tls/client-hello.js';
 import type { RealityServer } from './settings.js';
 import { tuning } from './tuning.js';
-import { messageType, recordHeaderBytes, recordType } from '../../../channel/tls/codes.js';
-import { createMessageReader } from '../../../channel/tls/message-reader.js';
-import { createRecordReader } from '../../../channel/tls/record-reader.js';
 
 /** Why a hello counts as a stranger's; `other` covers everything that anybody may send. */
 export type StrangerReason = 'other' | 'server_name' | 'short_id' | 'clock' | 'replayed';
@@ -53,36 +50,5 @@ export function createAuthenticator(settings: RealityServer, { seen, since }: He
     const until = time + settings.maxTimeDiffMs + 1000;
     if (seen.note(hello.random.toString('latin1'), until, now) !== 'new') return stranger('replayed');
     return { kind: 'agent', authKey };
-  };
-}
-
-interface HelloCollector {
-  /** Takes received bytes; `other` as soon as it is clear that they are not exactly a ClientHello. */
-  push(bytes: Buffer): ClientHello | 'incomplete' | 'other';
-}
-
-export function createHelloCollector(): HelloCollector {
-  const records = createRecordReader();
-  const messages = createMessageReader(tuning.clientHelloMaxBytes);
-  let count = 0;
-  return {
-    push(bytes) {
-      records.push(bytes);
-      for (;;) {
-        const record = records.next();
-        if (record === 'incomplete') return records.waiting > tuning.clientHelloMaxBytes ? 'other' : 'incomplete';
-        if (record === 'malformed' || record.type !== recordType.handshake) return 'other';
-        const content = record.bytes.subarray(recordHeaderBytes);
-        count += 1;
-        if (content.length === 0 || count > tuning.clientHelloRecords) return 'other';
-        messages.push(content);
-        const message = messages.next();
-        if (message === 'incomplete') continue;
-        if (message === 'malformed' || message.type !== messageType.clientHello) return 'other';
-        // A client sends nothing more before it has an answer.
-        if (messages.partial || records.waiting > 0) return 'other';
-        return readClientHello(message.bytes) ?? 'other';
-      }
-    },
   };
 }

@@ -8,17 +8,12 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../../kernel/clock.js';
 import { withDeadline } from '../../../kernel/background.js';
-import type { ClientHello } from '../../../channel/tls/client-hello.js';
+import { readClientHello, type ClientHello } from '../../../channel/tls/client-hello.js';
 import { group } from '../../../channel/tls/codes.js';
+import { createHelloCollector } from '../../../channel/tls/hello-collector.js';
 import type { ServerHello } from '../../../channel/tls/server-hello.js';
 import { createTemporaryIdentity } from '../../../channel/reality/certificate.js';
-import {
-  createAuthenticator,
-  createHelloCollector,
-  createHelloMemory,
-  type HelloMemory,
-  type StrangerReason,
-} from './authenticate.js';
+import { createAuthenticator, createHelloMemory, type HelloMemory, type StrangerReason } from './authenticate.js';
 import { prepareAnswer, sharesFor, type PreparedAnswer } from './handshake.js';
 import { createKnownTarget, type KnownTarget } from './known-target.js';
 import { offeredBy } from './probe.js';
@@ -185,7 +180,7 @@ const nameOf = ({ serverName }: ClientHello): string => serverName?.toLowerCase(
 function readHello(client: Socket, server: Socket, said: Buffer[]): Promise<ClientHello | undefined> {
   // A client may have ended while the target was dialled: a paused socket without data emits its end only once.
   if (client.readableEnded) return Promise.resolve(undefined);
-  const collector = createHelloCollector();
+  const collector = createHelloCollector(tuning.clientHelloRecords);
   return new Promise((resolve) => {
     const done = (hello: ClientHello | undefined): void => {
       for (const socket of [client, server]) {
@@ -201,7 +196,9 @@ function readHello(client: Socket, server: Socket, said: Buffer[]): Promise<Clie
     const hear = (bytes: Buffer): void => {
       server.write(bytes);
       const hello = collector.push(bytes);
-      if (hello !== 'incomplete') done(hello === 'other' ? undefined : hello);
+      if (hello === 'incomplete') return;
+      // A client sends nothing more before it has an answer.
+      done(hello === 'other' || hello.followed ? undefined : readClientHello(hello.message));
     };
     const answered = (bytes: Buffer): void => {
       said.push(bytes);

@@ -9,8 +9,6 @@ export const tuning = {
   /** Simultaneous dials; more wait. */
   dials: 256,
   dialsWaiting: 4096,
-  /** The largest ClientHello; browsers send 2 KiB. */
-  clientHelloMaxBytes: 16 * KiB,
   /** From the ClientHello of an agent to the end of the target's flight. */
   targetFlightMs: 5 * SECOND,
   /** From the answer to an agent to its Finished, unless the target ends it sooner. */
