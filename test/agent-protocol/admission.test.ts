@@ -1,5 +1,4 @@
-/** Budgets, waiting lines, the replay cache and the processor share, each by itself, with a manual clock. */
-import { randomBytes } from 'node:crypto';
+/** Budgets, waiting lines and the processor share, each by itself, with a manual clock. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   createAddressBudget,
@@ -8,7 +7,6 @@ import {
 } from '../../src/transport/agent/admission/budgets.js';
 import { createHandshakeGate } from '../../src/transport/agent/admission/handshake-gate.js';
 import { createLine } from '../../src/transport/agent/admission/line.js';
-import { createReplayCache } from '../../src/transport/agent/admission/replay-cache.js';
 import type { AgentConnection } from '../../src/transport/listener/connection.js';
 import { createManualClock } from '../support/manual-clock.js';
 
@@ -209,46 +207,6 @@ describe('faulty calls', () => {
     const ended = Array.from({ length: 5 }, () => calls.note(one, 'unknown'));
     expect(ended).toEqual([false, false, false, false, false]);
     expect(noted).toEqual(Array(5).fill({ reason: 'call_unknown', address: '192.0.2.1' }));
-  });
-});
-
-describe('the replay cache', () => {
-  test('knows a message by its first 32 bytes', () => {
-    const cache = createReplayCache();
-    const message = randomBytes(64);
-    expect(cache.note(message, 1_000, 1_000)).toBe('new');
-    expect(cache.note(Buffer.concat([message.subarray(0, 32), randomBytes(32)]), 1_000, 1_000)).toBe('replayed');
-    const other = Buffer.from(message);
-    other[31] = (other[31] ?? 0) ^ 1;
-    expect(cache.note(other, 1_000, 1_000)).toBe('new');
-  });
-  test('forgets all that expire in the same second together, and none that expires later', () => {
-    const cache = createReplayCache();
-    for (const timestamp of [1_000, 1_999, 2_000]) cache.note(randomBytes(64), timestamp, 1_000);
-    expect(cache.size).toBe(3);
-    const late = randomBytes(64);
-    cache.note(late, 122_000, 121_999);
-    expect(cache.size).toBe(4);
-    cache.note(late, 122_000, 122_000);
-    expect(cache.size).toBe(2);
-    cache.note(late, 122_000, 123_000);
-    expect(cache.size).toBe(1);
-  });
-  test('keeps a message until 120 s after its own timestamp', () => {
-    const cache = createReplayCache();
-    const message = randomBytes(64);
-    const timestamp = 1_000_000_000;
-    expect(cache.note(message, timestamp, timestamp - 119_000)).toBe('new');
-    expect(cache.note(message, timestamp, timestamp + 120_000)).toBe('replayed');
-    expect(cache.note(randomBytes(64), timestamp + 125_000, timestamp + 121_001)).toBe('new');
-    expect(cache.size).toBe(1);
-  });
-  test('refuses new messages when it is full, rather than forgetting old ones', () => {
-    const cache = createReplayCache(2);
-    const first = randomBytes(64);
-    for (const message of [first, randomBytes(64)]) expect(cache.note(message, 1_000, 1_000)).toBe('new');
-    expect(cache.note(randomBytes(64), 1_000, 1_000)).toBe('full');
-    expect(cache.note(first, 1_000, 1_000)).toBe('replayed');
   });
 });
 

@@ -156,6 +156,16 @@ describe('UNAUTHENTICATED is the answer', () => {
     expect(codeOf(await agent.open({ handshake }))).toBe(status.UNAUTHENTICATED);
     await agent.session();
   });
+  test('to a replayed message 1 until 120 s after its own timestamp', async () => {
+    const agent = await newAgent();
+    const answer = await agent.open({ timestampMs: fixture.clock.now() + 110_000 });
+    if (isRefused(answer)) throw new Error('refused');
+    const { handshake } = answer;
+    fixture.clock.advance(200_000);
+    expect(codeOf(await agent.open({ handshake }))).toBe(status.UNAUTHENTICATED);
+    fixture.clock.advance(40_000);
+    expect(codeOf(await agent.open({ handshake }))).toBe(status.FAILED_PRECONDITION);
+  });
 });
 
 describe('clock skew', () => {

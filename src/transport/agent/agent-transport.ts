@@ -12,6 +12,7 @@ import { joinTokenIn } from '../../kernel/ids.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
+import { createSeenOnce } from '../../kernel/seen-once.js';
 import type { Keyring } from '../../security/keyring.js';
 import { openVerifier } from '../../security/psk.js';
 import { isSealedValue } from '../../security/sealing.js';
@@ -21,18 +22,11 @@ import type { Diagnostics, Telemetry } from '../../reports/port.js';
 import { createAddressBudget, createFaultyCalls, createNodeBudget, createProvenPairs } from './admission/budgets.js';
 import { createHandshakeGate } from './admission/handshake-gate.js';
 import { createPendingTable } from './admission/pending-table.js';
-import { createReplayCache } from './admission/replay-cache.js';
 import { createAddressReports, type ReportAddress } from './address-reports.js';
 import type { AgentConnection } from '../listener/connection.js';
+import type { AcceptAgent, AgentListenerOptions, Listener, ListenerStats } from '../listener/listener.js';
 import { createControlStreams } from './control.js';
-import {
-  countIn,
-  createCounters,
-  metricSources,
-  type ConnectionStats,
-  type Counters,
-  type Gauges,
-} from './counters.js';
+import { countIn, createCounters, metricSources, type Counters, type Gauges } from './counters.js';
 import { createGrpcServer } from './grpc-server.js';
 import { createStrangersBytes } from './guarded-stream.js';
 import type { LiveSession, LiveSessionDeps } from './live-session-port.js';
@@ -40,27 +34,6 @@ import { createNodeSessions } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
 import { createReadBudgets, type ReadLimits, type UnfinishedBytes } from './read-budget.js';
 import { createSessionWheel, turnMs } from './session-wheel.js';
-
-/** The listener as the transport sees it; `startListener` of `transport/listener` implements it. */
-interface AgentListener {
-  readonly address: string;
-  stats(): ConnectionStats;
-  stop(): void;
-  close(graceMs: number): Promise<void>;
-}
-
-type StartAgentListener = (
-  options: {
-    readonly host: string;
-    readonly port: number;
-    readonly maxConnections: number;
-    readonly proxyFrom: readonly string[];
-    readonly clock: Clock;
-    readonly logger: Logger;
-    readonly refusals: Pick<SampledLog, 'note'>;
-  },
-  accept: (connection: AgentConnection) => void,
-) => Promise<AgentListener>;
 
 interface AgentTransportDeps {
   readonly delivery: Delivery;
@@ -77,7 +50,8 @@ interface AgentTransportDeps {
   readonly serviceKeys: Pick<ServiceKeys, 'pairOf'>;
   /** See `NodeSessionsDeps`. */
   proveCandidate(nodeId: string, fingerprint: string, sessionId: string): Promise<boolean>;
-  readonly listen: StartAgentListener;
+  /** `startListener` of `transport/listener`. */
+  listen(options: AgentListenerOptions, accept: AcceptAgent): Promise<Listener>;
   /** True while a store is out of reach: no new sessions are opened, existing ones stay. */
   storesAway(): boolean;
   /** Called when a hello reports new public addresses; null: none is known. At most once a minute per node. */
@@ -122,11 +96,14 @@ export interface AgentTransport {
   noteSessionOpened(nodeId: string, sessionId: string, instanceId: string, at: string): void;
   /** True once all current sessions of the node on this instance are gone, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
-  stats(): Gauges & Readonly<Counters> & { readonly connections: ConnectionStats };
+  stats(): Gauges & Readonly<Counters> & { readonly connections: ListenerStats };
   metrics(): readonly MetricSource[];
   /** Closes every session with DRAINING, waits up to `graceMs` for the agents to leave, then closes their sockets. */
   close(graceMs: number): Promise<void>;
 }
+
+/** Messages 1 remembered against replay. */
+const replayEntries = 1_000_000;
 
 /** A stream counts as slow when its peer has not taken a fragment for this long. */
 const slowAfterMs = 1_000;
@@ -312,7 +289,7 @@ function createAdmission(
     provenPairs,
     nodes,
     gate,
-    replays: createReplayCache(),
+    replays: createSeenOnce(replayEntries),
     pending,
     rekeySeconds: options.rekeySeconds,
     admissionDelayMs: options.admissionDelayMs ?? limits.agent.admissionDelayMs,

@@ -6,6 +6,7 @@ import { counter, gauge, type MetricSource } from '../../instance/metrics.js';
 import { Counter } from 'prom-client';
 import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
 import { wholeNumber } from '../../reports/counted-rows.js';
+import type { ListenerStats } from '../listener/listener.js';
 
 export interface Counters {
   /** OpenSession calls by outcome: `ok`, or the reason of the refusal. */
@@ -54,24 +55,11 @@ export interface Gauges {
   readonly throttledSessions: number;
 }
 
-/** Metrics of the listener's connections. */
-export interface ConnectionStats {
-  readonly accepted: number;
-  /** Currently open, by kind. */
-  readonly open: Readonly<Record<string, number>>;
-  /** Closed by the listener, by reason. */
-  readonly closed: Readonly<Record<string, number>>;
-  /** Connections that REALITY received, by outcome; undefined without it. */
-  readonly met?: Readonly<Record<string, number>> | undefined;
-  /** Connections to the target of REALITY, open or being opened. */
-  readonly targetConnections: number;
-}
-
 /** The counters and gauges as `/metrics` shows them. */
 export function metricSources(
   counters: Counters,
   gauges: () => Gauges,
-  connections: () => ConnectionStats,
+  connections: () => ListenerStats,
 ): readonly MetricSource[] {
   const byName = (numbers: Readonly<Record<string, number>>): ReadonlyMap<string, number> =>
     new Map(Object.entries(numbers));

@@ -18,13 +18,13 @@ import { GrpcStatus, errorText, type GrpcStatusCode } from '../../kernel/errors.
 import { joinTokenIn } from '../../kernel/ids.js';
 import { limits } from '../../kernel/limits.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
+import type { SeenOnce } from '../../kernel/seen-once.js';
 import { controlPrologue, respond, sessionIdOf, type Responded } from '../../channel/noise/handshake.js';
 import { generateX25519, type X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import { createDummyVerifier, type OpenedVerifier, type PskVerifier } from '../../security/psk.js';
 import type { AddressBudget, NodeBudget, ProvenPairs } from './admission/budgets.js';
 import type { HandshakeGate } from './admission/handshake-gate.js';
 import type { PendingTable } from './admission/pending-table.js';
-import type { ReplayCache } from './admission/replay-cache.js';
 import type { AgentConnection } from '../listener/connection.js';
 import { intervalsOf } from './heartbeats.js';
 import { closeReasons } from './close-reasons.js';
@@ -44,7 +44,8 @@ interface OpenSessionDeps {
   readonly provenPairs: Pick<ProvenPairs, 'take'>;
   readonly nodes: NodeBudget;
   readonly gate: HandshakeGate;
-  readonly replays: ReplayCache;
+  /** Every authenticated message 1, until the check of its clock refuses it. One memory per instance. */
+  readonly replays: SeenOnce;
   readonly pending: PendingTable;
   readonly rekeySeconds: number;
   /** How long admission may take in total, in milliseconds. */
@@ -184,7 +185,9 @@ function createHandshakes(
     const now = clock.now();
     const timestampMs = Number(offer.value.timestampMs);
     if (Math.abs(timestampMs - now) > agent.clockSkewMs) return refuse(skewed(now), true);
-    const replay = deps.replays.note(request.handshake, timestampMs, now);
+    // By its ephemeral key, to which the whole message is bound.
+    const ephemeral = Buffer.from(request.handshake.subarray(0, 32)).toString('latin1');
+    const replay = deps.replays.note(ephemeral, timestampMs + agent.clockSkewMs, now);
     if (replay === 'replayed') return refuse({ ...refused, outcome: 'replayed' }, true);
     if (replay === 'full') return refuse(overBudget('replay_cache_full'), false);
     if (!deps.nodes.charge(request.nodeId)) return refuse(overBudget('node_budget'), false);

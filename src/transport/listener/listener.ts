@@ -27,7 +27,7 @@ import { tuning as realityTuning } from './reality/tuning.js';
 /** Interval at which the time limits of connections are checked. */
 const sweepMs = 200;
 
-interface ListenerOptions {
+export interface AgentListenerOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
@@ -38,6 +38,9 @@ interface ListenerOptions {
   readonly logger: Logger;
   /** Where connections closed for a fault are recorded. */
   readonly refusals: Pick<SampledLog, 'note'>;
+}
+
+interface ListenerOptions extends AgentListenerOptions {
   /** Undefined: agents speak h2c, and everything else is closed. */
   readonly reality?: RealitySettings | undefined;
   /** For REALITY, where several instances share a store. */
@@ -65,7 +68,7 @@ function noneClosed(): Record<Closing, number> {
   return Object.fromEntries(Object.keys(closings).map((reason) => [reason, 0])) as Record<Closing, number>;
 }
 
-interface ListenerStats {
+export interface ListenerStats {
   readonly accepted: number;
   /** Currently open, by kind. */
   readonly open: ConnectionKinds;
@@ -136,7 +139,7 @@ async function bind(server: Server, { host, port }: Pick<ListenerOptions, 'host'
   await once(server, 'listening');
 }
 
-type AcceptAgent = (connection: AgentConnection) => void;
+export type AcceptAgent = (connection: AgentConnection) => void;
 
 /** The accepted connections, from their first byte until they are handed over, joined to the target, or closed. */
 interface Connections {
