@@ -4,7 +4,7 @@
  */
 import { unreachable } from '../../kernel/errors.js';
 import { credentialAt, credentialKey, type CredentialState } from '../credential/credential.js';
-import { unknownNode } from '../node/hops.js';
+import { unknownNode } from '../resource/rules.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { Refusal } from '../resource/refusal.js';
 import { upstreamAt, upstreamKey, type UpstreamState } from '../upstream/upstream.js';
@@ -17,7 +17,7 @@ type Resources = Pick<FleetView, 'get'>;
 
 /** The refusal of a definition with a reference to a resource that does not exist or does not fit. */
 export function referenceRefusal(fleet: FleetView, definition: ChainDefinition): Refusal | undefined {
-  const unknown = unknownNode(fleet, definition.hops);
+  const unknown = unknownNode(fleet, 'hops', definition.hops);
   if (unknown !== undefined) return unknown;
   for (const [index, hop] of definition.hops.entries()) {
     const message = hopProblem(fleet, hop, index);

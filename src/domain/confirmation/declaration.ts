@@ -1,10 +1,8 @@
 /** The declaration of confirmations: they come with the commands that they are about. */
 import { eventAudit } from '../resource/audit-change.js';
-import type { EventDeclarations, Resource } from '../resource/declaration.js';
+import { onRecord, type EventDeclarations, type Resource } from '../resource/declaration.js';
 import type { ConfirmationCommand, ConfirmationEvent, ConfirmationState } from './confirmation.js';
 import { decideConfirmation, evolveConfirmation } from './decide.js';
-
-const nowhere = (): readonly string[] => [];
 
 export const confirmation: Resource<
   'confirmation',
@@ -24,7 +22,7 @@ export const confirmation: Resource<
   compiled: null,
   objectionTo: null,
   events: {
-    ConfirmationAsked: { audit: () => eventAudit('confirm', []), undo: null, touches: nowhere },
+    ConfirmationAsked: { audit: () => eventAudit('confirm', []), ...onRecord },
     ConfirmationEnded: {
       audit({ data: { entry_id, how } }) {
         const change = { path: 'state', before: 'waiting', after: how };
@@ -32,9 +30,8 @@ export const confirmation: Resource<
         const changes = how === 'confirmed' ? [entry, change] : [];
         return eventAudit('confirm', changes, 'what was confirmed stays so; revert the entry of its change instead');
       },
-      undo: null,
-      touches: nowhere,
+      ...onRecord,
     },
-    ConfirmationClockSet: { audit: () => eventAudit('confirm', []), undo: null, touches: nowhere },
+    ConfirmationClockSet: { audit: () => eventAudit('confirm', []), ...onRecord },
   } satisfies EventDeclarations<ConfirmationEvent>,
 };

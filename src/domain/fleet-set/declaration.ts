@@ -6,7 +6,7 @@
 import { eventOf, streams, type Actor, type RecordedEvent } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';
 import { eventAudit } from '../resource/audit-change.js';
-import type { Singleton } from '../resource/declaration.js';
+import { onRecord, type Singleton } from '../resource/declaration.js';
 import { pick } from '../resource/lifecycle.js';
 
 /** A choice of a set's resources, by id: the listed ones, or all but the listed ones. */
@@ -124,7 +124,7 @@ export const fleetSets: Singleton<'fleet', 'sets', DriftBases, FleetSetEvent, ne
     return withBase(bases, name, { apply_id, document_sha256, at, actor, revision, ...scope });
   },
   events: {
-    FleetApplied: { audit: () => eventAudit('apply', []), undo: null, touches: () => [] },
-    FleetBaseMoved: { audit: () => eventAudit('update', []), undo: null, touches: () => [] },
+    FleetApplied: { audit: () => eventAudit('apply', []), ...onRecord },
+    FleetBaseMoved: { audit: () => eventAudit('update', []), ...onRecord },
   },
 };

@@ -10,7 +10,7 @@ import { node } from '../node/declaration.js';
 import { issued } from '../node/psk.js';
 import { nodeKey, type NodeEvent } from '../node/node.js';
 import { addedFields, eventAudit, masked, removedFields } from '../resource/audit-change.js';
-import type { EventContext, EventDeclarations } from '../resource/declaration.js';
+import { onRecord, type EventContext, type EventDeclarations } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { pick } from '../resource/lifecycle.js';
 import { firstVersion, nameKey, nextVersion } from '../resource/meta.js';
@@ -132,8 +132,6 @@ function evolve(
   }
 }
 
-const nowhere = { undo: null, touches: (): readonly string[] => [] };
-
 export const joinToken = {
   type: 'join_token',
   noun: 'JoinToken',
@@ -148,7 +146,7 @@ export const joinToken = {
   evolve,
   events: {
     JoinTokenCreated: {
-      ...nowhere,
+      ...onRecord,
       audit: ({ data }) =>
         eventAudit(
           'create',
@@ -157,11 +155,11 @@ export const joinToken = {
         ),
     },
     // The entry is the node's, and names the token.
-    JoinTokenUsed: { ...nowhere, audit: () => eventAudit('update', []) },
+    JoinTokenUsed: { ...onRecord, audit: () => eventAudit('update', []) },
     // The entry is the identity's, and names the token.
-    JoinTokenEnded: { ...nowhere, audit: () => eventAudit('update', []) },
+    JoinTokenEnded: { ...onRecord, audit: () => eventAudit('update', []) },
     JoinTokenDeleted: {
-      ...nowhere,
+      ...onRecord,
       audit: ({ data }) =>
         eventAudit(
           'delete',
@@ -169,6 +167,6 @@ export const joinToken = {
           'its text is not stored; create another join token',
         ),
     },
-    JoinTokenForgotten: { ...nowhere, audit: () => eventAudit('delete', []) },
+    JoinTokenForgotten: { ...onRecord, audit: () => eventAudit('delete', []) },
   } satisfies EventDeclarations<JoinTokenEvent>,
 } as const;

@@ -26,7 +26,7 @@ import { networkBound, networkRulesOn, nodesWithOtherRules, peerEndpoint, tunnel
 import { namesOfCredential } from '../credential/material.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
 import type { SaveRules } from '../resource/lifecycle-decisions.js';
-import { firstProblem } from '../resource/rules.js';
+import { firstProblem, unknownNode } from '../resource/rules.js';
 import { identifiedTunnels, namedMembers, nextNetworkId, overlapBetween } from './assign.js';
 import { definitionProblems } from './definition.js';
 import type { IntendedListener } from '../listeners/intent.js';
@@ -99,11 +99,7 @@ function referenceRefusal(fleet: FleetView, network: NetworkState): Refusal | un
   if (!namesOfCredential(fleet, credential.id).includes(network.server_name)) {
     return invalid(`server_name: expected one of the server_names of the credential "${credential.name}"`);
   }
-  for (const [index, { node_id }] of network.members.entries()) {
-    if (fleet.has(nodeKey.type, node_id)) continue;
-    return invalid(`members[${index}].node_id: expected the id of a node, there is no node ${node_id}`);
-  }
-  return undefined;
+  return unknownNode(fleet, 'members', network.members);
 }
 
 /**

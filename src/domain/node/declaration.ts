@@ -4,7 +4,7 @@
  */
 import type { Json } from '../../kernel/json.js';
 import { eventAudit, fieldChanges, masked, lifecycleAudit } from '../resource/audit-change.js';
-import type { EventContext, Resource, Decisions } from '../resource/declaration.js';
+import { onRecord, type EventContext, type Resource, type Decisions } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { earlierValues, lifecycleUndo, type Undo } from '../resource/undo.js';
 import {
@@ -183,7 +183,6 @@ function undoUpdate(event: Extract<NodeEvent, { readonly type: 'NodeUpdated' }>)
   };
 }
 
-const aboutPsk = { undo: null, touches: (): readonly string[] => [] };
 const replacedForGood = 'a PSK can be replaced by a new one, not taken back';
 
 const itself = (_fleet: FleetView, event: NodeEvent): readonly string[] => [event.data.node_id];
@@ -222,10 +221,10 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
           ],
           replacedForGood,
         ),
-      ...aboutPsk,
+      ...onRecord,
     },
     NodePskCandidateIssued: {
-      ...aboutPsk,
+      ...onRecord,
       audit: ({ data }) =>
         eventAudit(
           'psk_candidate',
@@ -238,7 +237,7 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
         ),
     },
     NodePskCandidateDropped: {
-      ...aboutPsk,
+      ...onRecord,
       audit: ({ data }) =>
         eventAudit(
           'psk_candidate',
@@ -247,7 +246,7 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
         ),
     },
     NodePskCandidateProven: {
-      ...aboutPsk,
+      ...onRecord,
       audit: ({ data }) =>
         eventAudit('psk', [{ path: 'psk_fingerprint', before: data.former, after: data.fingerprint }], replacedForGood),
     },
@@ -276,8 +275,7 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
           [{ path: 'command', before: null, after: data.command }],
           'a command to an agent cannot be called back',
         ),
-      undo: null,
-      touches: () => [],
+      ...onRecord,
     },
   },
 };

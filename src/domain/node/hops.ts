@@ -1,6 +1,6 @@
 /**
- * The rules that hops of chains and of routes share: each is on a node of its own, which exists and which the previous hop
- * can dial. Implements `docs/contract/domain.md#l4-chain`.
+ * The rules that hops of chains and of routes share: each is on a node of its own, which the previous hop can dial.
+ * Implements `docs/contract/domain.md#l4-chain`.
  */
 import { formatHostPort } from '../../kernel/host-port.js';
 import type { FleetView } from '../resource/fleet-view.js';
@@ -24,16 +24,6 @@ export function* repeatedNodes(
     if (earlier !== undefined) yield { index, earlier };
     indexes.set(node_id, index);
   }
-}
-
-/** The refusal of hops on a node that does not exist. */
-export function unknownNode(fleet: FleetView, hops: readonly Pick<AnyHop, 'node_id'>[]): Refusal | undefined {
-  for (const [index, { node_id }] of hops.entries()) {
-    if (fleet.has(nodeKey.type, node_id)) continue;
-    const message = `hops[${index}].node_id: expected the id of a node, there is no node ${node_id}`;
-    return { code: 'invalid_request', message };
-  }
-  return undefined;
 }
 
 /** The hop after the one on a node; undefined after the last one, and for a node without a hop. */

@@ -55,6 +55,9 @@ export interface FleetEventDeclaration<E extends AnyEvent> extends EventDeclarat
   readonly undo: ((event: E) => Undo) | null;
 }
 
+/** Of an event that changes no configuration and leaves nothing to undo. */
+export const onRecord = { undo: null, touches: (): readonly string[] => [] } as const;
+
 export type EventDeclarations<E extends AnyEvent> = {
   readonly [T in E['type']]: FleetEventDeclaration<Extract<E, { readonly type: T }>>;
 };

@@ -90,3 +90,17 @@ export function firstProblem(problems: Iterable<Problem>): Refusal | undefined {
 export function unlessRefused<E>(refusal: Refusal | undefined, event: E): Decision<E> {
   return refusal === undefined ? ok([event]) : err(refusal);
 }
+
+/** The refusal of entries of a field on a node that does not exist. */
+export function unknownNode(
+  fleet: FleetView,
+  field: string,
+  entries: readonly { readonly node_id: string }[],
+): Refusal | undefined {
+  for (const [index, { node_id }] of entries.entries()) {
+    if (fleet.has('node', node_id)) continue;
+    const message = `${field}[${index}].node_id: expected the id of a node, there is no node ${node_id}`;
+    return { code: 'invalid_request', message };
+  }
+  return undefined;
+}

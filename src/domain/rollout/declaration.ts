@@ -1,6 +1,6 @@
 /** The declaration of rollouts: no command creates, updates or deletes one, and reverts of their entries end them. */
 import { eventAudit, type AuditVerb } from '../resource/audit-change.js';
-import type { EventDeclarations, Resource } from '../resource/declaration.js';
+import { onRecord, type EventDeclarations, type Resource } from '../resource/declaration.js';
 import { decideRollout } from './decide.js';
 import { evolveRollout } from './evolve.js';
 import type { RolloutCommand, RolloutEvent, RolloutState, RolloutStepName } from './rollout.js';
@@ -12,8 +12,6 @@ const verbs: { readonly [S in RolloutStepName]?: AuditVerb } = {
   advance: 'advance',
   complete: 'complete',
 };
-
-const nowhere = (): readonly string[] => [];
 
 export const rollout: Resource<'rollout', 'Rollout', 'rollout', RolloutState, RolloutEvent, RolloutCommand> = {
   type: 'rollout',
@@ -27,7 +25,7 @@ export const rollout: Resource<'rollout', 'Rollout', 'rollout', RolloutState, Ro
   objectionTo: null,
   events: {
     // Its entry is the change itself, whose revert ends the rollout.
-    RolloutStarted: { audit: () => eventAudit('release', []), undo: null, touches: nowhere },
+    RolloutStarted: { audit: () => eventAudit('release', []), ...onRecord },
     RolloutStepped: {
       audit({ data: { step, was, state } }) {
         const verb = verbs[step];
@@ -35,9 +33,8 @@ export const rollout: Resource<'rollout', 'Rollout', 'rollout', RolloutState, Ro
         const because = 'a step of a rollout is not taken back; revert the entry of its change instead';
         return eventAudit(verb, [{ path: 'state', before: was, after: state }], because);
       },
-      undo: null,
-      touches: nowhere,
+      ...onRecord,
     },
-    RolloutClockSet: { audit: () => eventAudit('release', []), undo: null, touches: nowhere },
+    RolloutClockSet: { audit: () => eventAudit('release', []), ...onRecord },
   } satisfies EventDeclarations<RolloutEvent>,
 };

@@ -6,13 +6,13 @@
 import { plainIp } from '../../kernel/addresses.js';
 import { listenersOf, type Claim } from '../listeners/claims.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
-import { dialEndpoint, hopAfter, hopAfterRule, undialable, unknownNode } from '../node/hops.js';
+import { dialEndpoint, hopAfter, hopAfterRule, undialable } from '../node/hops.js';
 import { nodeKey } from '../node/node.js';
 import { ownerOf } from '../references/references.js';
 import { defineResource } from '../resource/define-resource.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { Refusal } from '../resource/refusal.js';
-import { firstProblem } from '../resource/rules.js';
+import { firstProblem, unknownNode } from '../resource/rules.js';
 import {
   liveNodes,
   routeProblems,
@@ -105,7 +105,7 @@ function intendedByRoute(fleet: FleetView, route: RouteState, nodeId: string): r
 export const route = defineResource<RouteDefinition>()('route', {
   fields: ['name', 'host', 'path_prefix', 'enabled', 'hops', 'backend'],
   lists: ['hops'],
-  invalid: (fleet, next) => firstProblem(routeProblems(next.hops)) ?? unknownNode(fleet, next.hops),
+  invalid: (fleet, next) => firstProblem(routeProblems(next.hops)) ?? unknownNode(fleet, 'hops', next.hops),
   // A saved route is live unless it is disabled.
   conflict: (fleet, next) =>
     collisionRefusal(fleet, next) ?? (next.enabled ? undialable(fleet, next.hops, 'its address') : undefined),

@@ -8,7 +8,7 @@ import { ok } from '../../kernel/result.js';
 import { hasEnded, joinTokenKey, type JoinTokenEvent } from '../join-token/join-token.js';
 import { nodeKey } from '../node/node.js';
 import { eventAudit, masked } from '../resource/audit-change.js';
-import type { EventContext, EventDeclarations } from '../resource/declaration.js';
+import { onRecord, type EventContext, type EventDeclarations } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { byName } from '../resource/meta.js';
 import { refuse, type Decision } from '../resource/refusal.js';
@@ -99,7 +99,6 @@ function evolve(state: ServedKeys, event: IdentityEvent, { at }: EventContext): 
   }
 }
 
-const nowhere = { undo: null, touches: (): readonly string[] => [] };
 const final = 'keys are not taken back';
 
 export const serviceIdentity = {
@@ -111,7 +110,7 @@ export const serviceIdentity = {
   evolve,
   events: {
     ServiceIdentityRotated: {
-      ...nowhere,
+      ...onRecord,
       audit: ({ data }) =>
         eventAudit(
           'rotate',
@@ -123,7 +122,7 @@ export const serviceIdentity = {
         ),
     },
     ServiceIdentityRetired: {
-      ...nowhere,
+      ...onRecord,
       audit: ({ data }) =>
         eventAudit(
           'retire',

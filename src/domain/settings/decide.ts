@@ -6,7 +6,7 @@ import { describeOwner } from '../references/references.js';
 import { changesOf, type Changes } from '../resource/change.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { versionMismatch, type Decision, type Refusal } from '../resource/refusal.js';
-import { unlessRefused } from '../resource/rules.js';
+import { unknownNode, unlessRefused } from '../resource/rules.js';
 import {
   settingsProblems,
   effectiveMultiplex,
@@ -22,7 +22,8 @@ import { evolveSettings, nodesInReach, overrideField } from './evolve.js';
 
 export function updateConnectivity(fleet: FleetView, command: UpdateConnectivity): Decision<SettingsEvent> {
   const settings = settingsOf(fleet);
-  const refusal = versionMismatch(settings.version, command.ifMatch) ?? unknownNode(fleet, command);
+  const refusal =
+    versionMismatch(settings.version, command.ifMatch) ?? unknownNode(fleet, 'nodes', command.nodes ?? []);
   if (refusal !== undefined) return err(refusal);
   const changes: Changes = {
     ...changesOf(settings, { ...command, ...policyIds(fleet, command), nodes: undefined }, globalFields),
@@ -35,15 +36,6 @@ export function updateConnectivity(fleet: FleetView, command: UpdateConnectivity
     valueRefusal(next) ?? unknownPolicy(fleet, changes) ?? portCollision(fleet, settings, next, changes),
     event,
   );
-}
-
-function unknownNode(fleet: FleetView, command: UpdateConnectivity): Refusal | undefined {
-  for (const [index, { node_id }] of (command.nodes ?? []).entries()) {
-    if (fleet.has('node', node_id)) continue;
-    const message = `nodes[${index}].node_id: expected the id of a node, there is no node ${node_id}`;
-    return { code: 'invalid_request', message };
-  }
-  return undefined;
 }
 
 /** The policies' folder imports this one. */

@@ -14,7 +14,7 @@ import {
   type AuditChange,
   type EventAudit,
 } from '../resource/audit-change.js';
-import type { EventContext, EventDeclarations } from '../resource/declaration.js';
+import { onRecord, type EventContext, type EventDeclarations } from '../resource/declaration.js';
 import { defineResource } from '../resource/define-resource.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { pick } from '../resource/lifecycle.js';
@@ -161,8 +161,6 @@ const definition = (data: WebhookDefinition): object => pick(data, [...open, 'se
 const created = ({ data }: { readonly data: WebhookDefinition }): EventAudit =>
   eventAudit('create', withoutSecrets(addedFields(definition(data))));
 
-const nowhere = (): readonly string[] => [];
-
 export const webhook = {
   ...base,
   decide: {
@@ -199,8 +197,7 @@ export const webhook = {
           ],
           'a stopped webhook is resumed, not reverted',
         ),
-      undo: null,
-      touches: nowhere,
+      ...onRecord,
     },
     WebhookResumed: {
       audit: ({ data: { after, was_stopped } }) =>
@@ -212,8 +209,7 @@ export const webhook = {
           ],
           'what was sent cannot be taken back',
         ),
-      undo: null,
-      touches: nowhere,
+      ...onRecord,
     },
   } satisfies EventDeclarations<WebhookEvent>,
 };
