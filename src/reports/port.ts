@@ -8,46 +8,12 @@ import type { ListenerStates } from './listener-states.js';
 import type { LinkMetric } from '../gen/svc/control/v1/heartbeat.js';
 import type { listenerCounters } from './counted-rows.js';
 import type { ListenerTable } from './listener-table.js';
+import type { diagnosticsFacts, linkSample, metricsFacts, runtimeListener } from './from-wire.js';
 
-export interface RuntimeRoute {
-  readonly service: string;
-  readonly payload: string;
-  readonly outer: string;
-  readonly security: string;
-  readonly match_kind: string;
-  readonly match_value: string;
-  readonly next_hop: string;
-  /** The route's own state; null if it is the listener's. */
-  readonly state: string | null;
-}
+/** A row of a runtime table. Counters are absent when the agent did not report them. */
+export type RuntimeListener = ReturnType<typeof runtimeListener> & Partial<Traffic>;
 
-export interface RuntimeListener {
-  readonly transport: string;
-  readonly listen_addr: string;
-  readonly listen_port: number;
-  readonly state: string;
-  readonly routes: readonly RuntimeRoute[];
-  /** Absent when the agent did not report them. */
-  readonly bytes_in?: number;
-  readonly bytes_out?: number;
-  readonly active_sessions?: number;
-  readonly total_sessions?: number;
-  readonly error_sessions?: number;
-}
-
-export interface LinkSample {
-  readonly resource_type: string;
-  readonly resource_id: string;
-  readonly peer_node_id: string;
-  readonly peer_endpoint: string;
-  readonly outer: string;
-  readonly rtt_ms: number | null;
-  readonly jitter_ms: number | null;
-  readonly loss_ratio: number | null;
-  readonly bytes_in: number;
-  readonly bytes_out: number;
-  readonly active_sessions: number;
-}
+export type LinkSample = ReturnType<typeof linkSample>;
 
 /** A measured link of a node; the peer is empty where the agent does not know its node. */
 export type RoundTrip = readonly [resourceId: string, ms: number, peerNodeId: string];
@@ -113,49 +79,10 @@ export interface ReportedLinks {
 }
 
 /** A `MetricsReport` with the proto's names; a part that the agent left out is null. */
-export type MetricsFacts = {
-  readonly connections: {
-    readonly active: number;
-    readonly accepted: number;
-    readonly closed: number;
-    readonly failed: number;
-    readonly handshake_failures: number;
-  } | null;
-  readonly bandwidth: {
-    readonly bytes_in: number;
-    readonly bytes_out: number;
-    readonly bits_in_per_second: number;
-    readonly bits_out_per_second: number;
-    readonly listeners: readonly {
-      readonly transport: string;
-      readonly listen_addr: string;
-      readonly listen_port: number;
-      readonly bytes_in: number;
-      readonly bytes_out: number;
-    }[];
-  } | null;
-  readonly gateway: {
-    readonly requests: number;
-    readonly errors: number;
-    readonly worker_restarts: number;
-    readonly latency_p50_ms: number;
-    readonly latency_p99_ms: number;
-    readonly upstreams: readonly {
-      readonly cluster: string;
-      readonly requests: number;
-      readonly errors: number;
-      readonly healthy: boolean;
-      readonly latency_p99_ms: number;
-    }[];
-  } | null;
-};
+export type MetricsFacts = ReturnType<typeof metricsFacts>;
 
-/** What an agent found when it checked itself, in its words, each on one line. */
-export type DiagnosticsFacts = {
-  readonly items: readonly { readonly name: string; readonly value: string; readonly ok: boolean }[];
-  /** Oldest first. */
-  readonly log: readonly string[];
-};
+/** What an agent found when it checked itself; its log is oldest first. */
+export type DiagnosticsFacts = ReturnType<typeof diagnosticsFacts>;
 
 /** The newest one of a node. */
 export type KeptDiagnostics = DiagnosticsFacts & {
@@ -173,13 +100,7 @@ export interface Diagnostics {
 }
 
 /** Sums of the counters of listeners. */
-export interface Traffic {
-  readonly bytes_in: number;
-  readonly bytes_out: number;
-  readonly active_sessions: number;
-  readonly total_sessions: number;
-  readonly error_sessions: number;
-}
+export type Traffic = { readonly [name in (typeof listenerCounters)[number] | 'active_sessions']: number };
 
 /** The traffic of a listener now, in and out together. */
 export interface ListenerRate {

@@ -1,28 +1,11 @@
 /**
- * Converts reports from the wire to their stored form, and tables to the form in which answers show them. Tables are stored as
- * wire bytes and decoded on demand: most are never read, and decoding a full one costs more than the rest of a heartbeat.
- * Numbers become safe for JSON: counters are capped at 2^53 - 1; NaN and infinities become 0, or null for measurements. Pure;
- * limits were checked before. Implements `docs/contract/wire.md#heartbeat-and-metrics`.
+ * Converts heartbeats to their stored form, and tables to the form in which answers show them. Tables are stored as wire bytes
+ * and decoded on demand: most are never read, and decoding a full one costs more than the rest of a heartbeat. Pure. Implements
+ * `docs/contract/wire.md#heartbeat-and-metrics`.
  */
 import { tolerableLoss } from '../domain/chain/health.js';
-import {
-  HeartbeatRequest,
-  type LinkMetric,
-  type RuntimeListener as WireListener,
-} from '../gen/svc/control/v1/heartbeat.js';
-import { OuterTransport } from '../gen/svc/control/v1/transport.js';
-import type {
-  DiagnosticsFacts,
-  HeartbeatFacts,
-  LinkSample,
-  MetricsFacts,
-  ReportingProcess,
-  RoundTrip,
-  RuntimeListener,
-} from './port.js';
-import type { DiagnosticsReport } from '../gen/svc/control/v1/diagnostics.js';
-import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
-import { onOneLine } from '../kernel/one-line.js';
+import { HeartbeatRequest, type LinkMetric } from '../gen/svc/control/v1/heartbeat.js';
+import type { HeartbeatFacts, LinkSample, ReportingProcess, RoundTrip, RuntimeListener } from './port.js';
 import {
   countersAt,
   countersIn,
@@ -32,6 +15,7 @@ import {
   type CountedRows,
   type CounterRow,
 } from './counted-rows.js';
+import { finite, linkSample, optional, runtimeListener } from './from-wire.js';
 import { activeSessions, listenersOf, shapeSummary, type ListenerTable } from './listener-table.js';
 import { sumOf, type Counters, type Rows } from './process-totals.js';
 
@@ -54,13 +38,6 @@ export function heartbeatFacts(
   };
 }
 
-export function diagnosticsFacts({ items, log }: DiagnosticsReport): DiagnosticsFacts {
-  return {
-    items: items.map(({ name, value, ok }) => ({ name: onOneLine(name), value: onOneLine(value), ok })),
-    log: log.map(onOneLine),
-  };
-}
-
 const linkKey = ({ resourceType, resourceId, peerNodeId, peerEndpoint, outer }: LinkMetric): string =>
   [resourceType, resourceId, peerNodeId, peerEndpoint, outer].join('/');
 
@@ -75,59 +52,6 @@ export function roundTrips(links: readonly LinkMetric[]): readonly RoundTrip[] {
     const ms = optional(rttMs);
     return ms === null ? [] : [[resourceId, ms, peerNodeId] as const];
   });
-}
-
-export function metricsFacts(report: MetricsReport): MetricsFacts {
-  const { connections, bandwidth, gateway } = report;
-  return {
-    connections:
-      connections === undefined
-        ? null
-        : {
-            active: wholeNumber(connections.active),
-            accepted: wholeNumber(connections.accepted),
-            closed: wholeNumber(connections.closed),
-            failed: wholeNumber(connections.failed),
-            handshake_failures: wholeNumber(connections.handshakeFailures),
-          },
-    bandwidth:
-      bandwidth === undefined
-        ? null
-        : {
-            bytes_in: wholeNumber(bandwidth.bytesIn),
-            bytes_out: wholeNumber(bandwidth.bytesOut),
-            bits_in_per_second: finite(bandwidth.bitsInPerSecond),
-            bits_out_per_second: finite(bandwidth.bitsOutPerSecond),
-            listeners: bandwidth.listeners.map((listener) => ({
-              transport: listener.transport,
-              listen_addr: listener.listenAddr,
-              listen_port: listener.listenPort,
-              bytes_in: wholeNumber(listener.bytesIn),
-              bytes_out: wholeNumber(listener.bytesOut),
-            })),
-          },
-    gateway:
-      gateway === undefined
-        ? null
-        : {
-            requests: wholeNumber(gateway.requests),
-            errors: wholeNumber(gateway.errors),
-            worker_restarts: wholeNumber(gateway.workerRestarts),
-            latency_p50_ms: finite(gateway.latencyP50Ms),
-            latency_p99_ms: finite(gateway.latencyP99Ms),
-            upstreams: gateway.upstreams.map((upstream) => ({
-              cluster: upstream.cluster,
-              requests: wholeNumber(upstream.requests),
-              errors: wholeNumber(upstream.errors),
-              healthy: upstream.healthy,
-              latency_p99_ms: finite(upstream.latencyP99Ms),
-            })),
-          },
-  };
-}
-
-function finite(value: number): number {
-  return Number.isFinite(value) ? value : 0;
 }
 
 function share(value: number): number {
@@ -199,48 +123,4 @@ function summed<R extends object>(
     rest.delete(key);
     return offset === undefined ? row : { ...row, ...sumOf(counters, offset) };
   });
-}
-
-const outerNames = new Map<number, string>(
-  Object.entries(OuterTransport).map(([name, value]) => [value, value === 0 ? '' : name.toLowerCase()]),
-);
-
-/** Without counters. */
-function runtimeListener(listener: WireListener): RuntimeListener {
-  return {
-    transport: listener.transport,
-    listen_addr: listener.listenAddr,
-    listen_port: listener.listenPort,
-    state: listener.state,
-    routes: listener.routes.map((route) => ({
-      service: route.service,
-      payload: route.payload,
-      outer: route.outer,
-      security: route.security,
-      match_kind: route.matchKind,
-      match_value: route.matchValue,
-      next_hop: route.nextHop,
-      state: route.state === '' ? null : route.state,
-    })),
-  };
-}
-
-function linkSample(link: LinkMetric): LinkSample {
-  return {
-    resource_type: link.resourceType,
-    resource_id: link.resourceId,
-    peer_node_id: link.peerNodeId,
-    peer_endpoint: link.peerEndpoint,
-    outer: outerNames.get(link.outer) ?? '',
-    rtt_ms: optional(link.rttMs),
-    jitter_ms: optional(link.jitterMs),
-    loss_ratio: optional(link.lossRatio),
-    bytes_in: wholeNumber(link.bytesIn),
-    bytes_out: wholeNumber(link.bytesOut),
-    active_sessions: wholeNumber(link.activeSessions),
-  };
-}
-
-function optional(value: number | undefined): number | null {
-  return value === undefined || !Number.isFinite(value) ? null : value;
 }

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
-import { heartbeatFacts, linksIn, listenersIn, metricsFacts } from '../../src/reports/reported.js';
+import { metricsFacts } from '../../src/reports/from-wire.js';
+import { heartbeatFacts, linksIn, listenersIn } from '../../src/reports/reported.js';
 import { processNamed, tablesOnWire } from '../support/reported-tables.js';
 
 const huge = 2n ** 64n - 1n;

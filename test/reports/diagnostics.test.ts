@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openDiagnostics } from '../../src/reports/diagnostics.js';
-import { diagnosticsFacts } from '../../src/reports/reported.js';
+import { diagnosticsFacts } from '../../src/reports/from-wire.js';
 import { eventually } from '../support/eventually.js';
 import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 import { startRest, type RestFixture } from '../support/rest-fixture.js';

@@ -28,7 +28,8 @@ import { Reading } from './reading.js';
 import { Outbox, SessionClosing } from './outbox.js';
 import type { ReadBudget } from './read-budget.js';
 import { dueAt, startState, step, type SessionInput, type SessionOutput, type SessionState } from './session.js';
-import { diagnosticsFacts, heartbeatFacts, metricsFacts } from '../../reports/reported.js';
+import { diagnosticsFacts, metricsFacts } from '../../reports/from-wire.js';
+import { heartbeatFacts } from '../../reports/reported.js';
 
 /** Base of the jittered `retry_after_ms` of DRAINING and of OVERLOADED. */
 const drainRetryMs = 2_000;
