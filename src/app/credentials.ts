@@ -13,7 +13,7 @@ import type { Fleet } from '../domain/fleet/fleet.js';
 import { startLoop } from '../kernel/background.js';
 import { logsWarning, type Logger } from '../kernel/logger.js';
 import { gauge, type NumberSource } from '../instance/metrics.js';
-import type { FleetQueries } from '../projections/port.js';
+import type { FleetQueries } from '../projections/fleet/fleet-queries.js';
 
 interface CredentialWatchOptions {
   readonly fleet: Pick<FleetQueries, 'credentials'>;

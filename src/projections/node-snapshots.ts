@@ -5,17 +5,13 @@
 import { compileNode } from '../domain/compile/compile-node.js';
 import { planDeploy } from '../domain/compile/plan.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import type { FleetQueries } from './port.js';
 
-export interface NodeSnapshots extends Pick<FleetQueries, 'generation' | 'plan'> {
-  /** Undefined for an unknown node. Secrets are sealed. @throws Error if it cannot be compiled */
-  newest(nodeId: string): ReturnType<typeof compileNode>;
-}
-
-export function nodeSnapshots(fleet: () => Fleet, compile: typeof compileNode = compileNode): NodeSnapshots {
+export function nodeSnapshots(fleet: () => Fleet, compile: typeof compileNode = compileNode) {
   return {
-    generation: (nodeId) => fleet().generationOf(nodeId),
-    plan: (chainId) => planDeploy(fleet(), chainId),
-    newest: (nodeId) => compile(fleet(), nodeId),
+    /** The newest generation of a node, or undefined for an unknown node. */
+    generation: (nodeId: string) => fleet().generationOf(nodeId),
+    plan: (chainId: string) => planDeploy(fleet(), chainId),
+    /** Undefined for an unknown node. Secrets are sealed. @throws Error if it cannot be compiled */
+    newest: (nodeId: string) => compile(fleet(), nodeId),
   };
 }

@@ -1,26 +1,14 @@
 /**
- * The read side for other parts: queries on the committed fleet and on the stored read models, and their progress. Types only.
- * Implements `docs/contract/rest.md#envelope`, `docs/contract/rest.md#audit` and `docs/architecture.md#read-models`.
+ * The read side for other parts: queries on the stored read models, and their progress. `fleet/fleet-queries.ts` has those
+ * on the committed fleet. Types only. Implements `docs/contract/rest.md#envelope`, `docs/contract/rest.md#audit` and `docs/architecture.md#read-models`.
  */
-import type { AnyState, PlainType, StateOf } from '../domain/fleet/resources.js';
-import type { ChainDefinition, ChainState } from '../domain/chain/chain.js';
-import type { DeployPlan } from '../domain/compile/plan.js';
-import type { CredentialState } from '../domain/credential/credential.js';
-import type { ResourceCounts } from '../domain/fleet/counts.js';
-import type { DriftedResource, FleetSet } from '../domain/fleet-file/drift.js';
-import type { DriftBase } from '../domain/fleet-set/declaration.js';
-import type { Referrer } from '../domain/fleet/referrers.js';
-import type { NodeState } from '../domain/node/node.js';
-import type { IntendedLink } from '../domain/port-table/intended-links.js';
-import type { PortRow } from '../domain/port-table/port-table.js';
+import type { AnyState } from '../domain/fleet/resources.js';
+import type { ChainDefinition } from '../domain/chain/chain.js';
 import type { ListOf, ListQuery } from '../kernel/list.js';
 import type { AuditChange } from '../domain/resource/audit-change.js';
-import type { RolloutState } from '../domain/rollout/rollout.js';
 import type { SettingsState } from '../domain/settings/settings.js';
-import type { Feature, Needs } from '../domain/snapshot/features.js';
-import type { UpstreamState } from '../domain/upstream/upstream.js';
 import type { EntryAbout } from '../domain/revert/history.js';
-import type { RecordedCommand, RecordedEvent, TokenMark } from '../kernel/event.js';
+import type { RecordedCommand, TokenMark } from '../kernel/event.js';
 
 /** Times are RFC 3339. */
 export interface StoredIncident {
@@ -198,77 +186,6 @@ export interface WholeFleet {
   states(type: string): readonly AnyState[];
   /** The id itself when nothing has it. */
   nameOf(type: string, id: string): string;
-}
-
-export interface NodeName {
-  readonly id: string;
-  readonly name: string;
-}
-
-/** Queries on the committed fleet, which is in memory. */
-export interface FleetQueries {
-  node(nodeId: string): NodeState | undefined;
-  chain(chainId: string): ChainState | undefined;
-  chains(): Iterable<ChainState>;
-  upstream(upstreamId: string): UpstreamState | undefined;
-  upstreams(): Iterable<UpstreamState>;
-  /** The chains that name an upstream in either definition, unordered. */
-  chainsWith(upstreamId: string): readonly ChainState[];
-  settings(): SettingsState;
-  rollouts(): Iterable<RolloutState>;
-  whole(): WholeFleet;
-  nameOf(type: string, id: string): string | undefined;
-  credentials(): Iterable<CredentialState>;
-  readonly nodes: ResourceQueries<NodeState>;
-  /** Resources whose answers show only the folded state. */
-  readonly resources: { readonly [T in PlainType]: ResourceQueries<StateOf<T>> };
-  /** The resources that refer to one, in their current or deployed definition, by type, name and id. */
-  referrers(type: string, id: string): readonly Referrer[];
-  /** The first referrers, and their total. */
-  firstReferrers(
-    type: string,
-    id: string,
-    count: number,
-  ): { readonly items: readonly Referrer[]; readonly total: number };
-  nodeIds(): Iterable<string>;
-  /** Ids and names of all nodes, by name, then id. */
-  nodeNames(): readonly NodeName[];
-  /** The newest generation of a node, or undefined for an unknown node. */
-  generation(nodeId: string): number | undefined;
-  rollout(id: string): RolloutState | undefined;
-  /** The rollout whose wave of the node is not released yet. */
-  heldBy(nodeId: string): string | undefined;
-  /** The intended listeners of a node, with policies; none for an unknown node. */
-  portRows(nodeId: string): readonly PortRow[];
-  /** A few free ports of a node. */
-  freePorts(nodeId: string, transport: 'tcp' | 'udp'): readonly number[];
-  /** The intended links from a node to others; none for an unknown node. */
-  links(nodeId: string): readonly IntendedLink[];
-  /** The same, and the links from others to it. */
-  linksOfNode(nodeId: string): readonly IntendedLink[];
-  /** The keys (`listenerKey`) of the listeners in a node's newest snapshot; none for an unknown node. */
-  liveListeners(nodeId: string): ReadonlySet<string>;
-  /** The number of each resource, at least as new as the call. Counted in slices. */
-  resourceCounts(): Promise<ResourceCounts>;
-  plan(chainId: string): DeployPlan | undefined;
-  /** What a resource needs of agents, see `needsOf`. */
-  needs(type: string, id: string, definition: 'current' | 'deployed'): Needs;
-  /** What committed events ask of agents. Collected in slices. */
-  needsOfEvents(events: Iterable<RecordedEvent>): Promise<Needs>;
-  /** What the newest snapshot of a node needs of its agent. */
-  needsOfNode(nodeId: string): ReadonlySet<Feature>;
-  /** The sets of the fleet file, by name. Found in slices. */
-  sets(): Promise<readonly FleetSet[]>;
-  /** The drift of a set since its last apply; undefined for an unknown set. Found in slices. */
-  drift(set: string): Promise<readonly DriftedResource[] | undefined>;
-  /** The apply that is the base of a set's drift. */
-  base(set: string): DriftBase | undefined;
-  /** The revert of a fleet entry that is in effect. */
-  revertOf(entryId: string): string | undefined;
-  /** What became of the change of an entry that a person is to confirm; null for another. */
-  confirmationOf(entryId: string): EntryConfirmation | null;
-  /** Revision of `svc-fleet` that the committed fleet has reached; -1 for an empty log. */
-  revision(): number;
 }
 
 export interface Projections {

@@ -25,7 +25,7 @@ import { listenerKey } from '../domain/port-table/port-table.js';
 import type { Needs } from '../domain/snapshot/features.js';
 import { seenUpstream, upstreamStatus, type UpstreamStatus } from '../domain/upstream/health.js';
 import { formatHostPort } from '../kernel/host-port.js';
-import type { FleetQueries } from '../projections/port.js';
+import type { FleetQueries } from '../projections/fleet/fleet-queries.js';
 import { applyState } from './apply-state.js';
 import type { AgentFacts } from './facts.js';
 import { byResource, measurement } from './link-samples.js';

@@ -4,7 +4,6 @@ import { compileNode } from '../../src/domain/compile/compile-node.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { fleetQueries } from '../../src/projections/fleet/fleet-queries.js';
-import type { FleetQueries } from '../../src/projections/port.js';
 import type { LogItem } from '../../src/storage/event-store.js';
 import type { Collection, Fields, ReadStore } from '../../src/storage/read-store.js';
 import {
@@ -49,7 +48,7 @@ const run = (command: Parameters<typeof fixture.log.run>[0]): Promise<number> =>
 const passed = async (delivery: StartedDelivery, revision: number): Promise<void> =>
   expect(await delivery.committed.passed(revision, 5_000)).toBe(true);
 
-const queriesOf = ({ committed }: StartedDelivery): FleetQueries => fleetQueries(committed, fixture.clock);
+const queriesOf = ({ committed }: StartedDelivery) => fleetQueries(committed, fixture.clock);
 
 describe('delivery and the committed fleet show', () => {
   it('each resource as the log has it', async () => {
@@ -64,7 +63,7 @@ describe('delivery and the committed fleet show', () => {
     expect(delivery.settings().multiplex).toBe(fixture.log.fleet.singletons.connectivity.value.multiplex);
     expect([...queries.credentials()].map(({ name }) => name)).toEqual(['keys']);
     expect([...queries.nodeIds()].sort()).toEqual([a, b].sort());
-    expect(queries.nodeNames().map(({ name }) => name)).toEqual(['a', 'b']);
+    expect(queries.allNodes().map(({ name }) => name)).toEqual(['a', 'b']);
     expect([a, b, 'nobody'].map((id) => delivery.psks(id)[0]?.verifier)).toEqual([f.sealed, undefined, undefined]);
     expect(queries.referrers('node', a).map(({ name }) => name)).toEqual(['c']);
     expect((await queries.resourceCounts()).l4_chains.total).toBe(1);

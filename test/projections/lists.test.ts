@@ -3,9 +3,10 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import { uuidFromName } from '../../src/kernel/ids.js';
-import { createSortedList, allResourceQueries, nodeQueries } from '../../src/projections/fleet/resources.js';
+import { fleetQueries, type FleetQueries } from '../../src/projections/fleet/fleet-queries.js';
+import { allResourceQueries, createSortedList } from '../../src/projections/fleet/resources.js';
+import { systemClock } from '../../src/kernel/clock.js';
 import type { ListQuery } from '../../src/kernel/list.js';
-import type { FleetQueries } from '../../src/projections/port.js';
 import {
   createChain,
   createNode,
@@ -43,8 +44,7 @@ beforeAll(() => {
     fleet,
     nodeNames.slice(0, 10).map((name) => updateNode(name, { description: 'later' })),
   );
-  resources = allResourceQueries(() => fleet);
-  nodes = nodeQueries(() => fleet);
+  ({ nodes, resources } = fleetQueries({ fleet: () => fleet }, systemClock));
 });
 
 interface Listed {

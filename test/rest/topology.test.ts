@@ -89,11 +89,11 @@ test('a group without a label, another word for what is wrong and a key with a c
     expect.stringContaining('group_by: expected a key of 1 to 63'),
   ]);
   const names = Array.from({ length: 1_001 }, (_, index) => ({ id: `${index}`, name: `${index}` }));
-  const all = rest.deps.fleet.nodeNames;
-  Object.assign(rest.deps.fleet, { nodeNames: () => names });
+  const all = rest.deps.fleet.allNodes;
+  Object.assign(rest.deps.fleet, { allNodes: () => names });
   expect(await refused('')).toEqual([400, expect.stringContaining('group_by: required for more than 1000 nodes')]);
   expect((await topology('group_by=at')).groups).toMatchObject([{ value: null, nodes: 1_001 }]);
-  Object.assign(rest.deps.fleet, { nodeNames: all });
+  Object.assign(rest.deps.fleet, { allNodes: all });
 });
 
 test('the keys that one can group by are listed, those of most nodes first; an empty value groups nothing', async () => {

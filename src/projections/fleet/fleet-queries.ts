@@ -14,63 +14,86 @@ import { firstReferrers, referrersOf } from '../../domain/fleet/referrers.js';
 import { freePorts } from '../../domain/listeners/free-ports.js';
 import { intendedLinks, linksOfNode } from '../../domain/port-table/intended-links.js';
 import { liveListeners, portRows } from '../../domain/port-table/port-table.js';
-import { sortKey } from '../../domain/resource/meta.js';
-import type { Feature } from '../../domain/snapshot/features.js';
+import type { NodeState } from '../../domain/node/node.js';
+import type { Feature, Needs } from '../../domain/snapshot/features.js';
 import { splitOwner } from '../../domain/references/references.js';
 import { upstreamKey } from '../../domain/upstream/upstream.js';
 import { timestamp, type Clock } from '../../kernel/clock.js';
-import { compareText } from '../../kernel/compare-text.js';
+import type { RecordedEvent } from '../../kernel/event.js';
 import { createLru } from '../../kernel/lru.js';
 import { forEach, withPauses } from '../../kernel/pieces.js';
 import { createShared } from '../../kernel/shared.js';
 import { fleetEvent, resourceTypes, type AnyState } from '../../domain/fleet/resources.js';
 import { nodeSnapshots } from '../node-snapshots.js';
-import type { EntryConfirmation, FleetQueries, NodeName, WholeFleet } from '../port.js';
+import type { EntryConfirmation, ResourceQueries, WholeFleet } from '../port.js';
 import { tuning } from '../tuning.js';
 import type { CommittedFleet } from './committed-fleet.js';
-import { allResourceQueries, nodeQueries } from './resources.js';
+import { allResourceQueries, resourceQueries } from './resources.js';
 import type { Fleet } from '../../domain/fleet/fleet.js';
 
-export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Clock): FleetQueries {
+/** Queries on the committed fleet, which is in memory. */
+export type FleetQueries = ReturnType<typeof fleetQueries>;
+
+export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Clock) {
+  const nodes = resourceQueries('node', fleet) as ResourceQueries<NodeState>;
   return {
-    node: (nodeId) => fleet().tables.node.get(nodeId),
-    chain: (chainId) => fleet().tables.l4_chain.get(chainId),
+    node: (nodeId: string) => fleet().tables.node.get(nodeId),
+    chain: (chainId: string) => fleet().tables.l4_chain.get(chainId),
     chains: () => fleet().tables.l4_chain.values(),
-    upstream: (upstreamId) => fleet().tables.l4_upstream.get(upstreamId),
-    chainsWith: (upstreamId) => chainsWith(fleet(), upstreamId),
+    upstream: (upstreamId: string) => fleet().tables.l4_upstream.get(upstreamId),
+    /** The chains that name an upstream in either definition, unordered. */
+    chainsWith: (upstreamId: string) => chainsWith(fleet(), upstreamId),
     upstreams: () => fleet().tables.l4_upstream.values(),
-    nameOf: (type, id) => fleet().nameOf(type, id),
+    nameOf: (type: string, id: string) => fleet().nameOf(type, id),
     whole: () => wholeFleet(fleet()),
     rollouts: () => fleet().tables.rollout.values(),
     settings: () => fleet().singletons.connectivity.value,
     credentials: () => fleet().tables.credential.values(),
-    nodes: nodeQueries(fleet),
+    nodes,
+    /** Resources whose answers show only the folded state. */
     resources: allResourceQueries(fleet),
-    referrers: (type, id) => referrersOf(fleet(), type, id),
-    firstReferrers: (type, id, count) => firstReferrers(fleet(), type, id, count),
+    /** The resources that refer to one, in their current or deployed definition, by type, name and id. */
+    referrers: (type: string, id: string) => referrersOf(fleet(), type, id),
+    /** The first referrers, and their total. */
+    firstReferrers: (type: string, id: string, count: number) => firstReferrers(fleet(), type, id, count),
     nodeIds: () => fleet().tables.node.ids(),
-    nodeNames: createNodeNames(fleet),
-    rollout: (id) => fleet().tables.rollout.get(id),
-    heldBy: (nodeId) => fleet().heldBy(nodeId),
-    portRows: (nodeId) => portRows(fleet(), nodeId),
-    freePorts: (nodeId, transport) => freePorts(fleet(), nodeId, transport),
+    /** All nodes, by name, then id. */
+    allNodes: () => nodes.list({ page: 1, pageSize: Number.MAX_SAFE_INTEGER, sort: 'name' }).items,
+    rollout: (id: string) => fleet().tables.rollout.get(id),
+    /** The rollout whose wave of the node is not released yet. */
+    heldBy: (nodeId: string) => fleet().heldBy(nodeId),
+    /** The intended listeners of a node, with policies; none for an unknown node. */
+    portRows: (nodeId: string) => portRows(fleet(), nodeId),
+    /** A few free ports of a node. */
+    freePorts: (nodeId: string, transport: 'tcp' | 'udp') => freePorts(fleet(), nodeId, transport),
     liveListeners: createLiveListeners(fleet),
-    links: (nodeId) => intendedLinks(fleet(), nodeId),
-    linksOfNode: (nodeId) => linksOfNode(fleet(), nodeId),
+    /** The intended links from a node to others; none for an unknown node. */
+    links: (nodeId: string) => intendedLinks(fleet(), nodeId),
+    /** The same, and the links from others to it. */
+    linksOfNode: (nodeId: string) => linksOfNode(fleet(), nodeId),
     resourceCounts: createResourceCounts(fleet, clock),
     ...nodeSnapshots(fleet),
-    needs: (type, id, definition) => needsOf(fleet(), type, id, definition),
-    async needsOfEvents(events) {
+    /** What a resource needs of agents, see `needsOf`. */
+    needs: (type: string, id: string, definition: 'current' | 'deployed') => needsOf(fleet(), type, id, definition),
+    /** What committed events ask of agents. Collected in slices. */
+    async needsOfEvents(events: Iterable<RecordedEvent>): Promise<Needs> {
       const needs = new Map<string, Set<Feature>>();
       await withPauses(forEach(events, tuning.eventsPerSlice, (event) => addNeeds(needs, fleet(), fleetEvent(event))));
       return needs;
     },
-    needsOfNode: (nodeId) => needsOfNode(fleet(), nodeId),
+    /** What the newest snapshot of a node needs of its agent. */
+    needsOfNode: (nodeId: string) => needsOfNode(fleet(), nodeId),
+    /** The sets of the fleet file, by name. Found in slices. */
     sets: () => withPauses(setsOf(fleet())),
-    drift: async (set) => (hasSet(fleet(), set) ? withPauses(driftOf(fleet(), set)) : undefined),
-    base: (set) => baseOf(fleet().singletons.fleet.value, set),
-    revertOf: (entryId) => activeRevert(fleet().reverts, entryId),
-    confirmationOf: (entryId) => confirmationOf(fleet(), entryId),
+    /** The drift of a set since its last apply; undefined for an unknown set. Found in slices. */
+    drift: async (set: string) => (hasSet(fleet(), set) ? withPauses(driftOf(fleet(), set)) : undefined),
+    /** The apply that is the base of a set's drift. */
+    base: (set: string) => baseOf(fleet().singletons.fleet.value, set),
+    /** The revert of a fleet entry that is in effect. */
+    revertOf: (entryId: string) => activeRevert(fleet().reverts, entryId),
+    /** What became of the change of an entry that a person is to confirm; null for another. */
+    confirmationOf: (entryId: string) => confirmationOf(fleet(), entryId),
+    /** Revision of `svc-fleet` that the committed fleet has reached; -1 for an empty log. */
     revision: () => fleet().revision.value,
   };
 }
@@ -112,24 +135,8 @@ function createLiveListeners(fleet: () => Fleet): (nodeId: string) => ReadonlySe
   };
 }
 
-/** The nodes in the natural order of their names; sorting ten thousand takes some 20 ms, so the last list is kept. */
-function createNodeNames(fleet: () => Fleet): () => readonly NodeName[] {
-  let last: { readonly revision: number; readonly names: readonly NodeName[] } | undefined;
-  return () => {
-    const revision = fleet().revision.value;
-    if (last?.revision !== revision) last = { revision, names: sortedNames(fleet().tables.node.values()) };
-    return last.names;
-  };
-}
-
-function sortedNames(nodes: Iterable<NodeName>): readonly NodeName[] {
-  return Array.from(nodes, ({ id, name }) => ({ id, name, key: sortKey(name) }))
-    .sort((a, b) => compareText(a.key, b.key) || compareText(a.id, b.id))
-    .map(({ id, name }) => ({ id, name }));
-}
-
-/** The counts are at least as new as the fold at the call. */
-function createResourceCounts(fleet: () => Fleet, clock: Clock): FleetQueries['resourceCounts'] {
+/** @returns a function that counts each resource, in slices; the counts are at least as new as the fold at the call */
+function createResourceCounts(fleet: () => Fleet, clock: Clock): () => Promise<ResourceCounts> {
   const count = (): Promise<ResourceCounts> => withPauses(countResources(fleet(), clock.now()));
   return createShared(count, {
     stamp: () => fleet().revision.value,

@@ -4,14 +4,21 @@
  * `docs/architecture.md#adding-a-resource` and `docs/contract/rest.md#envelope`, list queries.
  */
 import type { Fleet } from '../../domain/fleet/fleet.js';
-import { declarationOf, plainTypes, type AnyState, type PlainType } from '../../domain/fleet/resources.js';
+import {
+  declarationOf,
+  plainTypes,
+  type AnyState,
+  type PlainType,
+  type StateOf,
+} from '../../domain/fleet/resources.js';
 import type { Table } from '../../domain/aggregate/containers.js';
 import { pieceOf, type ListOf, type ListQuery } from '../../kernel/list.js';
-import type { FleetQueries, ResourceQueries, ResourceListQuery } from '../port.js';
+import type { ResourceQueries, ResourceListQuery } from '../port.js';
 import { nameKey, sortKey, type ResourceMeta } from '../../domain/resource/meta.js';
 import { compareText } from '../../kernel/compare-text.js';
 
-function resourceQueries(type: PlainType | 'node', fleet: () => Fleet): ResourceQueries<AnyState> {
+/** @param fleet the committed fleet */
+export function resourceQueries(type: PlainType | 'node', fleet: () => Fleet): ResourceQueries<AnyState> {
   const { sealed = [] } = declarationOf(type);
   const secrets = Object.fromEntries(sealed.map((field) => [field, null]));
   const shown = (state: AnyState): AnyState => (sealed.length === 0 ? state : { ...state, ...secrets });
@@ -29,17 +36,11 @@ function resourceQueries(type: PlainType | 'node', fleet: () => Fleet): Resource
   };
 }
 
-/** @param fleet the committed fleet */
-export function nodeQueries(fleet: () => Fleet): FleetQueries['nodes'] {
-  return resourceQueries('node', fleet) as FleetQueries['nodes'];
-}
+type AllQueries = { readonly [T in PlainType]: ResourceQueries<StateOf<T>> };
 
 /** The queries of all plain resources. @param fleet the committed fleet */
-export function allResourceQueries(fleet: () => Fleet): FleetQueries['resources'] {
-  return Object.fromEntries(
-    plainTypes.map((type) => [type, resourceQueries(type, fleet)]),
-  ) as FleetQueries['resources'];
-}
+export const allResourceQueries = (fleet: () => Fleet): AllQueries =>
+  Object.fromEntries(plainTypes.map((type) => [type, resourceQueries(type, fleet)])) as AllQueries;
 
 type Listed = ResourceMeta & { readonly name: string };
 

@@ -6,7 +6,7 @@ import { liveDefinition, upstreamOf } from '../../domain/chain/chain.js';
 import { listenerOf } from '../../domain/chain/transports.js';
 import { listenerKey } from '../../domain/port-table/port-table.js';
 import { createLru } from '../../kernel/lru.js';
-import type { FleetQueries } from '../../projections/port.js';
+import type { FleetQueries } from '../../projections/fleet/fleet-queries.js';
 import { reportedKey } from '../listener-table.js';
 import type { Carriers } from '../port.js';
 

@@ -92,7 +92,7 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
 
 async function* linkPieces(deps: RestDeps): AsyncGenerator<string, void> {
   yield '{"items":';
-  yield* listInPieces(deps.fleet.nodeNames(), (slice) =>
+  yield* listInPieces(deps.fleet.allNodes(), (slice) =>
     withMeasurements(
       deps,
       slice.flatMap(({ id }) => deps.fleet.links(id)),

@@ -89,7 +89,7 @@ export function portRuntimeRoutes(app: RestApp, deps: RestDeps): void {
 }
 
 async function* runtimePieces(deps: RestDeps, wanted: Filters): AsyncGenerator<string, void> {
-  const all = deps.fleet.nodeNames();
+  const all = deps.fleet.allNodes();
   const shown = wanted.node_id === undefined ? all : all.filter(({ id }) => id === wanted.node_id);
   yield '{"nodes":';
   yield* listInPieces(shown, (slice): readonly RuntimeNode[] => {

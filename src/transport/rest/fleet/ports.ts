@@ -85,7 +85,7 @@ export function portRoutes(app: RestApp, deps: RestDeps): void {
 }
 
 async function* tablePieces(deps: RestDeps, wanted: Filters): AsyncGenerator<string, void> {
-  const all = deps.fleet.nodeNames();
+  const all = deps.fleet.allNodes();
   yield '{"nodes":';
   yield* listInPieces(all, (slice) => nodeOptions(deps, slice));
   yield ',"items":';

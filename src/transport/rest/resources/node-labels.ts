@@ -34,7 +34,7 @@ export function nodeLabelRoutes(app: RestApp, { fleet }: Pick<RestDeps, 'fleet'>
     handler: async () => {
       const counts = new Map<string, number>();
       let total = 0;
-      const count = forEach(fleet.nodeNames(), tuning.nodesPerTurn, ({ id }) => {
+      const count = forEach(fleet.allNodes(), tuning.nodesPerTurn, ({ id }) => {
         total += 1;
         for (const [key, value] of Object.entries(fleet.node(id)?.labels ?? {})) {
           if (value !== '') counts.set(key, (counts.get(key) ?? 0) + 1);

@@ -172,7 +172,7 @@ async function* partInPieces(
 /** @param groupBy undefined: all nodes are in the group null */
 function* look(deps: RestDeps, groupBy: string | undefined, onlyWrong: boolean): Generator<void, Seen> {
   const nodes: SeenNode[] = [];
-  yield* forEach(deps.fleet.nodeNames(), tuning.nodesPerTurn, ({ id, name }) => {
+  yield* forEach(deps.fleet.allNodes(), tuning.nodesPerTurn, ({ id, name }) => {
     const labels = deps.fleet.node(id)?.labels ?? {};
     const group = groupBy !== undefined && Object.hasOwn(labels, groupBy) ? labels[groupBy] || null : null;
     const { state } = applyState(deps.fleet.generation(id) ?? null, deps.agentFacts.of(id), undefined);
