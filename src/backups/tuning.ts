@@ -13,8 +13,6 @@ export const tuning = {
   makeWithinMs: 2 * 3_600_000,
   /** How much of the log is read in one turn of the event loop. */
   ahead: { events: 100, bytes: 128 * 1024 },
-  /** How long the thread may take to end. */
-  endMs: 5_000,
   /** The thread holds a block of the archive and the events of one command. */
   threadLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },
 } as const;

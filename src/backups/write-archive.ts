@@ -5,10 +5,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { on } from 'node:events';
-import { withDeadline } from '../kernel/background.js';
 import { unreachable } from '../kernel/errors.js';
 import { chainedStreams } from '../kernel/event.js';
-import { startThread, threadBeside } from '../kernel/worker-thread.js';
+import { threadBeside, withThread } from '../kernel/worker-thread.js';
 import type { LogChainKey } from '../security/log-chain/log-chain.js';
 import type { EventStore } from '../storage/event-store.js';
 import { readWholeLog } from '../storage/follow.js';
@@ -58,41 +57,34 @@ export async function writeArchive(
   exportedAt: string,
   signal: AbortSignal,
 ): Promise<WrittenArchive> {
-  const failed = new AbortController();
-  const ends = AbortSignal.any([signal, failed.signal]);
-  const order: Order = { path, installationId, archiveId: randomUUID(), exportedAt, chainKey };
-  const lost = (error: Error): void => failed.abort(error);
-  const worker = startThread(entry, { workerData: order, resourceLimits: tuning.threadLimits, lost });
-  const passesOver = (stream: string): boolean => !chainedStreams.includes(stream);
+  const workerData: Order = { path, installationId, archiveId: randomUUID(), exportedAt, chainKey };
   const { streams } = archiveScope;
-  const parts = readWholeLog(eventStore, { streams, after: 'start', ahead: tuning.ahead, passesOver, signal: ends });
-  try {
-    for await (const [message] of on(worker, 'message', { signal: ends }) as AsyncIterable<[Message]>) {
-      switch (message.kind) {
-        case 'more': {
-          const next = await parts.next();
-          // A read that was ended is not the end of the log.
-          ends.throwIfAborted();
-          worker.postMessage(
-            next.done === true ? undefined : JSON.stringify(next.value.flatMap(({ events }) => events)),
-          );
-          break;
+  const passesOver = (stream: string): boolean => !chainedStreams.includes(stream);
+  return withThread(entry, { workerData, resourceLimits: tuning.threadLimits, signal }, async (worker, ends) => {
+    const parts = readWholeLog(eventStore, { streams, after: 'start', ahead: tuning.ahead, passesOver, signal: ends });
+    try {
+      for await (const [message] of on(worker, 'message', { signal: ends }) as AsyncIterable<[Message]>) {
+        switch (message.kind) {
+          case 'more': {
+            const next = await parts.next();
+            // A read that was ended is not the end of the log.
+            ends.throwIfAborted();
+            const part = next.done === true ? undefined : next.value.flatMap(({ events }) => events);
+            worker.postMessage(part && JSON.stringify(part));
+            break;
+          }
+          case 'written':
+            return message;
+          case 'failed':
+            throw new Error(message.reason, { cause: message.error });
+          default:
+            unreachable(message);
         }
-        case 'written':
-          return message;
-        case 'failed':
-          throw new Error(message.reason, { cause: message.error });
-        default:
-          unreachable(message);
       }
+      throw new Error('the messages of a worker thread ended');
+    } finally {
+      // Not awaited: a read that hangs would hold up a failure.
+      void parts.return().catch(() => undefined);
     }
-    throw new Error('the messages of a worker thread ended');
-  } catch (error) {
-    throw ends.aborted ? ends.reason : error;
-  } finally {
-    failed.abort();
-    // Not awaited: a read that hangs would hold up a failure.
-    void parts.return().catch(() => undefined);
-    await withDeadline(worker.terminate(), tuning.endMs);
-  }
+  });
 }

@@ -2,6 +2,7 @@
  * The event feed of an instance: resolves cursors, and reads from the window in memory, or from the log for readers further
  * behind. Implements `docs/contract/automation.md#event-feed`.
  */
+import { unlessAborted } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import { expires, isForeign, type RecordedEvent } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
@@ -208,11 +209,10 @@ export function createFeed(deps: FeedDeps): Feed {
       return { place, live: follower.live() };
     },
     onNews: follower.onNews,
-    wait: (place, timeoutMs, signal) =>
-      orAborted(
-        follower.until(() => (follower.window()?.to.position ?? -1) > place.position, timeoutMs),
-        signal,
-      ),
+    async wait(place, timeoutMs, signal) {
+      const news = follower.until(() => (follower.window()?.to.position ?? -1) > place.position, timeoutMs);
+      await (signal === undefined ? news : unlessAborted(news, signal).catch(() => undefined));
+    },
     async lag(place) {
       for (let from = place; ;) {
         const { items, place: to, caughtUp } = await read(from, { maxItems: 1 });
@@ -273,19 +273,6 @@ function createPiece(
     left: () => maxItems - items.length,
     batch: () => ({ items, place: to, looked, caughtUp: to.position >= window.to.position }),
   };
-}
-
-/** Resolves with the promise, or when the signal aborts. */
-function orAborted(promise: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const settle = (): void => {
-      signal?.removeEventListener('abort', settle);
-      resolve();
-    };
-    if (signal?.aborted === true) return settle();
-    signal?.addEventListener('abort', settle);
-    void promise.then(settle);
-  });
 }
 
 const malformed = (): ServiceError =>

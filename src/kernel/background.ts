@@ -34,6 +34,16 @@ export function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T | ty
   });
 }
 
+/** The promise's value; rejects with the signal's reason as soon as it aborts, or if it already has. */
+export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const aborted = (): void => reject(signal.reason);
+    if (signal.aborted) aborted();
+    signal.addEventListener('abort', aborted, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted));
+  });
+}
+
 /** Lets every other pending callback of the event loop run. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));

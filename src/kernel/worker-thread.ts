@@ -1,5 +1,6 @@
-/** Worker threads that only compute: how they start and how they fail. */
+/** Worker threads that only compute: how they start, fail and end. */
 import { Worker, type ResourceLimits } from 'node:worker_threads';
+import { unlessAborted, withDeadline } from './background.js';
 import { errorText } from './errors.js';
 
 /** The thread failed: it threw, or needed more memory than allowed. */
@@ -14,16 +15,31 @@ export class ThreadLostError extends Error {
   }
 }
 
-export interface ThreadOptions {
+interface ThreadOptions {
   readonly workerData: unknown;
   /** A thread that needs more ends, and the process goes on. */
   readonly resourceLimits: ResourceLimits;
-  /** Called when the thread ends by itself or is terminated. */
-  lost(error: ThreadLostError): void;
+  /** Ends the thread. */
+  readonly signal: AbortSignal;
 }
 
-/** @param entry the thread's program, see `threadBeside` */
-export function startThread(entry: URL, { workerData, resourceLimits, lost }: ThreadOptions): Worker {
+const endMs = 5_000;
+
+/**
+ * Starts a thread, and ends it once it was used.
+ * @param entry the thread's program, see `threadBeside`
+ * @param use gets a signal that also aborts when the thread ends by itself
+ * @throws ThreadLostError, or the reason of the signal, neither of which waits for `use`; what `use` throws
+ */
+export async function withThread<T>(
+  entry: URL,
+  { workerData, resourceLimits, signal }: ThreadOptions,
+  use: (worker: Worker, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  const failed = new AbortController();
+  const ends = AbortSignal.any([signal, failed.signal]);
+  const lost = (error: ThreadLostError): void => failed.abort(error);
   // A thread that only computes does not get the service's settings, which include secrets.
   const worker = new Worker(programOf(entry), { workerData, env: {}, resourceLimits });
   // A thread does not keep the process alive.
@@ -34,7 +50,12 @@ export function startThread(entry: URL, { workerData, resourceLimits, lost }: Th
   );
   worker.on('messageerror', (error) => lost(new ThreadLostError(errorText(error))));
   worker.on('exit', (code) => lost(new ThreadLostError(`it ended with code ${code}`)));
-  return worker;
+  try {
+    return await unlessAborted(use(worker, ends), ends);
+  } finally {
+    failed.abort();
+    await withDeadline(worker.terminate(), endMs);
+  }
 }
 
 /** The program `name` in the folder of a module, TypeScript if the module is. @param module its `import.meta.url` */

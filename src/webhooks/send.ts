@@ -6,6 +6,7 @@ import { lookup as lookUp, type LookupAddress } from 'node:dns';
 import { request as requestHttp, type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { unlessAborted } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import { createSemaphore } from '../kernel/semaphore.js';
@@ -109,16 +110,6 @@ const answering =
       else callback(null, first.address, first.family);
     });
   };
-
-/** Rejects as soon as the signal aborts, or if it already has. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const aborted = (): void => reject(new Error('aborted'));
-    if (signal.aborted) aborted();
-    signal.addEventListener('abort', aborted, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted));
-  });
-}
 
 const notPublic = 'not a public address; SVC_WEBHOOK_ALLOW may allow it';
 

@@ -8,12 +8,12 @@ import type { Worker } from 'node:worker_threads';
 import { isPast } from '../../domain/compile/earlier.js';
 import { chainBreakText, type ChainBreak } from '../../domain/log-chain/links.js';
 import type { NodeSnapshot } from '../../domain/snapshot/snapshot.js';
-import { withDeadline } from '../../kernel/background.js';
+import { unlessAborted } from '../../kernel/background.js';
 import { ServiceError, unreachable } from '../../kernel/errors.js';
 import { streams } from '../../kernel/event.js';
 import type { Logger } from '../../kernel/logger.js';
 import { createSemaphore } from '../../kernel/semaphore.js';
-import { ThreadLostError, startThread, threadBeside } from '../../kernel/worker-thread.js';
+import { ThreadLostError, threadBeside, withThread } from '../../kernel/worker-thread.js';
 import type { LogChain, LogChainKey } from '../../security/log-chain/log-chain.js';
 import { ownEvent } from '../../storage/broken-log.js';
 import type { EventStore } from '../../storage/event-store.js';
@@ -72,7 +72,6 @@ export interface HistoryOptions {
 /** A thread that exceeds this heap ends without ending the process. */
 const resourceLimits = { maxOldGenerationSizeMb: 2048, stackSizeMb: 4 };
 const partChars = 128 * 1024;
-const endMs = 5_000;
 
 export function createHistory(options: HistoryOptions): History {
   const { eventStore, logChain, logger, waiting = 16, waitMs = 30_000, answerMs = 180_000 } = options;
@@ -80,39 +79,29 @@ export function createHistory(options: HistoryOptions): History {
   // One thread at a time: the main thread needs the other core, and folding a large fleet takes memory.
   const turns = createSemaphore({ places: 1, waiting, waitMs });
   const closing = new AbortController();
-  const running = new Set<Promise<unknown>>();
+  let running: Promise<unknown> = Promise.resolve();
 
   const stopping = (): ServiceError => new ServiceError('unavailable', 'the service is stopping');
   const retryLater = (message: string): ServiceError =>
     new ServiceError('unavailable', message, { hints: { retryAfterSeconds: 5 } });
 
   const ask = async (nodeId: string, generation: number): Promise<Answer> => {
-    const failed = new AbortController();
-    const timer = setTimeout(() => failed.abort(retryLater(`this took longer than ${answerMs / 1000} s`)), answerMs);
-    const stop = (): void => failed.abort(stopping());
-    closing.signal.addEventListener('abort', stop);
-    if (closing.signal.aborted) stop();
-    let worker: Worker | undefined;
-    const answer = async (): Promise<Answer> => {
-      const checkpoint = await loadCheckpoint(eventStore, (revision) => !isPast(revision, generation));
-      failed.signal.throwIfAborted();
-      const question: Question = { nodeId, generation, chainKey: logChain.key, checkpoint: own(checkpoint) };
-      worker = startThread(entry, { workerData: question, resourceLimits, lost: (error) => failed.abort(error) });
-      return converse(eventStore, worker, generation, failed.signal);
-    };
+    const late = AbortSignal.timeout(answerMs);
+    const signal = AbortSignal.any([closing.signal, late]);
     try {
-      // The store may never answer, so a failure does not wait for it.
-      return await Promise.race([answer(), rejected(failed.signal)]);
+      // The store may never answer.
+      const loading = loadCheckpoint(eventStore, (revision) => !isPast(revision, generation));
+      const checkpoint = own(await unlessAborted(loading, signal));
+      const workerData: Question = { nodeId, generation, chainKey: logChain.key, checkpoint };
+      return await withThread(entry, { workerData, resourceLimits, signal }, (worker, ends) =>
+        converse(eventStore, worker, generation, ends),
+      );
     } catch (error) {
-      if (!failed.signal.aborted) throw error;
-      const { reason } = failed.signal;
-      if (reason instanceof ThreadLostError)
-        logger.error({ error: reason.message }, 'an earlier configuration could not be compiled');
-      throw reason;
-    } finally {
-      clearTimeout(timer);
-      closing.signal.removeEventListener('abort', stop);
-      if (worker !== undefined) await withDeadline(worker.terminate(), endMs);
+      if (closing.signal.aborted) throw stopping();
+      if (late.aborted) throw retryLater(`this took longer than ${answerMs / 1000} s`);
+      if (error instanceof ThreadLostError)
+        logger.error({ error: error.message }, 'an earlier configuration could not be compiled');
+      throw error;
     }
   };
 
@@ -121,7 +110,9 @@ export function createHistory(options: HistoryOptions): History {
     if (isPast(0, generation)) return undefined;
     const leave = await turns.enter();
     if (leave === undefined) throw closing.signal.aborted ? stopping() : retryLater('too many such requests at a time');
-    const answer = await ask(nodeId, generation).finally(leave);
+    const asked = ask(nodeId, generation).finally(leave);
+    running = asked.catch(() => undefined);
+    const answer = await asked;
     switch (answer.kind) {
       case 'compiled':
         return answer.snapshot;
@@ -134,20 +125,11 @@ export function createHistory(options: HistoryOptions): History {
   };
 
   return {
-    compileEarlier(nodeId, generation) {
-      const question = compileEarlier(nodeId, generation);
-      const settled = question.then(
-        () => undefined,
-        () => undefined,
-      );
-      running.add(settled);
-      void settled.then(() => running.delete(settled));
-      return question;
-    },
+    compileEarlier,
     async close() {
       closing.abort();
       turns.close();
-      await Promise.all(running);
+      await running;
     },
   };
 }
@@ -196,12 +178,4 @@ function own(checkpoint: StoredFleet | undefined): StoredFleet | undefined {
   if (checkpoint === undefined) return undefined;
   const { stored, last } = checkpoint;
   return { stored: { ...stored, bytes: new Uint8Array(stored.bytes) }, last };
-}
-
-/** Rejects with the signal's reason. */
-function rejected(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
 }

@@ -41,7 +41,6 @@ export const tuning = {
     sliceChars: 512 * 1024,
     withinMs: 60_000,
     memoryMib: 400,
-    endMs: 5_000,
     pieceTokens: 20_000,
     entryTokens: 500_000,
     values: 2_000_000,

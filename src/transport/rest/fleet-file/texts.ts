@@ -5,14 +5,13 @@
  */
 import { once } from 'node:events';
 import { deserialize } from 'node:v8';
-import type { Worker } from 'node:worker_threads';
 import { nameKey } from '../../../domain/resource/meta.js';
-import { createTurns, withDeadline, yieldToEventLoop } from '../../../kernel/background.js';
+import { createTurns, yieldToEventLoop } from '../../../kernel/background.js';
 import { ServiceError, errorText } from '../../../kernel/errors.js';
 import { canonicalKey, jsonFaults, type JsonFault } from '../../../kernel/json-text.js';
 import { limits } from '../../../kernel/limits.js';
 import type { Logger } from '../../../kernel/logger.js';
-import { ThreadLostError, startThread, threadBeside } from '../../../kernel/worker-thread.js';
+import { ThreadLostError, threadBeside, withThread } from '../../../kernel/worker-thread.js';
 import type { Mistake } from '../schemas/validation.js';
 import { tuning } from '../tuning.js';
 import { sentence, type Path } from './mistake-places.js';
@@ -43,7 +42,7 @@ export type Answer = { readonly parts: readonly Uint8Array[] } | { readonly mist
 export const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const { jsonChars, sliceChars, yamlChars, withinMs, endMs, memoryMib, values } = tuning.documentTexts;
+const { jsonChars, sliceChars, yamlChars, withinMs, memoryMib, values } = tuning.documentTexts;
 const { nesting, mistakes: shown, placedJsonBytes, resources } = limits.fleetFile;
 
 export function readText(text: string, keys: DocumentKeys): ReadText {
@@ -145,6 +144,7 @@ export const textsInPlace: Texts = {
   sentences: async (text, mistakes) => sentencesOf(text, mistakes),
 };
 
+const thread = threadBeside(import.meta.url, 'texts-worker');
 const resourceLimits = { maxOldGenerationSizeMb: memoryMib, stackSizeMb: 4 };
 
 /** Reads long texts in a thread; `close` fails the current read. */
@@ -152,31 +152,24 @@ export function createTexts(logger: Logger): Texts & { close(): void } {
   const closing = new AbortController();
 
   async function ask(text: string, about: Asked): Promise<Answer> {
-    const failed = new AbortController();
-    const signal = AbortSignal.any([failed.signal, closing.signal, AbortSignal.timeout(withinMs)]);
-    let worker: Worker | undefined;
+    const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(withinMs)]);
+    const workerData: Question = { chars: text.length, ...about };
     try {
-      signal.throwIfAborted();
-      const entry = threadBeside(import.meta.url, 'texts-worker');
-      const workerData: Question = { chars: text.length, ...about };
-      worker = startThread(entry, { workerData, resourceLimits, lost: (error) => failed.abort(error) });
-      const turn = createTurns(tuning.turnMs);
-      for (let from = 0; from < text.length; from += sliceChars) {
-        worker.postMessage(text.slice(from, from + sliceChars));
-        await turn();
-      }
-      const [answer] = (await once(worker, 'message', { signal })) as [Answer];
-      return answer;
+      return await withThread(thread, { workerData, resourceLimits, signal }, async (worker, ends) => {
+        const turn = createTurns(tuning.turnMs);
+        for (let from = 0; from < text.length; from += sliceChars) {
+          worker.postMessage(text.slice(from, from + sliceChars));
+          await turn();
+        }
+        const [answer] = (await once(worker, 'message', { signal: ends })) as [Answer];
+        return answer;
+      });
     } catch (error) {
-      if (!signal.aborted) throw error;
-      const { reason } = signal as { readonly reason: unknown };
       if (closing.signal.aborted) throw new ServiceError('unavailable', 'the service is stopping');
-      if (reason instanceof ThreadLostError && !reason.outOfMemory) throw reason;
-      logger.warn({ error: errorText(reason) }, 'a document took too much to read');
+      if (error instanceof ThreadLostError ? !error.outOfMemory : !signal.aborted) throw error;
+      logger.warn({ error: errorText(error) }, 'a document took too much to read');
       const message = `document: it takes more than ${withinMs / 1000} s or ${memoryMib} MiB to read; send it as several sets`;
       throw new ServiceError('payload_too_large', message);
-    } finally {
-      if (worker !== undefined) await withDeadline(worker.terminate(), endMs);
     }
   }
 
