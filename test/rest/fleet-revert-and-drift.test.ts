@@ -286,6 +286,34 @@ settings: {metrics_interval_secs: 61}
     expect((await drift('default')).length).toBe(2);
   });
 
+  it('shows what was changed by hand while an apply, or the release of its set, was taken back', async () => {
+    const node = await rest.data('POST', '/api/nodes', { body: { name: 'adopted' } });
+    const document = 'svc: 1\nset: returns\nnodes: {adopted: {labels: {rack: "1"}}}\n';
+    const { commands } = await apply(document, { adopt: true });
+    const reverted = (id: string): Promise<JsonData> => rest.data('POST', `/api/audit/${id}/revert`);
+    await reverted(commands[0].id);
+    const away = await lastEntry();
+    await put(`nodes/${node.id}`, { description: 'by hand' });
+    await reverted(away.id);
+    const changes = [{ path: 'description', applied: null, now: 'by hand', entry_id: expect.any(String) }];
+    expect(await drift('returns')).toMatchObject([{ resource: { id: node.id }, changes }]);
+    await put(`nodes/${node.id}`, { description: null });
+    expect(await drift('returns')).toEqual([]);
+
+    await rest.data('POST', '/api/fleet/sets/returns/release');
+    const release = await lastEntry();
+    await put(`nodes/${node.id}`, { description: 'by hand' });
+    await reverted(release.id);
+    expect(await drift('returns')).toMatchObject([{ resource: { id: node.id }, changes }]);
+
+    const kept = () => [...rest.gateway.fleet.left.values()].filter(({ set }) => set === 'returns');
+    await rest.data('POST', '/api/fleet/sets/returns/release');
+    expect(kept()).toHaveLength(1);
+    await rest.data('DELETE', `/api/nodes/${node.id}`);
+    await apply('svc: 1\nset: other\nnodes: {}\n');
+    expect(kept()).toEqual([]);
+  });
+
   it('ends when the set is let go, which changes nothing else and can be reverted', async () => {
     const document = await exported('hand');
     const node = await named('nodes', 'hand-1');

@@ -3,11 +3,11 @@
  * the fleet differed from it, what the base had left, so that a revert restores both. Implements
  * `docs/contract/automation.md#the-fleet-as-a-file`, drift and "the revert of an apply".
  */
-import { describedFields, settingsOwner } from '../fleet/apply.js';
+import { describedFields } from '../fleet/apply.js';
 import type { Fleet } from '../fleet/fleet.js';
 import type { AnyState, ResourceType } from '../fleet/resources.js';
 import { baseOf, setEvent, type DriftBase, type FleetBaseMoved, type Lefts } from '../fleet-set/declaration.js';
-import { differs, fieldIn, leftOf } from '../fleet-set/left-by-apply.js';
+import { differs, fieldIn, leftOf, settingsOwner } from '../fleet-set/left-by-apply.js';
 import { splitOwner } from '../references/references.js';
 import { fieldsOfSettings } from '../settings/evolve.js';
 import type { RecordedEvent } from '../../kernel/event.js';
@@ -22,17 +22,18 @@ export function presentBase(
   set: string | null,
 ): { readonly base: DriftBase | null; readonly left?: Lefts } {
   const base = baseOf(fleet.singletons.fleet.value, set) ?? null;
-  if (base === null || set === null) return { base };
+  if (set === null) return { base };
   const left: Record<string, JsonObject | null> = {};
   for (const { owner, state } of leftOf(fleet.left, set)) {
     const { type, id } = splitOwner(owner);
     const isSettings = owner === settingsOwner;
     const now = isSettings ? fieldsOfSettings(fleet.singletons.connectivity.value) : fleet.get<AnyState>({ type }, id);
-    const fields = isSettings ? (base.settings ?? []) : describedFields(type as ResourceType);
+    const fields = isSettings ? (base?.settings ?? []) : describedFields(type as ResourceType);
     if (!differs(state, now, fields)) continue;
     const carried = [...fields, 'version'].map((field) => [field, fieldIn(state, field)] as const);
     left[owner] = state === null ? null : Object.fromEntries(carried);
   }
+  if (base === null && Object.keys(left).length === 0) return { base };
   return Buffer.byteLength(JSON.stringify(left)) <= carriedBytes ? { base, left } : { base: null };
 }
 
@@ -52,9 +53,11 @@ function restoredBase(first: RecordedEvent, now: DriftBase | null): RestoredBase
     // Another command of the same apply was reverted before.
     return former !== null && now?.apply_id === former.apply_id ? { to: now, left } : { to: now };
   }
-  const { base, left = {} } = event.data;
+  const { base, left = {}, applied } = event.data;
   const moved = base.from?.apply_id !== base.to?.apply_id;
   if (moved && now?.apply_id === base.to?.apply_id) return { to: base.from, left };
+  // A later command of a release, whose first one moved the base.
+  if (now === null && base.to === null && applied !== undefined) return { to: now, left };
   return now !== null && now.apply_id === apply_id ? { to: now, left: {} } : { to: now };
 }
 

@@ -7,11 +7,11 @@
 import { definitionOf, deployedField, type ChainDefinition } from '../chain/chain.js';
 import { definitionChanges } from '../chain/declaration.js';
 import { credentialKey, namesOfSelfSigned, type CertificateDetails } from '../credential/credential.js';
-import { describedFields, settingsOwner } from '../fleet/apply.js';
+import { describedFields } from '../fleet/apply.js';
 import type { Fleet } from '../fleet/fleet.js';
 import { resourceTypes, type AnyState, type ResourceType } from '../fleet/resources.js';
 import { baseOf, isAmong, type DriftBase } from '../fleet-set/declaration.js';
-import { fieldIn, type Left } from '../fleet-set/left-by-apply.js';
+import { fieldIn, settingsOwner, type Left } from '../fleet-set/left-by-apply.js';
 import { nodeOfPolicy, policyKey } from '../listener-policy/policy.js';
 import { labelChanges, type Labels } from '../node/labels.js';
 import { nodeKey } from '../node/node.js';

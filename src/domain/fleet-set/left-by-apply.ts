@@ -1,25 +1,35 @@
 /**
  * What the last apply of each set left, kept by reference and only of resources that have changed since: a resource without
- * an entry is as the apply left it. `fleet-file/drift.ts` compares the entries with the fleet. Implements
- * `docs/contract/automation.md#the-fleet-as-a-file`, drift.
+ * an entry is as the apply left it. A set whose base is taken back keeps its entries, also of resources that leave it, so
+ * that the base can come back, whatever was done meanwhile. `fleet-file/drift.ts` compares the entries with the fleet.
+ * Implements `docs/contract/automation.md#the-fleet-as-a-file`, drift.
  */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { jsonEqual, type Json } from '../../kernel/json.js';
 import type { Table } from '../aggregate/containers.js';
-import type { Owner } from '../references/references.js';
-import { baseOf, setEvent, type DriftBases, type FleetSetEvent } from './declaration.js';
+import { ownerOf, splitOwner, type Owner } from '../references/references.js';
+import { connectivity } from '../settings/declaration.js';
+import { baseOf, setEvent, type DriftBases, type FleetBaseMoved, type FleetSetEvent } from './declaration.js';
 
 export interface Left {
   readonly set: string;
   readonly owner: Owner;
   /** A state, or its fields that a document describes; null for a resource that did not exist. */
   readonly state: object | null;
+  /**
+   * The state when the base moved last: what the former base left, unless the event of the move says otherwise. Absent when
+   * it is `state`.
+   */
+  readonly atMove?: object | null;
   /** The last set of a deleted resource; null for none. */
   readonly goneFrom?: string | null;
 }
 
 /** By set and owner: a set may have adopted a resource of another one, to which a revert returns it. */
 export type LeftTable = Table<Left>;
+
+/** The key of the settings among what applies left. */
+export const settingsOwner = ownerOf(connectivity.type, connectivity.id);
 
 const keyOf = (set: string, owner: Owner): string => `${owner} ${set}`;
 
@@ -40,23 +50,59 @@ export function differs(
 export const leftOf = (table: LeftTable, set: string): readonly Left[] =>
   [...table.values()].filter((one) => one.set === set);
 
-/** Clears the entries of a set for a new base, or restores those of the former one. @param event the first of its command */
-export function beginBase(table: LeftTable, { type, data }: FleetSetEvent): void {
+/**
+ * Clears the entries of a set for a new base, or makes them those of the base that comes back.
+ * @param event the first of its command
+ * @param now the present state of a resource, or the fields of the settings
+ */
+export function beginBase(table: LeftTable, { type, data }: FleetSetEvent, now: (owner: Owner) => object | null): void {
   const { name: set } = data;
   if (set === null) return;
-  if (type === 'FleetApplied' ? data.part === 1 : data.base.to === null) {
-    for (const { owner } of leftOf(table, set)) table.delete(keyOf(set, owner));
-  } else if (type === 'FleetBaseMoved') {
-    for (const [owner, state] of Object.entries(data.applied ?? {})) {
-      table.set(keyOf(set, owner), { set, owner, state });
+  const entries = leftOf(table, set);
+  if (type === 'FleetApplied') {
+    if (data.part === 1) for (const { owner } of entries) table.delete(keyOf(set, owner));
+    return;
+  }
+  const { base, applied = {} } = data;
+  if (isMove(data)) {
+    for (const { atMove, ...entry } of entries) {
+      const state = atMove === undefined ? entry.state : atMove;
+      table.set(keyOf(set, entry.owner), { ...entry, state, atMove: now(entry.owner) });
+    }
+    const ofSettings = keyOf(set, settingsOwner);
+    if (base.from?.settings !== undefined && !table.has(ofSettings)) {
+      table.set(ofSettings, { set, owner: settingsOwner, state: now(settingsOwner) });
     }
   }
+  for (const [owner, state] of Object.entries(applied)) {
+    table.set(keyOf(set, owner), { set, owner, state, atMove: now(owner) });
+  }
+}
+
+const isMove = ({ base }: FleetBaseMoved['data']): boolean => base.from?.apply_id !== base.to?.apply_id;
+
+/**
+ * Forgets what sets without a base had left of resources that are gone. Nothing else would, until such a set is applied.
+ * @param set whose base moves, and may come back
+ */
+export function forgetGone(
+  table: LeftTable,
+  bases: DriftBases,
+  set: string | null,
+  isThere: (type: string, id: string) => boolean,
+): void {
+  const gone = [...table.entries()].filter(([, one]) => {
+    if (one.set === set || one.owner === settingsOwner || baseOf(bases, one.set) !== undefined) return false;
+    const { type, id } = splitOwner(one.owner);
+    return !isThere(type, id);
+  });
+  for (const [key] of gone) table.delete(key);
 }
 
 /** Whether the events of a command belong to its set's base, rather than being manual edits. */
 function isOwn({ type, data }: FleetSetEvent): boolean {
   if (type === 'FleetApplied') return true;
-  return data.applied !== undefined || data.base.from?.apply_id !== data.base.to?.apply_id;
+  return data.applied !== undefined || isMove(data);
 }
 
 /** A change of one resource, or of the settings. */
@@ -76,20 +122,32 @@ export interface Changed {
   readonly first: RecordedEvent;
 }
 
+/** An entry after a change by a command of its set; undefined for none. */
+function afterOwn(known: Left | undefined, change: Changed, set: string, event: FleetSetEvent): Left | undefined {
+  const { owner, before, after } = change;
+  const moves = event.type === 'FleetBaseMoved';
+  if (known === undefined) {
+    const isTakenOut = moves && change.from === set && after !== undefined && fieldIn(after, 'managed_by') !== set;
+    return isTakenOut ? { set, owner, state: after } : undefined;
+  }
+  const atMove = moves ? { atMove: after ?? null } : {};
+  const isGiven = moves && Object.hasOwn(event.data.applied ?? {}, owner);
+  if (isGiven || known.state === null) return { ...known, ...atMove };
+  const state = before === undefined ? undefined : change.next(known.state);
+  return state === undefined ? undefined : { ...known, state, ...atMove };
+}
+
 /** Keeps what the affected sets' applies left, before a change overwrites it. */
 export function keepLeft(table: LeftTable, bases: DriftBases, change: Changed): void {
   const { owner, before, after, fields, first } = change;
   const event = first.type === 'FleetApplied' || first.type === 'FleetBaseMoved' ? setEvent(first) : undefined;
   for (const set of new Set(change.sets)) {
-    if (baseOf(bases, set) === undefined) continue;
     const key = keyOf(set, owner);
     const known = table.get(key);
     if (event?.data.name === set && isOwn(event)) {
-      const isGiven = event.type === 'FleetBaseMoved' && Object.hasOwn(event.data.applied ?? {}, owner);
-      if (known === undefined || known.state === null || isGiven) continue;
-      const state = before === undefined ? undefined : change.next(known.state);
-      if (state === undefined) table.delete(key);
-      else table.set(key, { ...known, state });
+      const entry = afterOwn(known, change, set, event);
+      if (entry === undefined) table.delete(key);
+      else table.set(key, entry);
     } else if (known === undefined && differs(before, after, fields)) {
       table.set(key, { set, owner, state: before ?? null });
     }

@@ -10,7 +10,7 @@ import { rememberRevert } from '../aggregate/reverts.js';
 import { rememberKey } from '../aggregate/idempotency.js';
 import { deployedField } from '../chain/chain.js';
 import { askedOfNodes } from '../confirmation/confirmation.js';
-import { beginBase, fieldIn, keepLeft, type Changed } from '../fleet-set/left-by-apply.js';
+import { beginBase, fieldIn, forgetGone, keepLeft, settingsOwner, type Changed } from '../fleet-set/left-by-apply.js';
 import { claimKey, type Claim } from '../listeners/claims.js';
 import { namesHeads } from '../log-chain/heads.js';
 import type { NodeState } from '../node/node.js';
@@ -29,7 +29,6 @@ import {
   declarationOf,
   singletonOf,
   resourceTypes,
-  singletons,
   singletonTypes,
   type AnyResource,
   type AnySingleton,
@@ -93,8 +92,15 @@ function applyEvent(fleet: Fleet, recorded: RecordedEvent, first: RecordedEvent)
   const declaring = declaringResource(event);
   if (declaring.kind === 'singleton') {
     const cell = fleet.singletons[declaring.type] as Cell<unknown>;
-    if (event.type === 'FleetApplied' || event.type === 'FleetBaseMoved') beginBase(fleet.left, event);
     const settings = fleet.singletons.connectivity.value;
+    if (event.type === 'FleetApplied' || event.type === 'FleetBaseMoved') {
+      forgetGone(fleet.left, fleet.singletons.fleet.value, event.data.name, fleet.has);
+      beginBase(fleet.left, event, (owner) => {
+        if (owner === settingsOwner) return fieldsOfSettings(settings);
+        const { type, id } = splitOwner(owner);
+        return fleet.get<AnyState>({ type }, id) ?? null;
+      });
+    }
     cell.set(declaring.declaration.evolve(cell.value, event, context));
     if (event.type === 'ConnectivityUpdated') keepLeftOfSettings(fleet, settings, first);
     return touches;
@@ -185,9 +191,6 @@ const described: ReadonlyMap<ResourceType, readonly string[]> = new Map(
     return [type, [...fields.filter((field) => !sealed.includes(field)), deployedField, 'managed_by']];
   }),
 );
-
-/** The key of the settings among what applies left. */
-export const settingsOwner = ownerOf(singletons.connectivity.type, singletons.connectivity.id);
 
 function keepLeftOf(
   { left, singletons: { fleet: bases } }: Fleet,

@@ -13,7 +13,7 @@ import { emptyFleet, type Fleet } from './fleet.js';
 import { resources, resourceTypes, singletons, singletonTypes, type AnyState, type ResourceType } from './resources.js';
 
 /** Raise it when the fold's state or meaning changes. Older checkpoints are then ignored and the log is replayed. */
-export const foldVersion = 12;
+export const foldVersion = 13;
 
 interface Head {
   readonly revision: number;
