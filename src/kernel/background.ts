@@ -44,6 +44,25 @@ export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Prom
   });
 }
 
+/** One that waits, with what is said about it. */
+export type Waiting<About = unknown> = About & { answer(value: boolean): void };
+
+/** Waits in a set, in order of arrival, until answered; false after `ms`. */
+export function waitIn<About>(all: Set<Waiting<About>>, about: About, ms: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const waiting = {
+      ...about,
+      answer(value: boolean) {
+        clearTimeout(timer);
+        all.delete(waiting);
+        resolve(value);
+      },
+    };
+    const timer = setTimeout(() => waiting.answer(false), ms);
+    all.add(waiting);
+  });
+}
+
 /** Lets every other pending callback of the event loop run. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));

@@ -3,6 +3,8 @@
  * owner share fairly: a permit goes to a different owner first, and a full queue drops a caller of the owner with the
  * most waiting.
  */
+import { waitIn, type Waiting } from './background.js';
+
 interface Semaphore {
   /**
    * @returns a function that returns the permit; undefined when the queue is full, the wait too long, or after `close`
@@ -20,19 +22,16 @@ interface SemaphoreOptions {
   readonly waitMs: number;
 }
 
-interface Waiting {
-  readonly owner: string | undefined;
-  settle(admitted: boolean): void;
-}
+type Caller = Waiting<{ readonly owner: string | undefined }>;
 
 export function createSemaphore(options: SemaphoreOptions): Semaphore {
   const { places, waiting = Number.POSITIVE_INFINITY, waitMs } = options;
   let taken = 0;
   let closed = false;
-  const queue = new Set<Waiting>();
+  const queue = new Set<Caller>();
 
   /** The first caller of a different owner, or else the first caller. */
-  const next = (owner: string | undefined): Waiting | undefined => {
+  const next = (owner: string | undefined): Caller | undefined => {
     const [first] = queue;
     if (owner === undefined) return first;
     return [...queue].find((waiting) => waiting.owner !== owner) ?? first;
@@ -46,19 +45,19 @@ export function createSemaphore(options: SemaphoreOptions): Semaphore {
       const waiting = next(owner);
       // The permit is handed over, not freed, so that no other caller can take it in between.
       if (waiting === undefined) taken -= 1;
-      else waiting.settle(true);
+      else waiting.answer(true);
     };
   };
 
   /** Turns away the last caller of the owner with the most waiting, unless that would be no fairer. */
   const makeRoom = (owner: string | undefined): boolean => {
     if (owner === undefined) return false;
-    const callers = new Map<string | undefined, Waiting[]>();
+    const callers = new Map<string | undefined, Caller[]>();
     for (const waiting of queue) callers.set(waiting.owner, [...(callers.get(waiting.owner) ?? []), waiting]);
     const own = callers.get(owner)?.length ?? 0;
     const most = [...callers.values()].reduce((a, b) => (b.length > a.length ? b : a), []);
     if (most.length <= own + 1) return false;
-    most.at(-1)?.settle(false);
+    most.at(-1)?.answer(false);
     return true;
   };
 
@@ -73,21 +72,11 @@ export function createSemaphore(options: SemaphoreOptions): Semaphore {
         return leaveOnce(owner);
       }
       if (queue.size >= waiting && !makeRoom(owner)) return undefined;
-      const admitted = await new Promise<boolean>((resolve) => {
-        const settle = (value: boolean): void => {
-          clearTimeout(timer);
-          queue.delete(entry);
-          resolve(value);
-        };
-        const entry = { owner, settle };
-        const timer = setTimeout(() => settle(false), waitMs);
-        queue.add(entry);
-      });
-      return admitted ? leaveOnce(owner) : undefined;
+      return (await waitIn(queue, { owner }, waitMs)) ? leaveOnce(owner) : undefined;
     },
     close() {
       closed = true;
-      for (const { settle } of queue) settle(false);
+      for (const waiting of queue) waiting.answer(false);
     },
   };
 }

@@ -1,4 +1,6 @@
 /** Waits for conditions that others bring about, each with a deadline, in no particular order. */
+import { waitIn, type Waiting } from './background.js';
+
 interface Waiters {
   /** True once the condition holds; false after `timeoutMs`, when too many are waiting already, or when closed. */
   until(condition: () => boolean, timeoutMs: number): Promise<boolean>;
@@ -8,30 +10,14 @@ interface Waiters {
   close(): void;
 }
 
-interface Waiter {
-  readonly condition: () => boolean;
-  answer(value: boolean): void;
-}
-
 export function createWaiters(maxWaiting: number = Number.POSITIVE_INFINITY): Waiters {
-  const waiting = new Set<Waiter>();
+  const waiting = new Set<Waiting<{ readonly condition: () => boolean }>>();
   let closed = false;
   return {
     until(condition, timeoutMs) {
       if (condition()) return Promise.resolve(true);
       if (closed || timeoutMs <= 0 || waiting.size >= maxWaiting) return Promise.resolve(false);
-      return new Promise((resolve) => {
-        const waiter: Waiter = {
-          condition,
-          answer(value) {
-            clearTimeout(timer);
-            waiting.delete(waiter);
-            resolve(value);
-          },
-        };
-        const timer = setTimeout(() => waiter.answer(false), timeoutMs);
-        waiting.add(waiter);
-      });
+      return waitIn(waiting, { condition }, timeoutMs);
     },
     look() {
       for (const waiter of waiting) if (waiter.condition()) waiter.answer(true);

@@ -2,6 +2,8 @@
  * A bounded waiting line: first come, first served, each caller with its own time limit. `delay` and `take` decide when
  * the next caller may pass.
  */
+import { waitIn, type Waiting } from '../../../kernel/background.js';
+
 interface LineOptions {
   /** 0: the next may pass now. Otherwise the milliseconds until the next check; Infinity: check after `poke`. */
   delay(): number;
@@ -21,7 +23,7 @@ export interface Line {
 }
 
 export function createLine(options: LineOptions): Line {
-  const waiters = new Set<(passed: boolean) => void>();
+  const waiters = new Set<Waiting>();
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
@@ -34,7 +36,7 @@ export function createLine(options: LineOptions): Line {
         return;
       }
       options.take();
-      waiter(true);
+      waiter.answer(true);
     }
   };
 
@@ -46,22 +48,15 @@ export function createLine(options: LineOptions): Line {
         return true;
       }
       if (waiters.size >= options.maxWaiting || waitMs <= 0) return false;
-      return new Promise((resolve) => {
-        const settle = (passed: boolean): void => {
-          clearTimeout(deadline);
-          waiters.delete(settle);
-          resolve(passed);
-        };
-        const deadline = setTimeout(() => settle(false), waitMs);
-        waiters.add(settle);
-        poke();
-      });
+      const passed = waitIn(waiters, {}, waitMs);
+      poke();
+      return passed;
     },
     poke,
     close() {
       closed = true;
       clearTimeout(timer);
-      for (const waiter of waiters) waiter(false);
+      for (const waiter of waiters) waiter.answer(false);
     },
     get waiting() {
       return waiters.size;
