@@ -1,5 +1,8 @@
-/** Interprets the driver's errors. `../answer-unavailable.ts` turns them into the port's answers. */
-import { MongoBulkWriteError, MongoServerError } from 'mongodb';
+/**
+ * Interprets the driver's errors, and does the write whose error is an answer. `../answer-unavailable.ts` turns all
+ * others into the port's answers.
+ */
+import { MongoBulkWriteError, MongoServerError, type Collection, type Filter } from 'mongodb';
 import { StoreAccessError, textsOf, tlsError } from '../store-access.js';
 
 const duplicateKey = 11_000;
@@ -30,11 +33,26 @@ export function troubleOf(error: unknown): StoreAccessError | undefined {
   return tlsError(error, store);
 }
 
-/** True when a document with that id already exists. */
-export const isDuplicate = (error: unknown): boolean =>
-  !(error instanceof MongoBulkWriteError) && hasCode(error, duplicateKey);
-
 export const isMissing = (error: unknown): boolean => hasCode(error, namespaceNotFound);
+
+/**
+ * Replaces the document that the filter finds, or inserts it.
+ * @param filter names its id, and may want more
+ * @returns false if a document has its id that the filter did not find: another one, or one that was inserted meanwhile
+ */
+export async function replaceOrInsert<T extends { readonly _id: string }>(
+  documents: Collection<T>,
+  filter: Filter<T>,
+  document: T,
+): Promise<boolean> {
+  try {
+    await documents.replaceOne(filter, document, { upsert: true });
+    return true;
+  } catch (error) {
+    if (hasCode(error, duplicateKey)) return false;
+    throw error;
+  }
+}
 
 /**
  * @returns the indexes of the documents that an unordered insert left out, if all of them already existed

@@ -10,7 +10,7 @@ import type { Json } from '../../kernel/json.js';
 import type { Lease, LeaseClaim, Leases } from '../read-store.js';
 import { assertLeaseName } from '../bounds.js';
 import { batches } from './batches.js';
-import { isDuplicate } from './failures.js';
+import { replaceOrInsert } from './failures.js';
 import type { IndexKey } from './indexes.js';
 import { serverTime } from './server-time.js';
 import { reading } from './tuning.js';
@@ -54,16 +54,6 @@ function live({ kind, name, holder, endsAt, data }: MongoLease, now: number): Le
 }
 
 export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
-  async function insert(lease: MongoLease): Promise<boolean> {
-    try {
-      await leases.insertOne(lease);
-      return true;
-    } catch (error) {
-      if (isDuplicate(error)) return false;
-      throw error;
-    }
-  }
-
   async function stillHeld(keys: readonly string[]): Promise<ReadonlyMap<string, MongoLease>> {
     // Reads the primary's current state, as the updates do: a lost lease must not look held to its holder.
     const held = await leases
@@ -99,21 +89,15 @@ export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
   return {
     async take(kind, claim) {
       const lease = encode(kind, claim, await serverTime(db));
-      const replace = () => leases.replaceOne({ _id: lease._id }, lease, { upsert: true });
-      try {
-        await replace();
-      } catch (error) {
-        // Two upserts of a missing document raced: the loser replaces the winner's document.
-        if (!isDuplicate(error)) throw error;
-        await replace();
-      }
+      const replace = () => replaceOrInsert(leases, { _id: lease._id }, lease);
+      // The second of two that insert at once replaces the first one's document.
+      if (!(await replace())) await replace();
     },
     async acquire(kind, claim) {
       const now = await serverTime(db);
       const lease = encode(kind, claim, now);
       const free = { _id: lease._id, $or: [{ holder: claim.holder }, { endsAt: { $lte: now } }] };
-      if ((await leases.replaceOne(free, lease)).matchedCount === 1) return true;
-      return insert(lease);
+      return replaceOrInsert(leases, free, lease);
     },
     async renew(kind, claims) {
       const lost: string[] = [];
