@@ -18,11 +18,6 @@ export interface Batch<Name extends string> {
   remove(database: Name, key: Key): void;
 }
 
-export interface RunOptions {
-  /** How far its writes have got when it resolves: flushed to disk (the default), or visible to reads. */
-  readonly durability?: Durability;
-}
-
 export type Written<T> =
   | { readonly kind: 'durable'; readonly value: T }
   | { readonly kind: 'not_written'; readonly cause: string }
@@ -32,9 +27,10 @@ export interface GroupWriter<Name extends string> {
   /**
    * Runs a synchronous operation in the next group. Resolves when its writes, and the writes it saw, are durable, or
    * visible if that is enough; after `bounds.appendTimeoutMs` at the latest.
+   * @param durability how far its writes have got when it resolves: flushed to disk, unless it says visible to reads
    * @throws what the operation throws; then none of its changes is written
    */
-  run<T>(operation: (batch: Batch<Name>) => T, options?: RunOptions): Promise<Written<T>>;
+  run<T>(operation: (batch: Batch<Name>) => T, durability?: Durability): Promise<Written<T>>;
   /** True when the last commit failed: a probe should then try a write. */
   failing(): boolean;
   /** Writes what is queued and refuses new operations. */
@@ -60,7 +56,7 @@ interface Group<Name extends string> {
 /** An operation waiting for its group, and the answer to its caller. */
 function waitingOf<Name extends string, T>(
   operation: (batch: Batch<Name>) => T,
-  { durability = 'flushed' }: RunOptions,
+  durability: Durability,
 ): { readonly waiting: Waiting<Name>; readonly answered: Promise<Written<T>> } {
   let result: { readonly value: T } | undefined;
   let resolve: (outcome: Written<T>) => void = () => undefined;
@@ -213,10 +209,10 @@ export function createGroupWriter<Name extends string>(
   }
 
   return {
-    async run<T>(operation: (batch: Batch<Name>) => T, options: RunOptions = {}): Promise<Written<T>> {
+    async run<T>(operation: (batch: Batch<Name>) => T, durability: Durability = 'flushed'): Promise<Written<T>> {
       if (closing) return { kind: 'not_written', cause: 'the store is closed' };
       if (queue.length >= tuning.writeQueue) return { kind: 'not_written', cause: 'too many writes are waiting' };
-      const { waiting, answered } = waitingOf(operation, options);
+      const { waiting, answered } = waitingOf(operation, durability);
       queue.push(waiting);
       schedule();
       const answer = await withDeadline(answered, bounds.appendTimeoutMs);

@@ -96,24 +96,21 @@ function applyGuarded(operation: Operation, write: GuardedWrite): boolean {
 
 /** Writes to a collection, as operations in the environment's queue. */
 function createWriter(run: RunWrite, spec: CollectionSpec, state: CollectionState) {
-  function write<T>(operation: (one: Operation) => T, durability: Durability = 'flushed'): Promise<T> {
-    return run(
-      (batch) => {
-        if (state.dropped) throw new Error(`collection ${spec.name} version ${spec.version} was dropped`);
-        const tally: Tally = new Map();
-        const outcome = operation({ batch, tally, spec, state });
-        applyTally(batch, tally);
-        return outcome;
-      },
-      { durability },
-    );
+  function write<T>(operation: (one: Operation) => T, durability?: Durability): Promise<T> {
+    return run((batch) => {
+      if (state.dropped) throw new Error(`collection ${spec.name} version ${spec.version} was dropped`);
+      const tally: Tally = new Map();
+      const outcome = operation({ batch, tally, spec, state });
+      applyTally(batch, tally);
+      return outcome;
+    }, durability);
   }
 
   /** Runs the parts in order; all are queued at once, to share a flush where possible. */
   async function inParts<T, R>(
     all: readonly T[],
     operation: (one: Operation, part: readonly T[]) => R,
-    durability: Durability = 'flushed',
+    durability?: Durability,
   ): Promise<R[]> {
     const parts: Promise<R>[] = [];
     for (let start = 0; start < all.length; start += writesPerOperation) {

@@ -5,8 +5,8 @@
  * name@version → number. `state`: checkpoints, pointers, counters.
  */
 import { assertDocumentId } from '../../bounds.js';
-import type { Environment } from '../environment.js';
-import type { Batch, RunOptions } from '../group-writer.js';
+import type { Durability, Environment } from '../environment.js';
+import type { Batch } from '../group-writer.js';
 
 export const readDatabases = {
   documents: 'bytes',
@@ -20,7 +20,7 @@ export type ReadDatabase = keyof typeof readDatabases;
 export type ReadEnvironment = Environment<ReadDatabase>;
 export type ReadBatch = Batch<ReadDatabase>;
 /** Runs an operation in a group commit. @throws ServiceError `unavailable` unless it became durable */
-export type RunWrite = <T>(operation: (batch: ReadBatch) => T, options?: RunOptions) => Promise<T>;
+export type RunWrite = <T>(operation: (batch: ReadBatch) => T, durability?: Durability) => Promise<T>;
 
 /** The value of entries that need only a key. */
 export const present = Buffer.from([1]);

@@ -9,8 +9,8 @@ import { answering } from '../../answer-unavailable.js';
 import { isAfter } from '../../event-store.js';
 import { notWritten } from '../../store-access.js';
 import type { Checkpoint, Collection, CollectionSpec, ReadStore } from '../../read-store.js';
-import { openEnvironment } from '../environment.js';
-import { createGroupWriter, type RunOptions } from '../group-writer.js';
+import { openEnvironment, type Durability } from '../environment.js';
+import { createGroupWriter } from '../group-writer.js';
 import type { Ownership } from '../ownership.js';
 import {
   readDatabases,
@@ -50,8 +50,8 @@ export async function openReadStore(
   const writer = createGroupWriter(environment);
   let closing: Promise<void> | undefined;
 
-  async function run<T>(operation: (batch: ReadBatch) => T, options?: RunOptions): Promise<T> {
-    const written = await writer.run(operation, options);
+  async function run<T>(operation: (batch: ReadBatch) => T, durability?: Durability): Promise<T> {
+    const written = await writer.run(operation, durability);
     if (written.kind === 'durable') return written.value;
     throw notWritten('read store', written.cause);
   }
