@@ -5,13 +5,10 @@ import { gauge, type NumberSource } from '../instance/metrics.js';
 import type { Config } from './config/config.js';
 import type { Core } from './core.js';
 
-export interface BackupParts {
-  readonly service: Backups & { close(): Promise<void> };
-  metrics(): readonly NumberSource[];
-}
+export type BackupParts = Awaited<ReturnType<typeof startBackups>>;
 
 /** @param entry the program of the thread, for tests @throws ServiceError `unavailable` */
-export async function startBackups(core: Core, { backups: settings }: Config, entry?: URL): Promise<BackupParts> {
+export async function startBackups(core: Core, { backups: settings }: Config, entry?: URL) {
   const { eventStore, readStore, instanceId, identity, clocks, logChain, logger } = core;
   const { installationId } = identity;
   const writer = { eventStore, installationId, chainKey: logChain.key, entry };

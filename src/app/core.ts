@@ -3,18 +3,13 @@
  * delivery. Serves nobody: `agents.ts` and `rest.ts` build on it. See `docs/architecture.md`.
  */
 import { randomUUID } from 'node:crypto';
-import { accountsAggregate, fleetAggregate, type DecidedOnFleet } from '../commands/aggregate.js';
+import { accountsAggregate, fleetAggregate } from '../commands/aggregate.js';
 import { createFactRecorder, setRetentions } from '../commands/facts.js';
 import { createGateway } from '../commands/gateway.js';
-import type { FactRecorder, Gateway } from '../commands/port.js';
 import { agentContext } from '../commands/system.js';
 import type { Config } from './config/config.js';
-import { createDelivery, type DeliveryService } from '../delivery/delivery.js';
-import type { Accounts } from '../domain/accounts/accounts.js';
-import type { AccountCommand } from '../domain/accounts/declaration.js';
-import type { Fleet } from '../domain/fleet/fleet.js';
-import type { RecordLogHeads } from '../domain/log-chain/heads.js';
-import { createBudgetedLogger, type BudgetedLogger } from '../kernel/budgeted-logger.js';
+import { createDelivery } from '../delivery/delivery.js';
+import { createBudgetedLogger } from '../kernel/budgeted-logger.js';
 import { systemClock, type Clock } from '../kernel/clock.js';
 import type { Closers } from '../kernel/closers.js';
 import { streams } from '../kernel/event.js';
@@ -22,71 +17,33 @@ import { watchForeignEvents } from '../storage/foreign-events.js';
 import { randomIds, type Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
-import { createSampledLog, type SampledLog } from '../kernel/sampled-log.js';
+import { createSampledLog } from '../kernel/sampled-log.js';
 import { measureAppends } from '../instance/append-metrics.js';
 import { createFeed } from '../feed/feed.js';
 import { accountNames, fleetNames } from '../feed/names.js';
-import type { Feed } from '../feed/port.js';
-import { watchStores, type StoreHealth } from '../instance/store-health.js';
-import { createHistory, type History, type HistoryOptions } from '../projections/history/history.js';
+import { watchStores } from '../instance/store-health.js';
+import { createHistory, type HistoryOptions } from '../projections/history/history.js';
 import { openAccounts, type CommittedAccounts } from '../projections/accounts.js';
 import { openCommittedFleet, type CommittedFleet } from '../projections/fleet/committed-fleet.js';
-import { fleetQueries, type FleetQueries } from '../projections/fleet/fleet-queries.js';
+import { fleetQueries } from '../projections/fleet/fleet-queries.js';
 import { followInMemory } from '../projections/log-follower.js';
-import type { Projections } from '../projections/port.js';
 import { startProjections } from '../projections/projections.js';
-import { openAgentFacts, type AgentFacts } from '../reports/facts.js';
+import { openAgentFacts } from '../reports/facts.js';
 import { createPasswordHasher, type PasswordHasher } from '../security/passwords.js';
-import { createServiceKeys, type ServiceKeys } from '../security/service-keys.js';
-import { createTokens, type Tokens } from '../security/tokens.js';
-import { openStatusLedger, type StatusLedger } from '../status/ledger.js';
+import { createServiceKeys } from '../security/service-keys.js';
+import { createTokens } from '../security/tokens.js';
+import { openStatusLedger } from '../status/ledger.js';
 import { createCommandMetrics } from './command-metrics.js';
 import { raiseCompilerVersion, whenWritable } from './first-commands.js';
 import { ensureFirstAdmin } from './first-admin.js';
-import { createFollowers, type Followers } from '../projections/followers.js';
+import { createFollowers } from '../projections/followers.js';
 import { damagedLog, openInstallation, type Installation, type InstallationDeps } from './installation/installation.js';
 import { remedyFor, watchReadStore } from './installation/read-store-binding.js';
 import type { ServiceStreamOptions } from './installation/service-stream.js';
-import { foldSigningKey, type SigningKeyFold } from './installation/signing-key.js';
+import { foldSigningKey } from './installation/signing-key.js';
 import { missingHead, recordHeads, recordHeadsDaily, type HeadOf } from './installation/log-heads.js';
 
-export interface Core extends Installation {
-  readonly instanceId: string;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly logger: Logger;
-  /** Everything that is opened is added here, and closes in reverse order. */
-  readonly closers: Closers;
-  /** The log of events that strangers cause, sampled so that no flood fills a disk. */
-  readonly refusals: SampledLog;
-  readonly requestLog: BudgetedLogger;
-  readonly sessionLog: BudgetedLogger;
-  readonly appends: ReturnType<typeof measureAppends>;
-  /** See `WatchedLog`. */
-  foreignEvents(): ReadonlyMap<string, number>;
-  readonly commandMetrics: ReturnType<typeof createCommandMetrics>;
-  readonly facts: FactRecorder;
-  readonly accountsView: CommittedAccounts;
-  readonly tokens: Tokens;
-  readonly serviceKeys: ServiceKeys;
-  readonly signingKey: SigningKeyFold;
-  readonly projections: Projections;
-  readonly committed: CommittedFleet;
-  readonly agentFacts: AgentFacts;
-  readonly statusLedger: StatusLedger;
-  readonly queries: FleetQueries;
-  readonly followers: Followers;
-  readonly feed: Feed;
-  readonly fleet: Gateway<Fleet, DecidedOnFleet>;
-  readonly accounts: Gateway<Accounts, AccountCommand | RecordLogHeads>;
-  readonly delivery: DeliveryService;
-  readonly hasher: PasswordHasher;
-  readonly health: StoreHealth;
-  /** Why nothing may be written now; undefined if writing is allowed. */
-  readOnly(): string | undefined;
-  /** To be closed before REST, so that no request waits for a long fold. */
-  readonly history: Pick<History, 'close'>;
-}
+export type Core = Awaited<ReturnType<typeof createCore>>;
 
 export interface CoreOptions {
   readonly config: Config;
@@ -110,7 +67,7 @@ export interface Replaced extends Pick<InstallationDeps, 'openStores'> {
 }
 
 /** Resolves when it holds the log and has made the writes of a start. @throws StartError, ServiceError `unavailable` */
-export async function createCore({ config, logger, closers, mustEnd, ...options }: CoreOptions): Promise<Core> {
+export async function createCore({ config, logger, closers, mustEnd, ...options }: CoreOptions) {
   const { replaced = {} } = options;
   const [clock, ids] = [replaced.clock ?? systemClock, randomIds];
   const logs = openLogs(clock, logger, closers);
@@ -227,16 +184,25 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     delivery,
     hasher,
     health,
+    /** Why nothing may be written now; undefined if writing is allowed. */
     readOnly,
+    /** To be closed before REST, so that no request waits for a long fold. */
     history,
   };
 }
 
-type GatewayParts = Installation &
-  Pick<Core, 'clock' | 'ids' | 'logger' | 'committed' | 'accountsView' | 'readOnly' | 'closers'>;
+interface GatewayParts extends Installation {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly logger: Logger;
+  readonly committed: CommittedFleet;
+  readonly accountsView: CommittedAccounts;
+  readonly closers: Closers;
+  readOnly(): string | undefined;
+}
 
 /** The gateways that all commands go through, counted. */
-function openGateways(parts: GatewayParts): Pick<Core, 'fleet' | 'accounts' | 'commandMetrics'> {
+function openGateways(parts: GatewayParts) {
   const { committed, accountsView, closers } = parts;
   const options = { ...parts, sharedTime: parts.clocks.now };
   const commandMetrics = createCommandMetrics(parts.clock);
@@ -251,11 +217,8 @@ function openGateways(parts: GatewayParts): Pick<Core, 'fleet' | 'accounts' | 'c
   return { fleet, accounts, commandMetrics };
 }
 
-function openLogs(
-  clock: Clock,
-  logger: Logger,
-  closers: Closers,
-): Pick<Core, 'refusals' | 'requestLog' | 'sessionLog'> {
+function openLogs(clock: Clock, logger: Logger, closers: Closers) {
+  // The log of events that strangers cause, sampled so that no flood fills a disk.
   const refusals = createSampledLog({ clock, write: (fields, message) => logger.warn(fields, message) });
   closers.add('refusals', () => refusals.close());
   const requestLog = createBudgetedLogger({ logger, clock, what: 'requests', source: 'address' });

@@ -1,6 +1,5 @@
 /** Webhooks on the core: their delivery, their commands, and their metrics. See `docs/architecture.md`. */
 import { hostname } from 'node:os';
-import type { CommandHandlers } from '../commands/handlers-port.js';
 import { systemContext } from '../commands/system.js';
 import type { WebhookState } from '../domain/webhook/webhook.js';
 import { gauge, counter, type NumberSource } from '../instance/metrics.js';
@@ -28,11 +27,7 @@ type WebhookConfig = Pick<Config, 'webhookAllow' | 'publicUrl' | 'mail'> & {
   readonly http: Pick<Config['http'], 'listen'>;
 };
 
-export interface WebhookParts {
-  readonly service: WebhookService;
-  readonly handlers: CommandHandlers['webhooks'];
-  metrics(): readonly NumberSource[];
-}
+export type WebhookParts = Awaited<ReturnType<typeof startWebhooks>>;
 
 /**
  * Starts delivering.
@@ -41,7 +36,7 @@ export interface WebhookParts {
 export async function startWebhooks(
   core: WebhookCore,
   { webhookAllow: allow, publicUrl, mail, http: { listen } }: WebhookConfig,
-): Promise<WebhookParts> {
+) {
   const { eventStore, readStore, feed, keyring, ids, logger, instanceId, committed, fleet, health, readOnly } = core;
   const clock = core.clocks.shared;
   const table = () => committed.fleet().tables.webhook;
