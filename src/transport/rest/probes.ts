@@ -31,7 +31,6 @@ const health = component('Health', 'The process answers', {
   compiler_version: documented(z.number().int(), 'The version of its compiler', 3),
   format: documented(z.number().int(), 'The format of log, archive and data folder', 1),
 });
-const tags = ['operation'] as const;
 const open = { access: 'open', takes: 'none' } as const;
 
 /** @param budget the budget of requests without a token; health and readiness are free, since orchestrators ask for them */
@@ -46,7 +45,6 @@ export function probeRoutes(app: RestApp, deps: RestDeps, budget: Budget, option
       operationId: 'getHealth',
       summary: 'The process answers',
       description: 'Says nothing about stores: an instance that waits for them must not be restarted.',
-      tags,
       security: [],
       response: { 200: health },
     },
@@ -60,7 +58,6 @@ export function probeRoutes(app: RestApp, deps: RestDeps, budget: Budget, option
       operationId: 'getReadiness',
       summary: 'The event store is in reach and the log is followed; else 503 with reasons',
       description: 'Whether this instance should get traffic.',
-      tags,
       security: [],
       response: {
         200: readiness,
@@ -82,7 +79,6 @@ export function probeRoutes(app: RestApp, deps: RestDeps, budget: Budget, option
       operationId: 'getMetrics',
       summary: 'Prometheus metrics',
       description: 'Needs the metrics token when the settings give one; the access token is no substitute.',
-      tags,
       produces: ['text/plain'],
       security: options.metricsToken === undefined ? [] : [{ metricsToken: [] }],
       response: {

@@ -16,7 +16,6 @@ export interface RouteSchema extends FastifySchema {
   readonly summary: string;
   /** Notes for callers, beside those on parameters, body and answers. */
   readonly description: string;
-  readonly tags: readonly [string];
   /** Instead of the access token: none, or another token. */
   readonly security?: readonly { readonly [scheme: string]: readonly string[] }[];
   /** The media type of the answer, when it is not JSON. */

@@ -34,7 +34,6 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'Read the event feed from any place, as a stream of server-sent events or in pages',
       description:
         'A stream with `Accept: text/event-stream`, a page with any other `Accept`. A cursor continues right after its event, on every instance; in a stream, `Last-Event-ID` takes precedence over `after`. Only admins see users and sign-ins.',
-      tags: ['events'],
       streams: { media: eventStream, example: sampleStream },
       querystring: eventsQuerystring,
       headers: readHeaders.extend({

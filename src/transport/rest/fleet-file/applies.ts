@@ -12,7 +12,6 @@ import { previewFields, rolledOutSchema } from '../checks/rolled-out.js';
 import { writtenEntries } from '../resources/written-entry.js';
 import { page, query } from '../schemas/query.js';
 import { pastApplySchema, pastApplyView } from './apply-view.js';
-import { tags } from './plan-schema.js';
 import type { Sections } from './sections.js';
 
 const what = 'apply';
@@ -31,7 +30,6 @@ export function applyRoutes(app: RestApp, deps: RestDeps, sections: Sections): v
       summary: 'Get a past apply',
       description:
         'The answer of the apply, without its PSKs, with its set and whether it was reverted. `page` gives further pages of its steps.',
-      tags,
       querystring: query({ page }),
       response: answers(pastApplySchema),
     },
@@ -48,7 +46,6 @@ export function applyRoutes(app: RestApp, deps: RestDeps, sections: Sections): v
       summary: 'Revert an apply',
       description:
         'Undoes its commands, newest first, by the rules of reverts; the result is checked as a whole. Key rotations stay. Ownership and the base of drift are restored too. A 409 names every obstacle. With `dry_run=true`, nothing is written.',
-      tags,
       querystring: dryRunQuery,
       response: answers(rolledOutSchema(revertedSchema)),
     },

@@ -13,7 +13,7 @@ import type { RestApp, RestDeps } from '../deps.js';
 import { component, documented } from '../schemas/documented.js';
 import { text } from '../schemas/fields.js';
 import { query } from '../schemas/query.js';
-import { exampleDocument, tags } from './plan-schema.js';
+import { exampleDocument } from './plan-schema.js';
 import { defaultSet } from './read-document.js';
 import type { Sections } from './sections.js';
 import { changedSettings, documentLines } from './write-document.js';
@@ -39,7 +39,6 @@ export function exportRoute(app: RestApp, deps: RestDeps, sections: Sections): v
       summary: 'Export the fleet as documents, one for each set',
       description:
         'Without secrets, defaults and assigned values; a self-signed certificate is given by its names. `?set=` with an empty value exports resources that no set owns; an unknown set gives no document.',
-      tags,
       querystring: query({
         set: text(0, limits.rest.nameChars)
           .optional()

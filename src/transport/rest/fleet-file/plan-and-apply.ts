@@ -15,7 +15,7 @@ import { withPlan } from '../checks/rolled-out.js';
 import { applyHeaders } from '../schemas/headers.js';
 import { tuning } from '../tuning.js';
 import { appliedSchema, appliedView } from './apply-view.js';
-import { applyBody, applyQuery, flagQuery, flagsOf, planBody, planSchema, tags } from './plan-schema.js';
+import { applyBody, applyQuery, flagQuery, flagsOf, planBody, planSchema } from './plan-schema.js';
 import { readDocument, type ReadDocument } from './read-document.js';
 import type { Sections } from './sections.js';
 import { createTexts } from './texts.js';
@@ -60,7 +60,6 @@ export function planAndApplyRoutes(app: RestApp, deps: RestDeps, sections: Secti
       summary: 'Plan what a document would change; writes nothing',
       description:
         'The steps of an apply in order, the rules that change on each node, and the obstacles that would make an apply a 409. Omitted secrets count as kept, or as given for new resources. Mistakes in the document are a 400 with `line:column path: sentence` for each. The body may be the document itself, as `application/yaml`.',
-      tags,
       querystring: flagQuery,
       body: planBody,
       response: answers(planSchema),
@@ -91,7 +90,6 @@ export function planAndApplyRoutes(app: RestApp, deps: RestDeps, sections: Secti
       summary: 'Apply a document as one command',
       description:
         'All or nothing, as one audit entry, with one generation for each affected node. New keys and certificates of existing credentials come first, in a command of their own. With the `etag` of a plan as `If-Match`, it does exactly that plan or is a 412. Obstacles are a 409. The body may be the document itself, as `application/yaml`.',
-      tags,
       querystring: applyQuery,
       headers: applyHeaders,
       body: applyBody,

@@ -9,8 +9,6 @@ import { body, boolean, distinct, integer, oneOf, text } from '../schemas/fields
 import { query, queryInteger, queryText } from '../schemas/query.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 
-export const tags = ['fleet'] as const;
-
 export const exampleDocument = 'svc: 1\nnodes:\n  edge-1: {address: 192.0.2.10}\n';
 
 /** The largest number of deletes that a request may allow. */

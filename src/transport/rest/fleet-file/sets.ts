@@ -12,7 +12,6 @@ import { component, documented, sample } from '../schemas/documented.js';
 import { actorSchema, entrySchema } from '../resources/audit.js';
 import { writtenEntries } from '../resources/written-entry.js';
 import { changersOf } from './drift-entries.js';
-import { tags } from './plan-schema.js';
 import type { Sections } from './sections.js';
 
 const setsSchema = component('FleetSets', 'The sets', {
@@ -96,7 +95,6 @@ export function setRoutes(app: RestApp, deps: RestDeps, sections: Sections): voi
       summary: 'List the sets, with the drift of each',
       description:
         'A set exists while it owns resources or a document of it was applied. Resources that no set owns are not listed.',
-      tags,
       response: answers(setsSchema),
     },
     handler: async () =>
@@ -119,7 +117,6 @@ export function setRoutes(app: RestApp, deps: RestDeps, sections: Sections): voi
       summary: 'Get the manual changes of a set since its last apply',
       description:
         'Edits, deletions and deploys that still make a difference. PSKs, refreshes, reports of agents, and fields and resources that the document omits do not count.',
-      tags,
       params: setParams,
       response: answers(driftSchema),
     },
@@ -151,7 +148,6 @@ export function setRoutes(app: RestApp, deps: RestDeps, sections: Sections): voi
       operationId: 'releaseFleetSet',
       summary: 'Release a set',
       description: 'Its resources stay and then belong to no set; nothing else changes. It can be reverted.',
-      tags,
       params: setParams,
       response: answers(releasedSchema),
     },

@@ -51,7 +51,6 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'List the links between nodes, with measurements',
       description:
         'One entry for each link that the configuration intends, not paged. Figures that no agent has measured are null.',
-      tags: ['nodes'],
       response: answers(linksSchema),
     },
     handler: async (_request, reply) => sendPieces(reply, linkPieces(deps)),
@@ -63,7 +62,6 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'listLinksOfL4Chain',
       summary: 'List the links of an L4 chain, with measurements',
       description: 'Those of its current and its deployed definition, by the node that dials.',
-      tags: ['l4-chains'],
       response: answers(linksSchema),
     },
     handler: async (request) => {
@@ -80,7 +78,6 @@ export function linkRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'listLinksOfNode',
       summary: 'List the links of a node, with measurements',
       description: 'Those that it dials, then those on which it is dialled.',
-      tags: ['nodes'],
       response: answers(linksSchema),
     },
     handler: async (request) => {

@@ -80,7 +80,6 @@ export function portRuntimeRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'List the listeners that agents last reported',
       description:
         'The listeners of the last heartbeats that match the query. A node without a report has `reportedAt: null`, one without a match an empty list.',
-      tags: ['ports'],
       querystring: filters,
       response: answers(runtimeTable),
     },

@@ -76,7 +76,6 @@ export function portRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'List the intended listeners of each node, with their policies and states',
       description:
         'Sorted by node name, transport, port and address. `nodes` always lists all nodes. An unknown node_id has no items.',
-      tags: ['ports'],
       querystring: filters,
       response: answers(portTable),
     },

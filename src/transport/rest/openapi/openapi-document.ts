@@ -74,6 +74,17 @@ const tagDescriptions: { readonly [tag: string]: string } = {
   operation: 'Outside /api and without its envelope: probes, metrics and this document.',
 };
 
+/** Operations with another tag than the first part of their path. */
+const otherTags: readonly (readonly [urls: RegExp, tag: string])[] = [
+  [/^\/(?!api\/)/, 'operation'],
+  [/^\/api\/nodes\/(ports|:id\/free-ports)\b/, 'ports'],
+  [/^\/api\/rollout-policies\b/, 'rollouts'],
+  [/^\/api\/join-tokens\b/, 'nodes'],
+];
+
+const tagOf = ({ url }: DeclaredRoute): string =>
+  otherTags.find(([urls]) => urls.test(url))?.[1] ?? url.split('/')[2] ?? '';
+
 /** @param version of the service */
 export function openApiDocument(routes: readonly DeclaredRoute[], version: string): Document {
   const schemas = jsonSchemas(routes.flatMap(requestSchemas), routes.flatMap(answerSchemas).concat(failureSchema));
@@ -82,7 +93,7 @@ export function openApiDocument(routes: readonly DeclaredRoute[], version: strin
     const path = route.url.replace(/:([A-Za-z_]+)/g, '{$1}');
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, schemas) };
   }
-  const names = [...new Set(routes.flatMap(({ schema }) => schema.tags))];
+  const names = [...new Set(routes.map(tagOf))];
   return {
     openapi: '3.1.0',
     info: { title, version, description: about, license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' } },
@@ -136,12 +147,12 @@ function operationOf(route: DeclaredRoute, schemas: JsonSchemas): Operation {
     schema,
     config: { takes },
   } = route;
-  const { operationId, summary, description, tags, security, body } = schema;
+  const { operationId, summary, description, security, body } = schema;
   return {
     operationId: method === 'HEAD' ? operationId.replace(/^get/, 'head') : operationId,
     summary,
     description,
-    tags,
+    tags: [tagOf(route)],
     ...(security === undefined ? {} : { security }),
     parameters: partsOf(schema).flatMap(([where, part]) =>
       part === undefined ? [] : parametersOf(where, schemas.request(part)),

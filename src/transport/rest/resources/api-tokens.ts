@@ -67,8 +67,6 @@ const newApiToken = body({
 
 const path = '/api/auth/tokens';
 const what = 'API token';
-const tags = ['auth'] as const;
-
 const listQuerystring = query({
   ...listing,
   user_id: uuid.optional().meta({ description: 'Only those of this user', examples: [sample.user] }),
@@ -83,7 +81,6 @@ export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'listApiTokens',
       summary: 'List API tokens',
       description: "The caller's own; an admin gets those of all users. Expired ones stay in the list for 30 days.",
-      tags,
       querystring: listQuerystring,
       response: answers(pageOf(apiTokenSchema)),
     },
@@ -101,7 +98,6 @@ export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'Create an API token; its text is shown only once',
       description:
         "A role above the caller's is a 403. With an Idempotency-Key, a repeat answers with the current token, without its text. An API token cannot create another: that is a 403.",
-      tags,
       body: newApiToken,
       response: created(createdSchema),
     },
@@ -128,7 +124,6 @@ export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'getApiToken',
       summary: 'Get an API token',
       description: "Another user's is a 404, unless an admin asks.",
-      tags,
       response: answers(apiTokenSchema),
     },
     handler: async (request, reply) => {
@@ -145,7 +140,6 @@ export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'Delete an API token',
       description:
         'Every live instance refuses it before the answer. An API token may delete only itself; another one is a 403.',
-      tags,
       response: answers(z.object({}).meta({ description: 'Deleted', examples: [{}] })),
     },
     handler: async (request, reply) => {

@@ -170,7 +170,6 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'List audit entries, newest first',
       description:
         'Secrets are masked. Entries about users, sign-ins, webhooks and the API tokens of others are shown to admins only. Both ends of `from` and `to` count.',
-      tags: ['audit'],
       querystring: listQuerystring,
       response: answers(pageOf(entrySchema)),
     },
@@ -198,7 +197,6 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'getAuditEntry',
       summary: 'Get an audit entry',
       description: 'As it is in the list. One that the caller may not see is not found.',
-      tags: ['audit'],
       response: answers(entrySchema),
     },
     handler: async (request) => ok((await readableEntry(deps, request, pathId(request.params, entryNoun))).entry),
@@ -209,7 +207,6 @@ export function auditRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'listAuditChanges',
       summary: 'List all changes of an audit entry',
       description: 'Each with the resource that it is of. Secrets are masked.',
-      tags: ['audit'],
       querystring: query(paging),
       response: answers(
         pageOf(

@@ -75,7 +75,6 @@ function signInRoutes(app: RestApp, deps: RestDeps, requireOwnOrigin: OriginChec
       summary: 'Sign in',
       description:
         'Answers with an access token for `Authorization: Bearer <token>`, or sets it as a cookie. A wrong name and a wrong password get the same 401. Failed sign-ins have a budget. An Idempotency-Key is ignored.',
-      tags: ['auth'],
       security: [],
       headers: z.looseObject({}),
       body: credentials,
@@ -98,7 +97,6 @@ function signInRoutes(app: RestApp, deps: RestDeps, requireOwnOrigin: OriginChec
       summary: 'Sign out',
       description:
         'Ends the token of this request on every instance and clears its cookie; other tokens of the user stay. An Idempotency-Key is ignored.',
-      tags: ['auth'],
       headers: z.looseObject({}),
       response: answers(signedOut),
     },
@@ -119,7 +117,6 @@ function ownAccountRoutes(app: RestApp, { accounts }: RestDeps['commands']): voi
       operationId: 'getOwnAccount',
       summary: "The caller's account",
       description: 'The user that the token belongs to.',
-      tags: ['auth'],
       response: answers(userSchema),
     },
     handler: async (request, reply) => {
@@ -135,7 +132,6 @@ function ownAccountRoutes(app: RestApp, { accounts }: RestDeps['commands']): voi
       operationId: 'updateOwnAccount',
       summary: "Change the caller's account",
       description: 'Omitted fields stay; null clears a field. The role and the user name cannot be changed.',
-      tags: ['auth'],
       body: profile,
       response: answers(userSchema),
     },
@@ -159,7 +155,6 @@ function ownAccountRoutes(app: RestApp, { accounts }: RestDeps['commands']): voi
       summary: "Change the caller's password",
       description:
         'Ends all sign-ins of the user, including this one, and answers with a new token, or sets it as a cookie if the request used one. A wrong current password is a 400 that names the field, and counts as a failed sign-in.',
-      tags: ['auth'],
       body: passwords,
       response: answers(newToken),
     },

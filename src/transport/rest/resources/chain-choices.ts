@@ -51,7 +51,6 @@ export function chainTransportRoutes(app: RestApp): void {
       operationId: 'listChainTransports',
       summary: 'List the valid combinations of payload, outer and security of a hop',
       description: 'Other combinations are refused. The list is the same in every fleet.',
-      tags: ['l4-chains'],
       response: answers(
         z
           .object({ items: documented(z.array(transportSchema), 'The combinations') })
@@ -69,7 +68,6 @@ export function freePortRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'listFreePorts',
       summary: 'List some free ports of a node',
       description: 'The usual ones first. A claimed port may still be shared: the port table shows its routes.',
-      tags: ['ports'],
       querystring: query({
         transport: oneOf(policyTransports)
           .optional()

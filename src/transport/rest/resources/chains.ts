@@ -104,7 +104,6 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
   resourceRoutes(app, {
     path: '/api/l4-chains',
     what: 'L4 chain',
-    tag: 'l4-chains',
     rollsOut: true,
     names: { one: 'L4Chain', many: 'L4Chains' },
     summaries: {
@@ -140,7 +139,6 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'Get what a deploy would change; writes nothing',
       description:
         'The rules that a deploy would add, change and remove on each node that changes, and the collisions that would refuse it. The `ETag` is the version of the chain: with it as `If-Match`, a deploy does exactly this or is a 412.',
-      tags: ['l4-chains'],
       response: answers(planSchema),
     },
     handler: async (request, reply) => {

@@ -25,7 +25,6 @@ export function controlEndpointRoutes(app: RestApp, { controlEndpoint }: Pick<Re
       summary: 'Where agents reach this service',
       description:
         'The host of this request with the port and, with REALITY, the parameters of the listener for agents. The service cannot know other addresses, such as that of a balancer.',
-      tags: ['nodes'],
       response: answers(schema),
     },
     handler: (request) => {

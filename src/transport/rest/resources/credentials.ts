@@ -83,7 +83,6 @@ export function credentialRoutes(app: RestApp, deps: RestDeps): void {
   resourceRoutes(app, {
     path: '/api/credentials',
     what: 'credential',
-    tag: 'credentials',
     rollsOut: true,
     names: { one: 'Credential', many: 'Credentials' },
     summaries: {

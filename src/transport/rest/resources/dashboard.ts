@@ -154,7 +154,6 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'Get figures about the whole fleet, and what needs attention',
       description:
         'Changes by commands and by reports of agents show at once. The fleet is well when no matter is `down` or `degraded` and the answer has no `x-telemetry-stale`.',
-      tags: ['dashboard'],
       response: answers(statsSchema),
     },
     handler: async (request) => {

@@ -76,8 +76,6 @@ const deployQuery = query({
     .meta({ default: limits.rest.deployWaitDefaultMs }),
 });
 
-const tags = ['l4-chains'] as const;
-
 export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
   const stopping = new AbortController();
   // A waiting deploy must not delay the shutdown: it is answered with the current states.
@@ -90,7 +88,6 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'Deploy the current definition and push it',
       description:
         'The nodes of the old and the new definition get new snapshots. With `wait=applied`, the answer comes when every connected node has applied or rejected, or at the timeout; it is always a 200 with the states of the nodes.',
-      tags,
       querystring: deployQuery,
       headers: deployHeaders,
       response: answers(deployedSchema),
@@ -131,7 +128,6 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'listL4ChainDeployments',
       summary: 'List the deployments of a chain, newest first',
       description: 'All deployments with the current states of their nodes, not paged.',
-      tags,
       querystring: query({ definition: queryBoolean('Whether to include the deployed definitions').optional() }),
       response: answers(deploymentsSchema),
     },

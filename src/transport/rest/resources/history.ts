@@ -90,13 +90,12 @@ interface Joined {
   readonly online: 'lowest' | 'highest';
 }
 
-const schemaOf = <const T extends string>(operationId: T, whose: string, tag: string) =>
+const schemaOf = <const T extends string>(operationId: T, whose: string) =>
   ({
     operationId,
     summary: `Get the traffic of ${whose} over time`,
     description:
       'Counted from the reports of agents; restarts of agents and of the service lose nothing but the points of `1m`. The newest point still grows, and points of `5m` that another instance counts show up to six minutes later. Large counts of `1m` are rounded to a thousandth.',
-    tags: [tag],
     querystring: historyQuery,
     headers: readHeaders,
     response: answers(historySchema),
@@ -105,7 +104,7 @@ const schemaOf = <const T extends string>(operationId: T, whose: string, tag: st
 export function nodeHistoryRoutes(app: RestApp, deps: RestDeps): void {
   app.get('/api/nodes/:id/history', {
     config: { access: 'anyone', takes: 'none', readsStored: true },
-    schema: { ...schemaOf('getNodeHistory', 'a node', 'nodes'), params: idParams },
+    schema: { ...schemaOf('getNodeHistory', 'a node'), params: idParams },
     handler: async (request) => {
       const node = orNotFound(deps.fleet.node(pathId(request.params, 'node')), 'node');
       return ok(await historyOf(deps, node, [node.id], { rtt: 'highest', online: 'highest' }, request.query));
@@ -116,7 +115,7 @@ export function nodeHistoryRoutes(app: RestApp, deps: RestDeps): void {
 export function chainHistoryRoutes(app: RestApp, deps: RestDeps): void {
   app.get('/api/l4-chains/:id/history', {
     config: { access: 'anyone', takes: 'none', readsStored: true },
-    schema: { ...schemaOf('getL4ChainHistory', 'an L4 chain', 'l4-chains'), params: idParams },
+    schema: { ...schemaOf('getL4ChainHistory', 'an L4 chain'), params: idParams },
     handler: async (request) => {
       const chain = orNotFound(deps.fleet.chain(pathId(request.params, 'L4 chain')), 'L4 chain');
       const nodes = nodesOf(liveDefinition(chain));
@@ -128,7 +127,7 @@ export function chainHistoryRoutes(app: RestApp, deps: RestDeps): void {
 export function upstreamHistoryRoutes(app: RestApp, deps: RestDeps): void {
   app.get('/api/l4-upstreams/:id/history', {
     config: { access: 'anyone', takes: 'none', readsStored: true },
-    schema: { ...schemaOf('getL4UpstreamHistory', 'an L4 upstream', 'l4-upstreams'), params: idParams },
+    schema: { ...schemaOf('getL4UpstreamHistory', 'an L4 upstream'), params: idParams },
     handler: async (request) => {
       const upstream = orNotFound(deps.fleet.upstream(pathId(request.params, 'L4 upstream')), 'L4 upstream');
       const nodes = [...diallersOf(deps.fleet, upstream.id)];
@@ -140,7 +139,7 @@ export function upstreamHistoryRoutes(app: RestApp, deps: RestDeps): void {
 export function dashboardHistoryRoutes(app: RestApp, deps: RestDeps): void {
   app.get('/api/dashboard/history', {
     config: { access: 'anyone', takes: 'none', readsStored: true },
-    schema: schemaOf('getDashboardHistory', 'the fleet', 'dashboard'),
+    schema: schemaOf('getDashboardHistory', 'the fleet'),
     handler: async (request) => {
       const asked = rangeOf(deps, request.query, 0);
       const reported = await deps.reports.history(fleetSeries, asked.name, asked.kept);

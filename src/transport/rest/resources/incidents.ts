@@ -57,7 +57,6 @@ export function incidentRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'List incidents, newest first',
       description:
         'With `from` and `to`: those that lasted at some time between both. Kept for 90 days after their end.',
-      tags: ['incidents'],
       querystring,
       headers: readHeaders,
       response: answers(pageOf(incidentSchema)),

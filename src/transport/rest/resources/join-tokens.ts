@@ -97,7 +97,6 @@ export function joinTokenRoutes(app: RestApp, deps: RestDeps, options: RestOptio
   resourceRoutes(app, {
     path: '/api/join-tokens',
     what: 'join token',
-    tag: 'nodes',
     names: { one: 'JoinToken', many: 'JoinTokens' },
     summaries: {
       list: 'List join tokens',

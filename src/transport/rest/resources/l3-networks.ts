@@ -213,7 +213,6 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
   resourceRoutes(app, {
     path: '/api/l3-networks',
     what,
-    tag: 'l3-networks',
     rollsOut: true,
     names: { one: 'L3Network', many: 'L3Networks' },
     summaries: {
@@ -238,7 +237,6 @@ export function l3NetworkRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'listL3NetworkNodes',
       summary: 'The nodes of an L3 network with their names and statuses',
       description: 'In the order of the members, not paged.',
-      tags: ['l3-networks'],
       response: answers(memberNodes),
     },
     handler: async (request) => {

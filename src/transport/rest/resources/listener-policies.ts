@@ -57,8 +57,6 @@ function view(policy: PolicyState): Shown<typeof policySchema> {
 }
 
 const url = '/api/nodes/ports/policies';
-const tags = ['ports'] as const;
-
 export function listenerPolicyRoutes(app: RestApp, deps: RestDeps): void {
   app.put(url, {
     config: { access: 'operator', takes: 'json', sendsEtag: true, refuses: ['conflict'], rollsOut: 'as planned' },
@@ -67,7 +65,6 @@ export function listenerPolicyRoutes(app: RestApp, deps: RestDeps): void {
       summary: "Save a listener's policy; missing labels are added in the default order",
       description:
         'Creates the policy of the listener or replaces it; always a 200. Labels are kept in their order, duplicates removed.',
-      tags,
       querystring: query({}),
       body: saveBody,
       response: answers(policySchema),
@@ -90,7 +87,6 @@ export function listenerPolicyRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'deleteListenerPolicy',
       summary: "Delete a listener's policy and return to the default order",
       description: 'The query names the listener. A listener without a policy is a 404.',
-      tags,
       querystring: query({
         nodeId: uuid.meta({ description: 'Node of the listener' }),
         transport: oneOf(policyTransports).meta({ description: 'Transport of the listener; QUIC is udp' }),

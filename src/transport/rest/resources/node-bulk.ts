@@ -49,7 +49,6 @@ export function nodeBulkRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'labelNodes',
       summary: 'Change labels of several nodes',
       description: 'One command with one audit entry, which is reverted as a whole. Other labels stay.',
-      tags: ['nodes'],
       body: newLabels,
       response: answers(
         component('LabelledNodes', 'The nodes with their new labels', {
@@ -75,7 +74,6 @@ export function nodeBulkRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'queueNodeCommands',
       summary: 'Queue a command for the agents of several nodes; it expires after ten minutes',
       description: 'One command with one audit entry. Each agent gets it with the answer to its next heartbeat.',
-      tags: ['nodes'],
       body: newCommands,
       response: answers(
         component('QueuedCommands', 'The commands that wait for their agents', {

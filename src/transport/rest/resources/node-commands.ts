@@ -66,7 +66,6 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'listNodeCommands',
       summary: `List the last ${limits.rest.nodeCommands} commands to the agent, newest first`,
       description: 'Each with its state: queued, delivered, answered or expired.',
-      tags: ['nodes'],
       response: answers(component('AgentCommands', 'Commands', { items: documented(z.array(listed), 'Newest first') })),
     },
     handler: async (request) => {
@@ -88,7 +87,6 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'queueNodeCommand',
       summary: 'Queue a command for the agent; it expires after ten minutes',
       description: 'The agent gets the command with the answer to its next heartbeat.',
-      tags: ['nodes'],
       body: newCommand,
       response: answers(queuedCommand),
     },
@@ -109,7 +107,6 @@ export function nodeCommandRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'Get what the agent answered last to RUN_DIAGNOSTICS',
       description:
         'Once the command has the state `answered`, the report is there. It is kept for 7 days. A viewer may not read it: it holds lines of the log.',
-      tags: ['nodes'],
       response: answers(diagnostics),
     },
     handler: async (request) => {

@@ -13,8 +13,6 @@ import { component, documented, sample } from '../schemas/documented.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 import { tuning } from '../tuning.js';
 
-const tags = ['nodes'] as const;
-
 const generationOf = documented(z.int(), 'Number of the snapshot, growing for each node', 42);
 
 const snapshotSchema = component('NodeSnapshot', 'The configuration that the agent should run', {
@@ -41,7 +39,6 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'Give the node a new generation and push it',
       description:
         'Compiles the node again under a new generation. `pushed` is true if the snapshot was sent to a connected agent. The body has no rules: they follow from chains, routes, networks and settings.',
-      tags,
       response: answers(refreshedSchema),
     },
     handler: async (request, reply) => {
@@ -64,7 +61,6 @@ export function nodeConfigRoutes(app: RestApp, deps: RestDeps): void {
       description:
         'The snapshot as proto3 JSON with the names of the proto, every secret replaced by `***`. An earlier one is folded ' +
         'from the log again and compiled by the current compiler.',
-      tags,
       querystring: query({
         generation: queryInteger(0, Number.MAX_SAFE_INTEGER, 'The newest snapshot up to this generation').optional(),
       }),

@@ -28,7 +28,6 @@ export function nodeLabelRoutes(app: RestApp, { fleet }: Pick<RestDeps, 'fleet'>
       operationId: 'listLabelKeys',
       summary: 'List the keys of labels that nodes have',
       description: 'With an empty value, a label groups nothing, and does not count.',
-      tags: ['nodes'],
       response: answers(schema),
     },
     handler: async () => {

@@ -93,7 +93,6 @@ export function nodeMetricsRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'getNodeMetrics',
       summary: 'Get the last metrics that the agent reported',
       description: 'Counters start at 0 with each process of the agent.',
-      tags: ['nodes'],
       response: answers(nodeMetrics),
     },
     handler: async (request) => {
@@ -118,7 +117,6 @@ export function upstreamHealthRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'getL4UpstreamHealth',
       summary: 'Get the health of an L4 upstream as the nodes that dial it report it',
       description: 'One item for each node with the last hop of a chain that is deployed to it, by name.',
-      tags: ['l4-upstreams'],
       response: answers(
         component('UpstreamHealths', 'The health of an upstream, by node', {
           items: documented(z.array(health), 'The nodes, by name'),

@@ -50,7 +50,6 @@ export function nodePskRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'Replace the PSK, which is shown only once, and end sessions with the old one; or issue a second one',
       description:
         'Without `mode`, the old PSK, a candidate and their sessions end on every live instance before the answer; `sessions_ended` is false if that took longer than two seconds. With `mode=candidate` the new PSK is valid beside the old one, which ends once an agent has proven a session under the new one; it replaces an earlier candidate. A node without a PSK is then a 409. A repeat has `control_psk: null`.',
-      tags: ['nodes'],
       querystring: query({
         mode: z
           .literal('candidate', { error: expected('candidate') })
@@ -90,7 +89,6 @@ export function nodePskRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'deleteNodePskCandidate',
       summary: 'Take back the candidate of the PSK',
       description: 'A node without one, or whose candidate has expired, is a 404.',
-      tags: ['nodes'],
       response: answers(z.object({}).meta({ description: 'Nothing' })),
     },
     handler: async (request, reply) => {

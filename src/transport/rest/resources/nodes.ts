@@ -55,7 +55,6 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
   resourceRoutes(app, {
     path: '/api/nodes',
     what: 'node',
-    tag: 'nodes',
     rollsOut: true,
     names: { one: 'Node', many: 'Nodes' },
     summaries: {
@@ -104,7 +103,6 @@ export function nodeRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'List the chains, routes and L3 networks that use a node',
       description:
         'Those that name it in their current or deployed definition, enabled or not. They keep the node from being deleted.',
-      tags: ['nodes'],
       response: answers(referrersSchema),
     },
     handler: (request) => {

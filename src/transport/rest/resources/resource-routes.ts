@@ -57,7 +57,6 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
   readonly path: string;
   /** Its name in sentences: `L4 upstream`. */
   readonly what: string;
-  readonly tag: string;
   /** Its commands may touch several nodes, and be rolled out. */
   readonly rollsOut?: true;
   /** Only admins may read and change it. */
@@ -191,7 +190,6 @@ function routesOfAll<D, State, View extends Addressable, Created, Updated>(
   views: Views<State, View>,
 ): void {
   const { path, shape, summaries, names, details = {} } = routes;
-  const tags = [routes.tag] as const;
   const definitionIn = definitionReader(shape);
 
   app.get(path, {
@@ -200,7 +198,6 @@ function routesOfAll<D, State, View extends Addressable, Created, Updated>(
       operationId: `list${names.many}`,
       summary: summaries.list,
       description: sentences(rules.list, details.list),
-      tags,
       querystring: query({ ...listing, ...routes.filters }),
       response: answers(pageOf(routes.schema)),
     },
@@ -217,7 +214,6 @@ function routesOfAll<D, State, View extends Addressable, Created, Updated>(
       operationId: `create${names.one}`,
       summary: summaries.create,
       description: sentences(rules.create, details.create),
-      tags,
       body:
         routes.bodies?.create ??
         createBody(shape, routes.createExtra)
@@ -248,7 +244,6 @@ function routesOfOne<D, State, View extends Addressable, Created, Updated>(
   views: Pick<Views<State, View>, 'one'>,
 ): void {
   const { path, what, summaries, names, details = {} } = routes;
-  const tags = [routes.tag] as const;
 
   app.get(`${path}/:id`, {
     config: { access: reader(routes), takes: 'none', sendsEtag: true },
@@ -256,7 +251,6 @@ function routesOfOne<D, State, View extends Addressable, Created, Updated>(
       operationId: `get${names.one}`,
       summary: summaries.get,
       description: sentences(rules.get, details.get),
-      tags,
       response: answers(routes.schema),
     },
     handler: async (request, reply) => {
@@ -272,7 +266,6 @@ function routesOfOne<D, State, View extends Addressable, Created, Updated>(
       operationId: `delete${names.one}`,
       summary: summaries.remove,
       description: sentences(rules.remove, details.remove),
-      tags,
       response: answers(nothing),
     },
     handler: async (request, reply) => {
@@ -297,7 +290,6 @@ function routeOfUpdate<D, State, View extends Addressable, Created, Updated>(
       operationId: `update${names.one}`,
       summary: summaries.update,
       description: sentences(rules.update, details.update),
-      tags: [routes.tag],
       body:
         routes.bodies?.update ??
         updateBody(shape)

@@ -48,7 +48,6 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
       description:
         'Undoes the changes of the entry in a new entry, and answers with it. A 409 names each field that was changed since, with ' +
         'the entry that changed it, and any other obstacle. With `dry_run=true` it answers with the changes and writes nothing.',
-      tags: ['audit'],
       querystring: dryRunQuery,
       response: answers(
         z
@@ -80,7 +79,6 @@ function confirmRoute(app: RestApp, deps: RestDeps): void {
       summary: 'Confirm the change of an audit entry',
       description:
         'Keeps a change that was made with `confirm=manual`, and answers with its entry. A 409 for one that waits for nobody.',
-      tags: ['audit'],
       response: answers(entrySchema),
     },
     handler: async (request, reply) => {

@@ -127,7 +127,6 @@ export function rolloutPolicyRoutes(app: RestApp, deps: RestDeps): void {
   resourceRoutes(app, {
     path: '/api/rollout-policies',
     what: 'rollout policy',
-    tag: 'rollouts',
     names: { one: 'RolloutPolicy', many: 'RolloutPolicies' },
     summaries: {
       list: 'List rollout policies',

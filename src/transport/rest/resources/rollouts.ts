@@ -91,8 +91,6 @@ const withNodes = component('RolloutWithNodes', 'A rollout with a page of its no
   page_size: number('How many nodes a page has at most', 50),
 });
 
-const tags = ['rollouts'] as const;
-
 /** A clock that stands, as of a paused one, leads nowhere. */
 function dueAt({ state, policy, clock: { ran_ms, since } }: RolloutState): string | null {
   if (since === null || (state !== 'running' && state !== 'baking')) return null;
@@ -125,7 +123,6 @@ export function rolloutRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'listRollouts',
       summary: 'List rollouts, newest first',
       description: 'Those that have ended are forgotten when there are many newer ones; the audit keeps their entries.',
-      tags,
       querystring: query({
         ...paging,
         after,
@@ -159,7 +156,6 @@ export function rolloutRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'getRollout',
       summary: 'Get a rollout, with a page of its nodes',
       description: 'Nodes come in the order of their waves and units. A wave beyond the last has none.',
-      tags,
       querystring: query({
         ...paging,
         wave: queryInteger(1, Number.MAX_SAFE_INTEGER, 'Only the nodes of this wave').optional(),
@@ -208,7 +204,6 @@ function stepRoutes(app: RestApp, deps: RestDeps, stored: (id: string) => Rollou
         operationId: `${verb}Rollout`,
         summary,
         description: `${description} A rollout in another state is a 409.`,
-        tags,
         response: answers(rolloutSchema),
       },
       handler: async (request, reply) => {

@@ -116,7 +116,6 @@ export function legacyRouteRoutes(app: RestApp, deps: RestDeps): void {
   resourceRoutes(app, {
     path: '/api/routes',
     what: 'route',
-    tag: 'routes',
     rollsOut: true,
     names: { one: 'Route', many: 'Routes' },
     summaries: {
@@ -156,7 +155,6 @@ export function legacyRouteRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'listRouteHops',
       summary: 'List the hops of a legacy route with their nodes and next hops',
       description: 'In the order of the hops, not paged.',
-      tags: ['routes'],
       response: answers(hopViews),
     },
     handler: async (request) => {

@@ -26,8 +26,6 @@ const retireBody = body({
 }).meta({ id: 'RetireServiceIdentity', description: 'How the old identity is retired' });
 
 const url = '/api/service/identity';
-const tags = ['service'] as const;
-
 export function serviceIdentityRoutes(app: RestApp, deps: RestDeps): void {
   const { serviceIdentity } = deps.commands;
 
@@ -55,7 +53,6 @@ export function serviceIdentityRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'getServiceIdentity',
       summary: 'Get the identity keys that the service answers under',
       description: 'A node counts once its agent has connected with its newest PSK.',
-      tags,
       response: answers(identitySchema),
     },
     handler: () => ok(view()),
@@ -68,7 +65,6 @@ export function serviceIdentityRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'Make a second identity key',
       description:
         'PSKs and join tokens issued from now on carry it; sessions under either succeed. While there is a second key, it is a 409.',
-      tags,
       response: answers(identitySchema),
     },
     handler: async (request, reply) => {
@@ -84,7 +80,6 @@ export function serviceIdentityRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'End the old identity key, with the join tokens from before the rotation',
       description:
         'A 409 names nodes whose PSK still carries the old key, at most 20 of them, unless `force` is true: these nodes need a new PSK then.',
-      tags,
       body: retireBody,
       response: answers(identitySchema),
     },

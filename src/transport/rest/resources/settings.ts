@@ -99,8 +99,6 @@ const saved = settings
   .extend({ warnings: warningsSchema })
   .meta({ id: 'SavedConnectivitySettings', description: 'The settings as they were saved, with warnings' });
 
-const tags = ['settings'] as const;
-
 export function settingsRoutes(app: RestApp, deps: RestDeps): void {
   app.get('/api/settings/connectivity', {
     config: { access: 'anyone', takes: 'none', sendsEtag: true },
@@ -108,7 +106,6 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'getConnectivitySettings',
       summary: 'Get the connectivity settings',
       description: 'The settings of all nodes, and the overrides of single nodes.',
-      tags,
       response: answers(settings),
     },
     handler: async (_request, reply) => {
@@ -125,7 +122,6 @@ export function settingsRoutes(app: RestApp, deps: RestDeps): void {
       summary: "Change the connectivity settings; `nodes` sets those nodes' overrides",
       description:
         'A field that is left out stays. An entry of `nodes` sets the override of that node, one with `multiplex: null` removes it; the overrides of other nodes stay.',
-      tags,
       body: settingsBody,
       response: answers(saved),
     },

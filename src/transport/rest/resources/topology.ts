@@ -124,7 +124,6 @@ export function topologyRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'getTopology',
       summary: 'Get the fleet as a picture: groups of nodes, or nodes, and the links between them',
       description: `With \`group_by\`: the groups. With \`group\` too: its nodes, their direct neighbours, and the links among these. Without both: all nodes, at most ${limits.rest.topologyNodes}. Links are those of deployed and enabled L4 chains, in the direction of traffic.`,
-      tags: ['topology'],
       querystring,
       response: answers(
         z.union([groupedSchema, nodesSchema]).meta({ description: 'Groups, or nodes, and the links between them' }),

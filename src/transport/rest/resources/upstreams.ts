@@ -112,7 +112,6 @@ export function upstreamRoutes(app: RestApp, deps: RestDeps): void {
   resourceRoutes(app, {
     path: '/api/l4-upstreams',
     what: 'L4 upstream',
-    tag: 'l4-upstreams',
     rollsOut: true,
     names: { one: 'L4Upstream', many: 'L4Upstreams' },
     summaries: {

@@ -99,8 +99,6 @@ export function cookieView({ expiresIn }: Pick<NewToken, 'expiresIn'>) {
 
 const path = '/api/auth/users';
 const what = 'user';
-const tags = ['auth'] as const;
-
 /** Users sort by `name` as on every list, or by the field's own name. */
 const userSorts = { username: 'name', '-username': '-name' } as const;
 
@@ -135,7 +133,6 @@ export function userRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'listUsers',
       summary: 'List users',
       description: 'Paged; a page past the end is empty. Sorted by user name by default.',
-      tags,
       querystring: listQuerystring,
       response: answers(pageOf(userSchema)),
     },
@@ -151,7 +148,6 @@ export function userRoutes(app: RestApp, deps: RestDeps): void {
       summary: 'Create a user',
       description:
         'The user name is converted to lower case and must be unique. With an Idempotency-Key, a repeat answers with the current user.',
-      tags,
       body: newUser,
       response: created(userSchema),
     },
@@ -169,7 +165,6 @@ export function userRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'getUser',
       summary: 'Get a user',
       description: 'Its version is the `ETag`.',
-      tags,
       response: answers(userSchema),
     },
     handler: async (request, reply) => {
@@ -191,7 +186,6 @@ export function userRoutes(app: RestApp, deps: RestDeps): void {
       summary: "Reset a user's password",
       description:
         "Deletes the join tokens that the user has made, then ends all tokens of the user at once, including API tokens. The caller's own password cannot be reset here: that is a 403.",
-      tags,
       body: reset,
       response: answers(resetSchema),
     },

@@ -40,7 +40,6 @@ export function webhookRoutes(app: RestApp, deps: RestDeps): void {
   resourceRoutes(app, {
     path: '/api/webhooks',
     what,
-    tag: 'webhooks',
     adminsOnly: true,
     names: { one: 'Webhook', many: 'Webhooks' },
     summaries: {
@@ -93,7 +92,6 @@ function actionRoutes(
       summary: 'Resume a stopped or failing webhook now',
       description:
         'It tries the failed item again, or the next one with `skip`. A webhook that delivers is a 409 unless `after` says where to continue; a disabled one is a 409.',
-      tags: ['webhooks'],
       body: resumeBody,
       response: answers(webhookSchema),
     },
@@ -111,7 +109,6 @@ function actionRoutes(
       operationId: 'pingWebhook',
       summary: 'Send a ping now, in any state, and answer with the result',
       description: 'The body is `{type: "ping", at}`. The state stays as it is.',
-      tags: ['webhooks'],
       response: answers(deliverySchema),
     },
     handler: async (request) => ok(await webhooks.ping(pathId(request.params, what))),
@@ -123,7 +120,6 @@ function actionRoutes(
       operationId: 'listWebhookDeliveries',
       summary: `List the last ${limits.webhooks.deliveries} attempts, newest first`,
       description: 'Attempts are kept in the read store only.',
-      tags: ['webhooks'],
       response: answers(
         component('WebhookDeliveries', 'The newest attempts', {
           items: documented(z.array(deliverySchema), 'Newest first'),

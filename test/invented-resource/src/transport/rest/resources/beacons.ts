@@ -24,7 +24,6 @@ export function beaconRoutes(app: RestApp, deps: RestDeps): void {
   resourceRoutes(app, {
     path: '/api/beacons',
     what: 'beacon',
-    tag: 'beacons',
     names: { one: 'Beacon', many: 'Beacons' },
     summaries: {
       list: 'List beacons',
