@@ -6,7 +6,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { webhookStateOf, type WebhookCursorMoved } from '../domain/webhook/cursors.js';
-import type { WebhookState } from '../domain/webhook/webhook.js';
+import { sendsAlike, type WebhookState } from '../domain/webhook/webhook.js';
 import type { Feed, FeedPlace } from '../feed/port.js';
 import { sleep } from '../kernel/background.js';
 import { isOfFuture, timestamp, type Clock } from '../kernel/clock.js';
@@ -59,10 +59,10 @@ interface Current extends Checkpoint {
   tries: Checkpoint['tries'];
   /** The newest fact. */
   recorded: Omit<WebhookFact, 'revision'> | undefined;
-  /** What is being sent: of which version of the webhook, and how many of its messages were answered. */
-  sending: { readonly shipment: Shipment; readonly version: number; answered: number } | undefined;
-  /** Until when, monotonic, a window gathers items, of which version of the webhook: it is read when it ends, not while it lasts. */
-  gathering?: { readonly until: number; readonly version: number };
+  /** What is being sent: as which state of the webhook, and how many of its messages were answered. */
+  sending: { readonly shipment: Shipment; readonly as: WebhookState; answered: number } | undefined;
+  /** Until when, monotonic, a window gathers items, and for which state of the webhook: it is read when it ends, not while it lasts. */
+  gathering?: { readonly until: number; readonly as: WebhookState };
 }
 
 /** Loads the checkpoint of a webhook. Stops the webhook if the log does not have it. @throws ServiceError */
@@ -120,7 +120,7 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
   /** Sends the messages of a shipment that are not answered yet. @returns whether the next shipment may follow */
   async function deliver(webhook: WebhookState, at: Current, shipment: Shipment): Promise<boolean> {
     const { messages, behind } = shipment;
-    if (at.sending?.shipment !== shipment) at.sending = { shipment, version: webhook.version, answered: 0 };
+    if (at.sending?.shipment !== shipment) at.sending = { shipment, as: webhook, answered: 0 };
     const sent = at.sending;
     for (const message of messages.slice(sent.answered)) {
       const isDelivered = await send(webhook, at, message, () => {
@@ -179,18 +179,18 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
     if (nextAt > now && !isOfFuture(nextAt, now + limits.webhooks.retryAfterMaxMs))
       return sleep(Math.min(nextAt - now, recordMs), signal);
     // What failed is sent again as it was, unless the webhook has changed.
-    if (at.sending?.version === webhook.version) {
+    if (at.sending !== undefined && sendsAlike(at.sending.as, webhook)) {
       await deliver(webhook, at, at.sending.shipment);
       return;
     }
-    const leftMs = at.gathering?.version === webhook.version ? at.gathering.until - clock.monotonic() : 0;
+    const leftMs = at.gathering && sendsAlike(at.gathering.as, webhook) ? at.gathering.until - clock.monotonic() : 0;
     if (leftMs > 0) return sleep(Math.min(leftMs, recordMs), signal);
     const { shipments, place, caughtUp, gatherMs } = await deps.next(webhook, at.place, signal);
     for (const shipment of shipments) {
       if (signal.aborted || ended() || !(await deliver(webhook, at, shipment))) return;
     }
     if (gatherMs > 0) {
-      at.gathering = { until: clock.monotonic() + gatherMs, version: webhook.version };
+      at.gathering = { until: clock.monotonic() + gatherMs, as: webhook };
       return;
     }
     at.place = place;

@@ -95,15 +95,24 @@ describe('a chat', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  test('gets a message that failed once more as it was, and those before it no second time', async () => {
+  test('gets a message that failed once more as it was, and those before it no second time, also when resumed', async () => {
     let refused = 0;
     receiver.answer = (response, { body }) => {
       const fails = body.includes('connected') && (refused += 1) === 1;
       status(fails ? 429 : 204)(response);
     };
-    await webhook({ format: 'discord', types: ['command', 'session'], group_secs: 1, console_links: false });
+    const chat = await webhook({
+      format: 'discord',
+      types: ['command', 'session'],
+      group_secs: 1,
+      console_links: false,
+    });
     const { id, name } = await node();
     await rest.connect(id);
+    await eventually(() => receiver.received.length).toBe(3);
+    await eventually(() =>
+      rest.call('POST', `/api/webhooks/${chat.id}/resume`).then((answer) => answer.statusCode),
+    ).toBe(200);
     await eventually(() => receiver.received.length).toBe(3);
     const contents = receiver.received.map(({ body }) => JSON.parse(body).content);
     expect(contents[0]).toBe(`\`admin\` created node \`${name}\`.`);

@@ -6,6 +6,7 @@ import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
 import type { IfMatch } from '../resource/refusal.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import type { SealedSecret } from '../secret/sealed.js';
+import { jsonEqual, type Json } from '../../kernel/json.js';
 
 /** The types of items that can be sent, all of which are in the log. */
 export const webhookTypes = ['command', 'sign_in', 'session', 'apply', 'status', 'rollout'] as const;
@@ -102,6 +103,13 @@ export interface ResumeWebhook {
 
 /** An address of mail without a name, quotes or an encoding. */
 export const plainMailAddress = /^[A-Za-z0-9.!$&'*+=^_{|}~-]{1,64}@(?=.{1,253}$)[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$/;
+
+const sent = ['url', 'types', 'filters', 'format', 'chat_id', 'group_secs', 'console_links'] as const;
+
+/** Whether two states of a webhook send the same messages to the same receiver. */
+export function sendsAlike(a: WebhookState, b: WebhookState): boolean {
+  return a === b || sent.every((field) => jsonEqual(a[field] as Json, b[field] as Json));
+}
 
 export const webhookKey: ResourceKey<WebhookState> = { type: 'webhook' };
 
