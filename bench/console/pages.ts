@@ -42,13 +42,22 @@ export async function visit(page: Page, address: string): Promise<void> {
 
 /** Goes on to another address as a link does: what the browser has loaded stays. @internal exported for tests */
 export async function goTo(page: Page, address: string): Promise<void> {
-  await page.evaluate(`self.__TSR_ROUTER__.navigate({ to: ${JSON.stringify(address)} })`);
+  await leadTo(page, address);
+  await settled(page);
+}
+
+/** The same, without waiting for what the page loads. @internal exported for tests */
+export async function leadTo(page: Page, address: string): Promise<void> {
+  // The promise of a navigation that another one overtakes may never be kept.
+  await page.evaluate(`Promise.race([
+    self.__TSR_ROUTER__.navigate({ to: ${JSON.stringify(address)} }),
+    new Promise((resolve) => setTimeout(resolve, 1_000)),
+  ])`);
   const isThere = `(() => {
     const { status, location, resolvedLocation } = self.__TSR_ROUTER__.state;
     return status === 'idle' && resolvedLocation?.href === location.href;
   })()`;
   await eventually(`the page of ${address} is there`, async () => (await page.evaluate<boolean>(isThere)) || undefined);
-  await settled(page);
 }
 
 /** Waits until a page shows its heading or an error, and has finished loading. */

@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fillFleet, type FilledFleet } from '../../bench/console/fleet.js';
-import { consolePages, goTo, visit, type ConsolePage } from '../../bench/console/pages.js';
+import { consolePages, goTo, leadTo, visit, type ConsolePage } from '../../bench/console/pages.js';
 import { openBrowser } from './support/browser.js';
 import { faultsOf } from './support/faults.js';
 import { pressAll } from './support/hands.js';
@@ -55,10 +55,11 @@ describe.skipIf(browser === undefined)('every page', () => {
     async () => {
       const kinds = pages.filter(({ route }) => /\$|\/edit$|topology|audit|identity/.test(route));
       const blank: string[] = [];
-      // The session is known; nothing else is answered.
+      // The session is known; nothing else is answered, so nothing is kept from one page for the next.
       await page.route(/\/api\/(?!auth\/me$)/, () => undefined);
+      await page.goto('/console/');
       for (const { route, address } of kinds) {
-        await page.goto(`/console${address}`, { waitUntil: 'commit' });
+        await leadTo(page, address);
         const some = page.locator('main :is(form, .mantine-Skeleton-root)').first();
         await some.waitFor().catch(() => blank.push(route));
       }

@@ -19,12 +19,15 @@ export async function more(page: Page, name: string): Promise<void> {
 }
 
 /**
- * Presses each button of the page at an address, and of the dialogs that they open, whose words no page before had.
+ * Presses each button of the page at an address, and of the dialogs that they open, whose words no page before had. What a
+ * calendar has below its field is not pressed: it has a button for each month and year.
  * @param pressed the words of all buttons so far; grows
  */
 export async function pressAll(page: Page, address: string, pressed: Set<string>): Promise<void> {
   for (;;) {
-    const buttons = page.locator('main button:visible:enabled, [role=dialog] button:visible:enabled');
+    const buttons = page.locator(
+      ':is(main, [role=dialog]) button:visible:enabled:not(.mantine-DateTimePicker-levelsGroup *)',
+    );
     const words = await buttons.allInnerTexts();
     const next = words.findIndex((word) => word.trim() !== '' && !pressed.has(word));
     if (next < 0) return;
