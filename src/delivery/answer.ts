@@ -25,9 +25,9 @@ import {
   type Hold,
   type Stamp,
 } from './target.js';
-import type { ApplyReports } from './apply-reports.js';
+import type { ApplyReports, ApplyReportsDeps } from './apply-reports.js';
 
-export interface AnswerDeps extends CompilerCheck {
+export interface AnswerDeps extends CompilerCheck, Pick<ApplyReportsDeps, 'generation' | 'waits'> {
   readonly newest: NewestSnapshots;
   readonly lastGood: Pick<LastGoodSnapshots, 'load'>;
   readonly histories: Pick<ApplyHistories, 'load'>;
@@ -36,14 +36,11 @@ export interface AnswerDeps extends CompilerCheck {
   readonly raises: Pick<GenerationRaises, 'raise' | 'conflict'>;
   readonly clock: Clock;
   readonly logger: Logger;
-  generation(nodeId: string): number | undefined;
   /** True once the fold is up to date, false after a bounded wait. */
   upToDate(): Promise<boolean>;
   /** True once the fold has reached the current end of the log, false after a bounded wait. */
   atHead(): Promise<boolean>;
   drainRetryMs(): number;
-  /** The node waits for its wave of a rollout. */
-  waits(nodeId: string): boolean;
 }
 
 interface Claim {

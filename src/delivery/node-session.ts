@@ -2,7 +2,6 @@
  * The `NodeSession` of the port: handles the requests and reports of one session, and offers it changed snapshots. An offer never
  * overtakes an answer, and none is made before the first answer. Implements `docs/contract/agent-protocol.md#configuration`.
  */
-import type { NodeNeed } from '../domain/confirmation/confirmation.js';
 import { rolloutKey } from '../domain/rollout/rollout.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Answerer } from './answer.js';
@@ -14,10 +13,10 @@ import type { ApplyHistories } from './apply-history.js';
 import type { ReportTurns } from './report-turns.js';
 import { tryAgain, type Retries } from './retries.js';
 import { confirmWithin, holdOf, rejectOf } from './target.js';
-import type { ApplyReports } from './apply-reports.js';
+import type { ApplyReports, ApplyReportsDeps } from './apply-reports.js';
 import type { TimeToApplied } from './time-to-applied.js';
 
-export interface NodeSessionsDeps {
+export interface NodeSessionsDeps extends Pick<ApplyReportsDeps, 'generation' | 'waits' | 'need'> {
   readonly sessions: SessionRegistry;
   readonly histories: ApplyHistories;
   readonly applyReports: Pick<ApplyReports, 'report' | 'confirm'>;
@@ -27,11 +26,6 @@ export interface NodeSessionsDeps {
   readonly timeToApplied: Pick<TimeToApplied, 'offered'>;
   readonly clock: Clock;
   readonly answer: Answerer;
-  generation(nodeId: string): number | undefined;
-  /** The node waits for its wave of a rollout. */
-  waits(nodeId: string): boolean;
-  /** Its last need of a confirmation. */
-  need(nodeId: string): NodeNeed | undefined;
   mayPush(): boolean;
   /** Serves the node's sessions soon. */
   touch(nodeId: string): void;

@@ -2,6 +2,7 @@
  * The event feed as REST and webhooks see it: the log as items, in its order, from any place on. Items are made from the log
  * when they are read, and not stored. Implements `docs/contract/automation.md#event-feed`.
  */
+import type { ApplyError } from '../domain/agents/facts.js';
 import type { Readers } from '../domain/audit/describe.js';
 import type { RolloutStateName, RolloutStepped } from '../domain/rollout/rollout.js';
 import type { StatusFact } from '../domain/status/facts.js';
@@ -40,12 +41,7 @@ export type FeedContent =
         readonly node_name: string | null;
         readonly generation: number;
         readonly state: 'applied' | 'rejected';
-        readonly errors: readonly {
-          readonly resource_type: string;
-          readonly resource_id: string;
-          readonly path: string;
-          readonly message: string;
-        }[];
+        readonly errors: readonly ApplyError[];
       };
     };
 

@@ -3,6 +3,7 @@
  * on the committed fleet. Types only. Implements `docs/contract/rest.md#envelope`, `docs/contract/rest.md#audit` and `docs/architecture.md#read-models`.
  */
 import type { AnyState } from '../domain/fleet/resources.js';
+import type { Deployment } from '../domain/fleet-file/applied.js';
 import type { ChainDefinition } from '../domain/chain/chain.js';
 import type { ListOf, ListQuery } from '../kernel/list.js';
 import type { AuditChange } from '../domain/resource/audit-change.js';
@@ -29,14 +30,6 @@ export interface IncidentQuery extends NewestFirst {
   /** Those that lasted at some time between both, RFC 3339, UTC, with milliseconds. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
-}
-
-export interface Deployment {
-  readonly id: string;
-  readonly chain_id: string;
-  readonly chain_version: number;
-  readonly at: string;
-  readonly nodes: readonly { readonly node_id: string; readonly generation: number }[];
 }
 
 /** A deployment with its definition. */

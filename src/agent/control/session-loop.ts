@@ -6,17 +6,14 @@
  */
 import type { ConfigApplyReport } from '../../gen/svc/control/v1/config.js';
 import type { DiagnosticsReport } from '../../gen/svc/control/v1/diagnostics.js';
-import { SessionCloseReason, type AgentHello } from '../../gen/svc/control/v1/session.js';
+import { SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import { sleep } from '../../kernel/background.js';
-import type { Clock } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
 import { backoff } from '../../kernel/retry.js';
 import type { AgentConfig } from '../config.js';
 import type { ClockOffset } from '../diagnosis/diagnose.js';
-import type { Gateway } from '../gateway.js';
-import type { HostUsage } from '../host.js';
 import type { UnconfirmedFile } from '../unconfirmed-file.js';
 import { createApplier } from './applier.js';
 import { createControlClient, type ControlClient } from './client.js';
@@ -39,20 +36,17 @@ export interface SessionEvents {
   onReport?(report: ConfigApplyReport): void;
 }
 
-interface SessionLoopOptions {
+interface SessionLoopOptions extends Pick<
+  SessionDependencies,
+  'gateway' | 'hello' | 'usage' | 'logger' | 'clock' | 'random'
+> {
   readonly config: Pick<AgentConfig, 'nodeId' | 'endpoint' | 'keys' | 'rekeyIntervalSeconds'>;
   readonly agentVersion: string;
   readonly readPsks: ReadPsks;
-  readonly gateway: Gateway;
   /** Undefined: what waits for a confirmation does not survive a restart. */
   readonly unconfirmed: UnconfirmedFile | undefined;
-  readonly hello: () => AgentHello;
   /** Answers RUN_DIAGNOSTICS; an abort of the signal ends it early. */
   readonly diagnose: (offset: ClockOffset | undefined, signal: AbortSignal) => Promise<DiagnosticsReport>;
-  readonly usage: () => HostUsage;
-  readonly logger: Logger;
-  readonly clock: Clock;
-  readonly random: () => number;
   readonly events: SessionEvents;
 }
 

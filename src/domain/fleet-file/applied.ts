@@ -46,7 +46,7 @@ function actionOf(event: RecordedEvent): StepAction | undefined {
   }
 }
 
-export interface AppliedDeployment {
+export interface Deployment {
   readonly id: string;
   readonly chain_id: string;
   readonly chain_version: number;
@@ -55,9 +55,9 @@ export interface AppliedDeployment {
 }
 
 /** The deployments of a command. */
-export function deploymentsOf(command: RecordedCommand): readonly AppliedDeployment[] {
+export function deploymentsOf(command: RecordedCommand): readonly Deployment[] {
   const { revision } = lastEvent(command);
-  return command.events.flatMap((recorded): readonly AppliedDeployment[] => {
+  return command.events.flatMap((recorded): readonly Deployment[] => {
     const event = fleetEvent(recorded);
     if (event.type !== 'ChainDeployed' || event.data.definition.to === null) return [];
     const { chain_id, chain_version, nodes } = event.data;

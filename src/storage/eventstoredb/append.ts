@@ -11,7 +11,7 @@ import { backoff } from '../../kernel/retry.js';
 import type { AppendOutcome, ExpectedRevision } from '../event-store.js';
 import type { StoreAddress, User } from './address.js';
 import { type Connection, type Lease, appendPlaces } from './connection.js';
-import { appendFailure, isUnanswered, type AppendFailure } from './failure.js';
+import { appendFailure, isUnanswered } from './failure.js';
 import { toNumber } from './events.js';
 
 export interface Appender {
@@ -42,14 +42,14 @@ export function createAppender({ address, connection, clock }: AppenderOptions):
     expected: ExpectedRevision,
     events: readonly EventData[],
     timeoutMs: number,
-  ): Promise<AppendOutcome | AppendFailure> {
+  ): Promise<AppendOutcome> {
     const call = lease.client.appendToStream(stream, [...events], {
       expectedRevision: typeof expected === 'number' ? BigInt(expected) : expected,
       requiresLeader: true,
       deadline: timeoutMs,
       credentials,
     });
-    const unanswered = async (): Promise<AppendOutcome | AppendFailure> => {
+    const unanswered = async (): Promise<AppendOutcome> => {
       await connection.discard(lease, 'an append was not answered');
       return { kind: 'unknown', cause: `no answer within ${Math.round(timeoutMs)} ms` };
     };
@@ -78,8 +78,7 @@ export function createAppender({ address, connection, clock }: AppenderOptions):
       // Leaves time to discard the client.
       const left = started + appendMs - disposeMs - clock.monotonic();
       const outcome = await send(lease, stream, expected, events, Math.max(1, Math.min(appendTryMs, left)));
-      if (outcome.kind !== 'not_written') return outcome;
-      if (clock.monotonic() - started >= appendRetryMs) return { kind: 'unavailable', cause: outcome.cause };
+      if (outcome.kind !== 'unavailable' || clock.monotonic() - started >= appendRetryMs) return outcome;
       await sleep(backoff(retry, attempt));
     }
   }

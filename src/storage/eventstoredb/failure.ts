@@ -10,17 +10,9 @@ import { connect, type ConnectionOptions } from 'node:tls';
 import { ErrorType, NO_STREAM, type CommandError, type WrongExpectedVersionError } from '@eventstore/db-client';
 import { timedOut, withDeadline } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
+import type { AppendOutcome } from '../event-store.js';
 import { field, StoreAccessError, tlsError } from '../store-access.js';
 import type { StoreAddress } from './address.js';
-
-export type AppendFailure =
-  | { readonly kind: 'conflict'; readonly actual: number | 'no_stream' }
-  /** Certainly not written, and worth a retry. */
-  | { readonly kind: 'not_written'; readonly cause: string }
-  /** Certainly not written, and a retry would fail the same way: into this stream, or with these events. */
-  | { readonly kind: 'refused'; readonly what: 'stream' | 'append'; readonly cause: string }
-  /** Possibly written, now or later. */
-  | { readonly kind: 'unknown'; readonly cause: string };
 
 const messageOf = (error: unknown): string => {
   const message = field(error, 'message');
@@ -58,22 +50,23 @@ const isClientError = (error: unknown): error is CommandError => typeof field(er
 const notReady = /Server Is (Not Ready|Busy|Too Busy)/i;
 const neverSent = /No connection established|ECONNREFUSED|EHOSTUNREACH|ENOTFOUND|Name resolution failed/i;
 
-function conflict(error: WrongExpectedVersionError): AppendFailure {
+function conflict(error: WrongExpectedVersionError): AppendOutcome {
   const { actualVersion } = error;
   return { kind: 'conflict', actual: actualVersion === NO_STREAM ? 'no_stream' : Number(actualVersion) };
 }
 
-export function appendFailure(error: unknown): AppendFailure {
+/** `unavailable`: worth a retry. */
+export function appendFailure(error: unknown): AppendOutcome {
   const cause = failureText(error);
-  if (isFailedDiscovery(error)) return { kind: 'not_written', cause };
+  if (isFailedDiscovery(error)) return { kind: 'unavailable', cause };
   if (!isClientError(error)) return { kind: 'unknown', cause };
   switch (error.type) {
     case ErrorType.WRONG_EXPECTED_VERSION:
       return conflict(error);
     case ErrorType.NOT_LEADER:
-      return { kind: 'not_written', cause };
+      return { kind: 'unavailable', cause };
     case ErrorType.UNAVAILABLE:
-      return isNotReady(error) || neverSent.test(cause) ? { kind: 'not_written', cause } : { kind: 'unknown', cause };
+      return isNotReady(error) || neverSent.test(cause) ? { kind: 'unavailable', cause } : { kind: 'unknown', cause };
     case ErrorType.UNKNOWN:
       return /RESOURCE_EXHAUSTED/.test(cause) ? { kind: 'refused', what: 'append', cause } : { kind: 'unknown', cause };
     case ErrorType.STREAM_DELETED:

@@ -2,15 +2,12 @@
  * Wires the agent transport together: listener, gRPC server, OpenSession, Control streams, sessions, and the sweep that
  * checks all time limits. `src/app/app.ts` passes in its dependencies. Contains no protocol rules.
  */
-import type { FactRecorder } from '../../commands/port.js';
-import type { AgentCommandName, Delivery, ServingState } from '../../delivery/port.js';
+import type { Delivery, ServingState } from '../../delivery/port.js';
 import { withDeadline } from '../../kernel/background.js';
-import type { Clock } from '../../kernel/clock.js';
 import { errorText } from '../../kernel/errors.js';
 import { streams } from '../../kernel/event.js';
 import { joinTokenIn } from '../../kernel/ids.js';
 import { limits } from '../../kernel/limits.js';
-import type { Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
 import { createSeenOnce } from '../../kernel/seen-once.js';
 import type { Keyring } from '../../security/keyring.js';
@@ -18,7 +15,7 @@ import { openVerifier } from '../../security/psk.js';
 import { isSealedValue } from '../../security/sealing.js';
 import type { ServiceKeys } from '../../security/service-keys.js';
 import type { MetricSource } from '../../instance/metrics.js';
-import type { Diagnostics, Telemetry } from '../../reports/port.js';
+import type { Telemetry } from '../../reports/port.js';
 import { createAddressBudget, createFaultyCalls, createNodeBudget, createProvenPairs } from './admission/budgets.js';
 import { createHandshakeGate } from './admission/handshake-gate.js';
 import { createPendingTable } from './admission/pending-table.js';
@@ -30,39 +27,25 @@ import { countIn, createCounters, metricSources, type Counters, type Gauges } fr
 import { createGrpcServer } from './grpc-server.js';
 import { createStrangersBytes } from './guarded-stream.js';
 import type { LiveSession, LiveSessionDeps } from './live-session-port.js';
-import { createNodeSessions } from './node-sessions.js';
+import { createNodeSessions, type NodeSessionsDeps } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
 import { createReadBudgets, type ReadLimits, type UnfinishedBytes } from './read-budget.js';
 import { createSessionWheel, turnMs } from './session-wheel.js';
 
-interface AgentTransportDeps {
+interface AgentTransportDeps
+  extends NodeSessionsDeps, Pick<LiveSessionDeps, 'hasCommands' | 'claimCommands' | 'diagnostics' | 'join'> {
   readonly delivery: Delivery;
   readonly telemetry: Telemetry;
-  readonly facts: Pick<FactRecorder, 'agent' | 'drop'>;
   readonly keyring: Keyring;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** The log that gets a line for each change of a session. */
-  readonly sessionLog: Logger;
   /** Where refused handshakes are counted and logged. */
   readonly refusals: Pick<SampledLog, 'note'>;
-  readonly instanceId: string;
   readonly serviceKeys: Pick<ServiceKeys, 'pairOf'>;
-  /** See `NodeSessionsDeps`. */
-  proveCandidate(nodeId: string, fingerprint: string, sessionId: string): Promise<boolean>;
   /** `startListener` of `transport/listener`. */
   listen(options: AgentListenerOptions, accept: AcceptAgent): Promise<Listener>;
   /** True while a store is out of reach: no new sessions are opened, existing ones stay. */
   storesAway(): boolean;
   /** Called when a hello reports new public addresses; null: none is known. At most once a minute per node. */
   readonly reportAddress: ReportAddress;
-  /** Whether commands are queued for a node, including claimed and expired ones. */
-  hasCommands(nodeId: string): boolean;
-  /** See `LiveSessionDeps`. */
-  readonly join: LiveSessionDeps['join'];
-  /** Claims the unexpired commands of a node, oldest first, at most 16; each is claimed once. */
-  claimCommands(nodeId: string): Promise<readonly AgentCommandName[]>;
-  readonly diagnostics: Pick<Diagnostics, 'take'>;
   /** Between 0 and 1, for jitter; default `Math.random`. */
   readonly random?: () => number;
 }

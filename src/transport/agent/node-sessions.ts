@@ -20,7 +20,7 @@ import type { LiveSession } from './live-session-port.js';
 /** A hello within this time after the predecessor's SessionClose REKEY counts as its rekey. */
 const rekeyWindowMs = 20_000;
 
-interface NodeSessionsDeps {
+export interface NodeSessionsDeps {
   readonly telemetry: Pick<Telemetry, 'sessionOpened' | 'sessionEnded'>;
   /**
    * Makes the candidate of a node's PSK, under which a session was proven, its PSK. False if it is none any more; rejects when

@@ -12,11 +12,11 @@ const refused = '14 UNAVAILABLE: No connection established. Last error: Error: c
 
 describe('an error of an append', () => {
   it.each([
-    ['connection refused', commandError('unavailable', refused), 'not_written'],
-    ['not ready', commandError('unavailable', '14 UNAVAILABLE: Server Is Not Ready'), 'not_written'],
-    ['busy', commandError('unavailable', '14 UNAVAILABLE: Server Is Busy'), 'not_written'],
-    ['failed discovery', new Error('Failed to discover after 10 attempts.'), 'not_written'],
-    ['not the leader', commandError('not-leader', '5 NOT_FOUND: Leader info available'), 'not_written'],
+    ['connection refused', commandError('unavailable', refused), 'unavailable'],
+    ['not ready', commandError('unavailable', '14 UNAVAILABLE: Server Is Not Ready'), 'unavailable'],
+    ['busy', commandError('unavailable', '14 UNAVAILABLE: Server Is Busy'), 'unavailable'],
+    ['failed discovery', new Error('Failed to discover after 10 attempts.'), 'unavailable'],
+    ['not the leader', commandError('not-leader', '5 NOT_FOUND: Leader info available'), 'unavailable'],
     ['connection reset', commandError('unavailable', '14 UNAVAILABLE: read ECONNRESET'), 'unknown'],
     ['connection dropped', commandError('unavailable', '14 UNAVAILABLE: Connection dropped'), 'unknown'],
     ['deadline of the server', commandError('deadline-exceeded'), 'unknown'],

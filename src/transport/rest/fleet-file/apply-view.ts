@@ -1,12 +1,12 @@
 /** An apply in answers, made from its commands. Implements `docs/contract/automation.md#the-fleet-as-a-file`, apply. */
 import { z } from 'zod';
 import type { FileApplied, PlannedStep } from '../../../commands/fleet-file-port.js';
-import { deploymentsOf, stepsOf, type AppliedStep } from '../../../domain/fleet-file/applied.js';
+import { deploymentsOf, stepsOf, type AppliedStep, type Deployment } from '../../../domain/fleet-file/applied.js';
 import { changeWithNames, noReferences } from '../../../domain/fleet-file/naming.js';
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
 import { limits } from '../../../kernel/limits.js';
-import type { AuditEntry, Deployment } from '../../../projections/port.js';
+import type { AuditEntry } from '../../../projections/port.js';
 import { warningsOf } from '../../../reports/status.js';
 import type { RestDeps } from '../deps.js';
 import { component, documented, sample } from '../schemas/documented.js';

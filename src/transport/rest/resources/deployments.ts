@@ -5,11 +5,10 @@
 import { z } from 'zod';
 import { createWaiters } from '../../../kernel/waiters.js';
 import type { ChainState } from '../../../domain/chain/chain.js';
-import { deploymentsOf } from '../../../domain/fleet-file/applied.js';
+import { deploymentsOf, type Deployment } from '../../../domain/fleet-file/applied.js';
 import type { DeployResult } from '../../../commands/handlers-port.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
 import { limits } from '../../../kernel/limits.js';
-import type { Deployment } from '../../../projections/port.js';
 import { deploymentNodeStates, deploymentState, type DeploymentNodeState } from '../../../reports/apply-state.js';
 import { definitionSchema } from './chain-schema.js';
 import { chainSchema, chainView, listenersOn } from './chain-view.js';
