@@ -27,7 +27,7 @@ import { countIn, createCounters, metricSources, type Counters, type Gauges } fr
 import { createGrpcServer } from './grpc-server.js';
 import { createStrangersBytes } from './guarded-stream.js';
 import type { LiveSession, LiveSessionDeps } from './live-session-port.js';
-import { createNodeSessions, type NodeSessionsDeps } from './node-sessions.js';
+import { createNodeSessions, type NodeSessions, type NodeSessionsDeps } from './node-sessions.js';
 import { createOpenSession } from './open-session.js';
 import { createReadBudgets, type ReadLimits, type UnfinishedBytes } from './read-budget.js';
 import { createSessionWheel, turnMs } from './session-wheel.js';
@@ -69,16 +69,9 @@ export interface AgentTransportOptions {
   readonly unfinishedBytes?: number;
 }
 
-export interface AgentTransport {
+export interface AgentTransport extends Pick<NodeSessions, 'noteSessionOpened' | 'sessionsEnded'> {
   /** `host:port`, IPv6 in brackets. */
   readonly address: string;
-  /**
-   * Must be called for every AgentSessionOpened event of every instance, in log order.
-   * @param at when the session was opened, RFC 3339
-   */
-  noteSessionOpened(nodeId: string, sessionId: string, instanceId: string, at: string): void;
-  /** True once all current sessions of the node on this instance are gone, false after `timeoutMs`. */
-  sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
   stats(): Gauges & Readonly<Counters> & { readonly connections: ListenerStats };
   metrics(): readonly MetricSource[];
   /** Closes every session with DRAINING, waits up to `graceMs` for the agents to leave, then closes their sockets. */

@@ -7,6 +7,7 @@ import type { Logger } from '../../kernel/logger.js';
 import type { Diagnostics, PresenceFacts, Telemetry } from '../../reports/port.js';
 import type { PendingSession } from './admission/pending-table.js';
 import type { AgentConnection } from '../listener/connection.js';
+import type { StreamHandlers } from './agent-stream.js';
 import { type CloseReason } from './close-reasons.js';
 import { type Counters } from './counters.js';
 import { type Frame } from './frames.js';
@@ -41,7 +42,7 @@ export interface LiveSessionDeps {
   onEnded(session: LiveSession, reason: CloseReason, agentReason: SessionCloseReason | undefined): void;
 }
 
-export interface LiveSession {
+export interface LiveSession extends StreamHandlers {
   readonly nodeId: string;
   /** Lower-case hex. */
   readonly id: string;
@@ -54,10 +55,6 @@ export interface LiveSession {
   presence(): PresenceFacts;
   readonly offlineAfterMs: number;
   frame(frame: Frame): void;
-  message(bytes: Uint8Array): void;
-  halfClosed(): void;
-  /** The stream is over. */
-  gone(): void;
   supersede(): void;
   revoke(): void;
   drain(): void;

@@ -35,7 +35,7 @@ export interface NodeSessionsDeps {
   readonly instanceId: string;
 }
 
-interface NodeSessions {
+export interface NodeSessions {
   /** Adds an attached session, from its first valid frame to the end of its stream. */
   add(session: LiveSession): void;
   /**
@@ -44,7 +44,7 @@ interface NodeSessions {
   hello(session: LiveSession, hello: AgentHello): Promise<void>;
   ended(session: LiveSession, reason: CloseReason, agentReason: SessionCloseReason | undefined): void;
   /**
-   * An AgentSessionOpened fact was read from the log, of this or another instance.
+   * Must be called for every AgentSessionOpened event of every instance, in log order.
    * @param at when the session was opened, RFC 3339
    */
   noteSessionOpened(nodeId: string, sessionId: string, instanceId: string, at: string): void;
@@ -53,7 +53,7 @@ interface NodeSessions {
   revoke(nodeId: string): void;
   /** Revokes those sessions of a node, or of all. */
   revokeThose(nodeId: string | undefined, isOver: (session: LiveSession) => boolean): void;
-  /** True once all current sessions of the node are gone, false after `timeoutMs`. */
+  /** True once all current sessions of the node on this instance are gone, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
   all(): Iterable<LiveSession>;
   /** Forgets nodes without sessions, unless a rekey or a recent SUPERSEDED still counts. */
