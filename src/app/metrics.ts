@@ -2,17 +2,18 @@
  * Everything that `/metrics` shows of this service, in one list. The parts provide the numbers.
  * `docs/reference/metrics.md` is generated from it, and `docs/alerts.yml` watches some of it.
  */
-import { Gauge, type Counter, type Histogram } from 'prom-client';
+import { Gauge } from 'prom-client';
 import type { FactRecorder } from '../commands/port.js';
 import type { StandingFacts } from '../commands/standing-facts.js';
-import type { BudgetedLogger } from '../kernel/budgeted-logger.js';
-import type { SampledLog } from '../kernel/sampled-log.js';
 import { gauge, counter, type MetricSource, type NumberSource } from '../instance/metrics.js';
 import type { DeliveryService } from '../delivery/delivery.js';
 import type { CommittedFleet } from '../projections/fleet/committed-fleet.js';
 import type { Projections } from '../projections/port.js';
 import type { LogChain } from '../security/log-chain/log-chain.js';
+import type { Counts } from '../reports/counts.js';
 import type { FleetCounts } from '../reports/sums.js';
+import type { AnswersUnderWay, RequestCounts, RestSockets, WaitingPlaces } from '../transport/rest/deps.js';
+import type { Core } from './core.js';
 import { release } from '../kernel/version.js';
 
 /** A part with its own metrics. */
@@ -20,66 +21,59 @@ export interface Measured {
   metrics(): readonly MetricSource[];
 }
 
-interface MeasuredService {
+interface MeasuredParts {
   ready(): boolean;
-  /** How many stores do not answer. */
-  storeProblems(): number;
-  /** In seconds, by store. */
-  clockDifferences(): ReadonlyMap<string, number>;
-  /** Subscriptions to the log that were given up because they delivered nothing. */
-  starved(): number;
-  /** Foreign events in the streams of this service, by stream. */
-  foreignEvents(): ReadonlyMap<string, number>;
-  readonly timeToApplied: Histogram;
-  readonly facts: Pick<FactRecorder, 'stats'>;
-  readonly refusals: Pick<SampledLog, 'counts'>;
-  /** Undefined until the fleet has been counted once. */
-  fleet(): FleetCounts | undefined;
-  readonly logs: { readonly [what: string]: Pick<BudgetedLogger, 'leftOut'> };
+  readonly counts: Pick<Counts, 'soFar'>;
   readonly rest: {
-    readonly sockets: { readonly open: number };
-    readonly answers: { waitingBytes(): number };
-    readonly waitingDeploys: { readonly taken: number };
-    readonly eventStreams: { readonly taken: number };
-    readonly requests: { readonly seconds: Histogram; readonly refused: Counter };
+    readonly sockets: RestSockets;
+    readonly answers: AnswersUnderWay;
+    readonly waitingDeploys: WaitingPlaces;
+    readonly eventStreams: WaitingPlaces;
+    readonly requests: RequestCounts;
   };
-  readonly parts: readonly Measured[];
+  readonly lag: Measured;
+  readonly others: readonly Measured[];
 }
 
-export function serviceMetrics(service: MeasuredService): readonly MetricSource[] {
+/** @param parts what is measured beside the core */
+export function serviceMetrics(core: Core, parts: MeasuredParts): readonly MetricSource[] {
+  const { clocks, committed, delivery, eventStore, health, projections, logChain } = core;
+  const logs = { requests: core.requestLog, sessions: core.sessionLog };
   return [
     buildInfo(),
-    gauge('svc_ready', '1 when this instance should get traffic.', () => (service.ready() ? 1 : 0)),
+    gauge('svc_ready', '1 when this instance should get traffic.', () => (parts.ready() ? 1 : 0)),
     counter(
       'svc_event_store_starved_total',
       'Subscriptions to the log that were replaced because they delivered nothing while the log grew.',
-      service.starved,
+      () => eventStore.starved(),
     ),
     counter(
       'svc_log_foreign_events_total',
       'Events of somebody else in the streams of this service.',
-      service.foreignEvents,
+      core.foreignEvents,
       'stream',
     ),
     gauge(
       'svc_store_clock_difference_seconds',
       "How far this instance's clock is ahead of a store's; negative when it is behind.",
-      service.clockDifferences,
+      clocks.differences,
       'store',
     ),
-    gauge('svc_store_problems', 'Stores that do not answer.', service.storeProblems),
-    service.timeToApplied,
-    ...factMetrics(service.facts),
-    ...fleetMetrics(service.fleet),
-    ...restMetrics(service.rest),
-    counter('svc_refusals_total', 'Refused actions of strangers, by reason.', service.refusals.counts, 'reason'),
+    gauge('svc_store_problems', 'Stores that do not answer.', () => health.problems().length),
+    delivery.timeToApplied,
+    ...factMetrics(core.facts),
+    ...fleetMetrics(parts.counts.soFar),
+    ...restMetrics(parts.rest),
+    counter('svc_refusals_total', 'Refused actions of strangers, by reason.', core.refusals.counts, 'reason'),
     counter(
       'svc_log_left_out_total',
       'Lines about requests and sessions that were not written because there were more than a log can take.',
-      () => new Map(Object.entries(service.logs).map(([what, log]) => [what, log.leftOut()])),
+      () => new Map(Object.entries(logs).map(([what, log]) => [what, log.leftOut()])),
       'lines',
     ),
-    ...service.parts.flatMap((part) => part.metrics()),
+    ...[health, core.appends, core.commandMetrics, parts.lag].flatMap((part) => part.metrics()),
+    ...followerMetrics(committed, delivery, projections, logChain),
+    ...parts.others.flatMap((part) => part.metrics()),
   ];
 }
 
@@ -135,7 +129,7 @@ function restMetrics({
   waitingDeploys,
   eventStreams,
   requests,
-}: MeasuredService['rest']): readonly MetricSource[] {
+}: MeasuredParts['rest']): readonly MetricSource[] {
   return [
     requests.seconds,
     requests.refused,

@@ -21,13 +21,12 @@ import { createRolloutCommands, createRolloutHandlers } from '../commands/rollou
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { Config } from './config/config.js';
 import type { Closers } from '../kernel/closers.js';
-import { createMetrics, type MetricSource } from '../instance/metrics.js';
+import { createMetrics } from '../instance/metrics.js';
 import { watchProjectionLag } from '../instance/projection-lag.js';
 import { bodyHashBlinder } from '../security/passwords.js';
 import { createLoginLimiter } from '../security/login-limiter.js';
-import { followerMetrics, serviceMetrics, type Measured } from './metrics.js';
+import { serviceMetrics, type Measured } from './metrics.js';
 import { keepRecent } from '../feed/recent.js';
-import type { Counts } from '../reports/counts.js';
 import { formatEndpoint } from '../channel/reality/endpoint.js';
 import { buildRest } from '../transport/rest/build.js';
 import { createDeployPlaces, createStreamPlaces } from '../transport/rest/checks/waiting-places.js';
@@ -79,15 +78,14 @@ export async function createRestDeps(
     requests: createRequestCounts(),
   };
   const counts = await startJudging(core, reports, commands.rollouts);
-  const sources = metricSources(core, {
-    ...options.ofProcess,
-    agents,
-    webhooks,
-    backups,
-    counts,
-    rest,
-    ready: () => readiness().ready,
+  const lag = watchProjectionLag({
+    newest: () => Math.max(core.appends.newestPosition(), core.committed.fleet().position.value),
+    held: () => projections.status().position,
+    clock,
   });
+  closers.add('projection lag', () => lag.close());
+  const others = [...agents.measured, webhooks, backups, options.ofProcess];
+  const sources = serviceMetrics(core, { ready: () => readiness().ready, counts, rest, lag, others });
   const metrics = createMetrics(sources, clock);
   closers.add('metrics', () => metrics.close());
   return {
@@ -213,50 +211,4 @@ async function createHandlers(
     serviceIdentity: createServiceIdentityHandlers(writing),
     webhooks: webhookHandlers,
   };
-}
-
-interface MeasuredRest extends Measured {
-  readonly agents: Agents;
-  readonly webhooks: WebhookParts;
-  readonly backups: BackupParts;
-  readonly counts: Pick<Counts, 'soFar'>;
-  readonly rest: Parameters<typeof serviceMetrics>[0]['rest'];
-  ready(): boolean;
-}
-
-function metricSources(
-  core: Core,
-  { agents, webhooks, backups, counts, rest, ready, metrics: ofProcess }: MeasuredRest,
-): readonly MetricSource[] {
-  const { appends, committed, projections, clocks, health, eventStore, delivery, facts, refusals, logChain } = core;
-  const lag = watchProjectionLag({
-    newest: () => Math.max(appends.newestPosition(), committed.fleet().position.value),
-    held: () => projections.status().position,
-    clock: core.clock,
-  });
-  core.closers.add('projection lag', () => lag.close());
-  return serviceMetrics({
-    ready,
-    storeProblems: () => health.problems().length,
-    clockDifferences: clocks.differences,
-    starved: () => eventStore.starved(),
-    foreignEvents: core.foreignEvents,
-    timeToApplied: delivery.timeToApplied,
-    facts,
-    refusals,
-    fleet: counts.soFar,
-    logs: { requests: core.requestLog, sessions: core.sessionLog },
-    rest,
-    parts: [
-      health,
-      appends,
-      core.commandMetrics,
-      lag,
-      { metrics: () => followerMetrics(committed, delivery, projections, logChain) },
-      ...agents.measured,
-      webhooks,
-      backups,
-      { metrics: ofProcess },
-    ],
-  });
 }
