@@ -11,10 +11,13 @@ import { errorText, ServiceError, unreachable } from '../kernel/errors.js';
 import type { ProposedEvent } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
+import { runsOf } from '../kernel/maps.js';
 import { backoff } from '../kernel/retry.js';
 import { eventBytes } from '../storage/event-json.js';
 import type { EventStore } from '../storage/event-store.js';
 import { tuning } from './tuning.js';
+
+const { appendBytes, appendEvents } = limits.events;
 
 export interface StreamBatchOptions {
   readonly eventStore: Pick<EventStore, 'append'>;
@@ -74,7 +77,7 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
 
   /** Appends one group, which only shrinks between tries, because a store recognises a repeat by its first events. */
   const appendNext = async (): Promise<void> => {
-    let group = oldest(queue);
+    let [group = []] = runsOf(queue, ({ bytes }) => bytes, appendBytes, appendEvents);
     for (let tries = 0; ; tries += 1) {
       group = group.filter((waiting) => queue.has(waiting));
       if (group.length === 0) return;
@@ -165,16 +168,4 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
       await running;
     },
   };
-}
-
-/** The oldest facts, as many as one append may hold, at least one. */
-function oldest(queue: Iterable<Waiting>): readonly Waiting[] {
-  const group: Waiting[] = [];
-  let bytes = 0;
-  for (const waiting of queue) {
-    bytes += waiting.bytes;
-    if (group.length >= limits.events.appendEvents || (group.length > 0 && bytes > limits.events.appendBytes)) break;
-    group.push(waiting);
-  }
-  return group;
 }

@@ -4,6 +4,7 @@
  * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { timedOut, withDeadline } from './background.js';
+import { runsOf } from './maps.js';
 import { backoff, type RetryPolicy } from './retry.js';
 
 export interface KeyedBatchOptions<V> {
@@ -68,26 +69,13 @@ export function createKeyedBatch<V>(options: KeyedBatchOptions<V>): KeyedBatch<V
     timer.unref();
   };
 
-  const nextBatch = (): (readonly [string, V])[] => {
-    const batch: (readonly [string, V])[] = [];
-    let taken = 0;
-    for (const entry of waiting) {
-      const entryWeight = weigh(entry[1]);
-      if (batch.length > 0 && taken + entryWeight > batchWeight) break;
-      batch.push(entry);
-      taken += entryWeight;
-      if (batch.length >= options.batchEntries) break;
-    }
-    return batch;
-  };
-
   /** One writer at a time, so that an older value cannot overtake a newer one. */
   const drain = (): Promise<void> => {
     const turn = writing.then(async () => {
       // Values put meanwhile wait for the next drain; otherwise a busy caller could keep this one going forever.
       for (let left = waiting.size; left > 0;) {
-        const batch = nextBatch();
-        if (batch.length === 0) return;
+        const [batch] = runsOf(waiting, ([, value]) => weigh(value), batchWeight, options.batchEntries);
+        if (batch === undefined) return;
         await options.write(batch);
         failures = 0;
         left -= batch.length;

@@ -1,4 +1,4 @@
-/** Maps whose values are made when they are first needed, and groups of values with the same key. */
+/** Maps whose values are made when they are first needed, groups of values with the same key, and runs of bounded weight. */
 
 /** The value of a key, made and kept if there is none. A use in either case, in a map that counts uses (`lru.ts`). */
 export function getOrMake<K, V>(
@@ -23,4 +23,25 @@ export function groupBy<K, V>(values: Iterable<V>, keyOf: (value: V) => K | unde
     else if (key !== undefined) groups.set(key, [value]);
   }
   return groups;
+}
+
+/** The values in runs, each as long as its weight and its length stay within bounds; a heavier value is alone. */
+export function* runsOf<V>(
+  values: Iterable<V>,
+  weigh: (value: V) => number,
+  maxWeight: number,
+  maxLength = Number.POSITIVE_INFINITY,
+): Generator<readonly V[], void> {
+  let run: V[] = [];
+  let sum = 0;
+  for (const value of values) {
+    const weight = weigh(value);
+    if (run.length >= maxLength || (run.length > 0 && sum + weight > maxWeight)) {
+      yield run;
+      [run, sum] = [[], 0];
+    }
+    run.push(value);
+    sum += weight;
+  }
+  if (run.length > 0) yield run;
 }

@@ -9,6 +9,7 @@ import { unreachable } from '../../kernel/errors.js';
 import { allStreams, type RecordedCommand } from '../../kernel/event.js';
 import { createKeyedBatch, type KeyedBatch } from '../../kernel/keyed-batch.js';
 import type { Logger } from '../../kernel/logger.js';
+import { runsOf } from '../../kernel/maps.js';
 import { backoff, storeRetry } from '../../kernel/retry.js';
 import { BrokenLogError, levelOf } from '../../storage/broken-log.js';
 import { passedBy, type EventStore, type ResumePoint } from '../../storage/event-store.js';
@@ -43,22 +44,6 @@ export interface Runner {
   /** Resolves when the runner has stopped: closed, or for the reason in the status. */
   readonly ended: Promise<void>;
   close(): Promise<void>;
-}
-
-/** Splits a batch into parts with a bounded number of events; a larger command is a part of its own. */
-function* parts(commands: readonly RecordedCommand[]): Generator<readonly RecordedCommand[], void, void> {
-  let part: RecordedCommand[] = [];
-  let events = 0;
-  for (const command of commands) {
-    if (events + command.events.length > tuning.batchEvents) {
-      yield part;
-      part = [];
-      events = 0;
-    }
-    part.push(command);
-    events += command.events.length;
-  }
-  yield part;
 }
 
 /** The commands in their current shapes, up to the first one that this release cannot read. */
@@ -161,7 +146,7 @@ export function startRunner(deps: RunnerDeps): Runner {
   async function take(item: FollowItem): Promise<void> {
     switch (item.kind) {
       case 'commands':
-        for (const part of parts(item.commands)) {
+        for (const part of runsOf(item.commands, ({ events }) => events.length, tuning.batchEvents)) {
           await applyPart(part);
           if (stop.signal.aborted) return;
         }

@@ -5,6 +5,7 @@
 import { fleetSetType } from '../../domain/fleet-set/declaration.js';
 import { describeCommand } from '../../domain/audit/describe.js';
 import { yieldToEventLoop } from '../../kernel/background.js';
+import { runsOf } from '../../kernel/maps.js';
 import type { Collection, GroupRange, StoredDocument } from '../../storage/read-store.js';
 import type { EventStore } from '../../storage/event-store.js';
 import { loggedEntry, namesShownBy, withName } from './audit-entry.js';
@@ -165,22 +166,6 @@ async function entriesOf(
   });
 }
 
-/** The entries in order, in groups whose events are bounded in number. */
-function* inBites(entries: readonly EntryDocument[]): Generator<readonly EntryDocument[], void> {
-  let bite: EntryDocument[] = [];
-  let events = 0;
-  for (const entry of entries) {
-    events += entry.fields.count;
-    if (bite.length > 0 && events > tuning.auditBite) {
-      yield bite;
-      bite = [];
-      events = entry.fields.count;
-    }
-    bite.push(entry);
-  }
-  yield bite;
-}
-
 const resourceLookup = ({ resource_type: type, resource_id: id, position }: AuditFields): readonly NameLookup[] =>
   id === null ? [] : [{ type, id, position }];
 
@@ -206,7 +191,7 @@ export function auditQueries(
           ? await pageOf(audit, ranges, part)
           : await stepOf(audit, ranges, behind, part.limit);
       const items: StoredEntry[] = [];
-      for (const some of inBites(found.slice(0, limit))) {
+      for (const some of runsOf(found.slice(0, limit), ({ fields }) => fields.count, tuning.auditBite)) {
         items.push(...(await entriesOf(eventStore, audit, names, some)));
         await yieldToEventLoop();
       }
