@@ -148,7 +148,7 @@ function restMetrics({
   ];
 }
 
-/** Metrics of the followers of the log; the agent transport adds its own. */
+/** Metrics of the followers of the log; the agent transport adds its own. @internal exported for tests */
 export function followerMetrics(
   committed: Pick<CommittedFleet, 'fleet' | 'state'>,
   delivery: Pick<DeliveryService, 'stats'>,

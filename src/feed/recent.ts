@@ -3,6 +3,7 @@
  * feed, so that no answer reads a store. Implements `docs/contract/rest.md#dashboard`.
  */
 import { ServiceError } from '../kernel/errors.js';
+import { revertState } from '../projections/models/audit-entry.js';
 import type { LoggedEntry, Projections } from '../projections/port.js';
 import type { Feed, RecentEntries } from './port.js';
 import { tuning } from './tuning.js';
@@ -80,11 +81,10 @@ export async function keepRecent({ feed, projections, readStoreAway }: RecentDep
     async of({ admin }) {
       await settled();
       const entries = admin ? all : open;
-      return entries.map(({ final, ...entry }) => {
-        const reverted_by = activeRevert(entries, entry.id);
-        const because = final ?? (reverted_by === null ? null : `it was reverted by the entry ${reverted_by}`);
-        return { ...entry, revertible: because === null, not_revertible_because: because, reverted_by };
-      });
+      return entries.map(({ final, ...entry }) => ({
+        ...entry,
+        ...revertState(final, activeRevert(entries, entry.id)),
+      }));
     },
   };
 }

@@ -62,3 +62,9 @@ export function loggedEntry(command: RecordedCommand, described: Described, name
     reverts: first.metadata.revert_of ?? null,
   };
 }
+
+/** @param never why it can never be reverted, or null @param reverted_by the revert that is in effect, or null */
+export function revertState(never: string | null, reverted_by: string | null) {
+  const because = never ?? (reverted_by === null ? null : `it was reverted by the entry ${reverted_by}`);
+  return { revertible: because === null, not_revertible_because: because, reverted_by };
+}

@@ -8,7 +8,7 @@ import { yieldToEventLoop } from '../../kernel/background.js';
 import { runsOf } from '../../kernel/maps.js';
 import type { Collection, GroupRange, StoredDocument } from '../../storage/read-store.js';
 import type { EventStore } from '../../storage/event-store.js';
-import { loggedEntry, namesShownBy, withName } from './audit-entry.js';
+import { loggedEntry, namesShownBy, revertState, withName } from './audit-entry.js';
 import { isIndexed, searchAudit } from './audit-search.js';
 import { auditGroups, type AuditFields } from './audit.js';
 import { rangesOfQuery } from './audit-ranges.js';
@@ -154,14 +154,9 @@ async function entriesOf(
     const logged = found[index];
     if (logged === undefined) return withoutEvents(document, resourceLookup(document.fields).map(nameOf)[0] ?? null);
     const { command, described } = logged;
-    const reverted_by = revertOf(document);
-    const because =
-      described.notRevertibleBecause ?? (reverted_by === null ? null : `it was reverted by the entry ${reverted_by}`);
     return {
       ...loggedEntry(command, described, nameThen(nameOf, document.fields)),
-      revertible: because === null,
-      not_revertible_because: because,
-      reverted_by,
+      ...revertState(described.notRevertibleBecause, revertOf(document)),
     };
   });
 }

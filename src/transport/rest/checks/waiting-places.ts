@@ -12,34 +12,21 @@ export interface WaitingBounds {
   readonly perUser: number;
 }
 
-/** Why a request is refused when all places are taken. */
-interface FullSentences {
-  perUser(bound: number): string;
-  inAll(bound: number): string;
-}
+export const createDeployPlaces = (bounds: WaitingBounds = tuning.waitingDeploys): WaitingPlaces =>
+  createPlaces(
+    bounds,
+    (most, whose) =>
+      `wait: at most ${most} deploys${whose} wait at a time; nothing was deployed: try again, or deploy without waiting`,
+  );
 
-const deploySentence = (bound: string): string =>
-  `wait: ${bound} at a time; nothing was deployed: try again, or deploy without waiting`;
-const deploys: FullSentences = {
-  perUser: (bound) => deploySentence(`at most ${bound} deploys of one user wait`),
-  inAll: (bound) => deploySentence(`at most ${bound} deploys wait`),
-};
+export const createStreamPlaces = (): WaitingPlaces =>
+  createPlaces(
+    limits.feed.streams,
+    (most, whose) => `at most ${most} streams of events${whose} are open at a time; close one, or try again later`,
+  );
 
-const streamSentence = (bound: string): string => `${bound} are open at a time; close one, or try again later`;
-const streams: FullSentences = {
-  perUser: (bound) => streamSentence(`at most ${bound} streams of events of one user`),
-  inAll: (bound) => streamSentence(`at most ${bound} streams of events`),
-};
-
-export function createDeployPlaces(bounds: WaitingBounds = tuning.waitingDeploys): WaitingPlaces {
-  return createPlaces(bounds, deploys);
-}
-
-export function createStreamPlaces(bounds: WaitingBounds = limits.feed.streams): WaitingPlaces {
-  return createPlaces(bounds, streams);
-}
-
-function createPlaces(bounds: WaitingBounds, sentences: FullSentences): WaitingPlaces {
+/** @param refusal the sentence for a request when all places are taken */
+function createPlaces(bounds: WaitingBounds, refusal: (most: number, whose: string) => string): WaitingPlaces {
   const byUser = new Map<string, number>();
   let taken = 0;
   return {
@@ -48,8 +35,8 @@ function createPlaces(bounds: WaitingBounds, sentences: FullSentences): WaitingP
     },
     take(userId) {
       const own = byUser.get(userId) ?? 0;
-      if (own >= bounds.perUser) throw full(sentences.perUser(bounds.perUser));
-      if (taken >= bounds.inAll) throw full(sentences.inAll(bounds.inAll));
+      if (own >= bounds.perUser) throw full(refusal(bounds.perUser, ' of one user'));
+      if (taken >= bounds.inAll) throw full(refusal(bounds.inAll, ''));
       byUser.set(userId, own + 1);
       taken += 1;
       let left = false;

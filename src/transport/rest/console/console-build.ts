@@ -5,6 +5,7 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { dirname, extname, join } from 'node:path';
 import { findBuilt } from '../../../kernel/files.js';
+import type { Compressed } from '../answers/accepted.js';
 
 /** The codings of compressed variants, best first, with their file extensions. */
 const codings = [
@@ -21,11 +22,8 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-export interface ConsoleFile {
+export interface ConsoleFile extends Compressed {
   readonly contentType: string;
-  readonly plain: Buffer;
-  /** Compressed variants, best first. */
-  readonly variants: readonly { readonly coding: string; readonly bytes: Buffer }[];
 }
 
 export type ConsolePage = 'index' | 'docs';

@@ -8,7 +8,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../../kernel/errors.js';
 import { readOnce } from '../../../kernel/files.js';
 import { undocumented, type RestApp } from '../deps.js';
-import { acceptsCoding } from '../answers/accepted.js';
+import { sendCompressed } from '../answers/accepted.js';
 import { findConsole, readConsole, type ConsoleFile, type ConsolePage } from './console-build.js';
 
 const nonceBytes = 18;
@@ -55,7 +55,12 @@ export function consoleRoutes(rest: RestApp, pages: BuiltConsole): void {
   const sendAsset = async (request: FastifyRequest<{ Params: { name: string } }>, reply: FastifyReply) => {
     const file = await pages.asset(request.params.name);
     if (file === undefined) throw new ServiceError('not_found', 'no such file of the console; reload the page');
-    return sendFile(request, reply, file);
+    void reply.headers({
+      'content-type': file.contentType,
+      'cache-control': oneYearImmutable,
+      'content-security-policy': policy(),
+    });
+    return sendCompressed(request, reply, file);
   };
   const toConsole = async (_request: FastifyRequest, reply: FastifyReply) => reply.redirect('/console/', 302);
 
@@ -90,17 +95,4 @@ function policy(nonce?: string): string {
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join('; ');
-}
-
-function sendFile({ headers }: FastifyRequest, reply: FastifyReply, file: ConsoleFile): FastifyReply {
-  const variant = file.variants.find(({ coding }) => acceptsCoding(headers['accept-encoding'], coding));
-  const varies = [reply.getHeader('vary'), 'accept-encoding'].filter((header) => header !== undefined).join(', ');
-  void reply.headers({
-    'content-type': file.contentType,
-    'cache-control': oneYearImmutable,
-    'content-security-policy': policy(),
-    vary: varies,
-  });
-  if (variant === undefined) return reply.send(file.plain);
-  return reply.header('content-encoding', variant.coding).send(variant.bytes);
 }

@@ -2,6 +2,7 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { Caller } from '../../../commands/accounts-port.js';
 import { matcherOf, mayRead } from '../../../feed/filters.js';
 import type { FeedBatch, FeedPlace, FeedSubject } from '../../../feed/port.js';
 import { ServiceError } from '../../../kernel/errors.js';
@@ -13,7 +14,7 @@ import { readHeaders } from '../schemas/headers.js';
 import { createEventStreams } from './event-streams.js';
 import { eventsPage, pageEntry, sampleStream } from './event-text.js';
 import { eventsQuerystring, filtersOf, type EventsQuery } from './events-query.js';
-import { watchTokens } from './token-watch.js';
+import { tuning } from '../tuning.js';
 
 const eventStream = 'text/event-stream';
 
@@ -112,6 +113,24 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
       leave?.();
     }
   }
+}
+
+/** Ends streams and long requests soon after their token: checks every second, in memory, whether it still authenticates. */
+function watchTokens() {
+  const uses = new Set<{ readonly caller: Caller; readonly ended: () => void }>();
+  const look = (): void => {
+    for (const { caller, ended } of uses) if (caller.ended()) ended();
+  };
+  const timer = setInterval(look, tuning.events.tokensEveryMs).unref();
+  return {
+    /** @param ended is called when the caller's token has ended @returns how to stop watching */
+    watch(caller: Caller, ended: () => void): () => void {
+      const use = { caller, ended };
+      uses.add(use);
+      return () => void uses.delete(use);
+    },
+    close: () => clearInterval(timer),
+  };
 }
 
 type Selector = (about: FeedSubject) => boolean;

@@ -5,7 +5,7 @@
 import { gzipSync } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { acceptsCoding } from '../answers/accepted.js';
+import { sendCompressed, type Compressed } from '../answers/accepted.js';
 import type { Budget } from '../checks/address-budget.js';
 import type { DeclaredRoute } from '../route-declaration.js';
 import type { BuiltConsole } from '../console/console-routes.js';
@@ -67,18 +67,12 @@ export function openApiRoutes(
  * @returns sends the text, compressed for clients that accept gzip
  */
 function madeOnce(contentType: string, make: () => string): (request: FastifyRequest, reply: FastifyReply) => void {
-  let made: { readonly plain: Buffer; readonly compressed: Buffer } | undefined;
+  let made: Compressed | undefined;
   return (request, reply) => {
     if (made === undefined) {
       const plain = Buffer.from(make());
-      made = { plain, compressed: gzipSync(plain) };
+      made = { plain, variants: [{ coding: 'gzip', bytes: gzipSync(plain) }] };
     }
-    const varies = [reply.getHeader('vary'), 'accept-encoding'].filter((header) => header !== undefined).join(', ');
-    void reply.headers({ 'content-type': contentType, vary: varies });
-    if (acceptsCoding(request.headers['accept-encoding'], 'gzip')) {
-      void reply.header('content-encoding', 'gzip').send(made.compressed);
-    } else {
-      void reply.send(made.plain);
-    }
+    sendCompressed(request, reply.header('content-type', contentType), made);
   };
 }

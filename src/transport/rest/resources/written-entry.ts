@@ -5,7 +5,7 @@
 import { describeCommand, namedBy } from '../../../domain/audit/describe.js';
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
-import { loggedEntry } from '../../../projections/models/audit-entry.js';
+import { loggedEntry, revertState } from '../../../projections/models/audit-entry.js';
 import type { AuditEntry } from '../../../projections/port.js';
 import type { RestDeps } from '../deps.js';
 
@@ -37,14 +37,9 @@ export function writtenEntry(
     return named.find((one) => one.type === type && one.id === id)?.name ?? fleet.nameOf(type, id) ?? null;
   };
   const logged = loggedEntry(command, entry, nameThen);
-  const reverted_by = fleet.revertOf(logged.id) ?? null;
-  const because =
-    entry.notRevertibleBecause ?? (reverted_by === null ? null : `it was reverted by the entry ${reverted_by}`);
   return {
     ...logged,
-    revertible: because === null,
-    not_revertible_because: because,
-    reverted_by,
+    ...revertState(entry.notRevertibleBecause, fleet.revertOf(logged.id) ?? null),
     confirm: fleet.confirmationOf(logged.id),
   };
 }
