@@ -49,12 +49,14 @@ interface KeptNode {
 /** Collects the resources to judge again. @returns how to stop, among others */
 function trackDirty(deps: CountsDeps, onCredential: () => void) {
   const { fleet } = deps;
-  const everything = () => ({
-    nodes: new Set(fleet.nodeIds()),
-    chains: new Set(Array.from(fleet.chains(), ({ id }) => id)),
-    upstreams: new Set(Array.from(fleet.upstreams(), ({ id }) => id)),
-  });
-  let dirty = everything();
+  let dirty = { nodes: new Set<string>(), chains: new Set<string>(), upstreams: new Set<string>() };
+  /** Beside what is dirty already, which may be deleted. */
+  const addEverything = (): void => {
+    for (const id of fleet.nodeIds()) dirty.nodes.add(id);
+    for (const { id } of fleet.chains()) dirty.chains.add(id);
+    for (const { id } of fleet.upstreams()) dirty.upstreams.add(id);
+  };
+  addEverything();
   const addChainsOf = (type: string, id: string): void => {
     for (const user of fleet.referrers(type, id)) if (user.type === 'l4_chain') dirty.chains.add(user.id);
   };
@@ -76,8 +78,7 @@ function trackDirty(deps: CountsDeps, onCredential: () => void) {
         onCredential();
         return addChainsOf(type, id);
       case 'connectivity':
-        dirty = everything();
-        return;
+        return addEverything();
       case rolloutKey.type: {
         const rollout = fleet.rollout(id);
         for (const { nodeId } of rollout === undefined ? [] : nodesIn(rollout)) addNode(nodeId);

@@ -329,6 +329,16 @@ describe('after random commands', () => {
     ]);
   }
 
+  test('a node that is deleted with a change of the settings counts no more', async () => {
+    const { id } = await rest.data('POST', '/api/nodes', { body: { name: 'short', address: 'short.example' } });
+    expect((await stats(rest)).nodes.total).toBe(1);
+    await Promise.all([
+      rest.data('DELETE', `/api/nodes/${id}`),
+      rest.data('PUT', '/api/settings/connectivity', { body: { metrics_interval_secs: 61 } }),
+    ]);
+    expect((await stats(rest)).nodes.total).toBe(0);
+  });
+
   test('its counts are those of the lists', async () => {
     let step = 0;
     // What the compiler is raised to is not what this service compiles for.
