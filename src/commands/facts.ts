@@ -6,12 +6,11 @@
  */
 import type { SigninEvent } from '../domain/accounts/signin.js';
 import type { AgentEvent, FactOutcome } from '../domain/agents/facts.js';
-import { schemaVersions } from '../domain/log/upcast.js';
+import { proposedFact } from '../domain/log/fact.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import { agentShards, agentStreams, agentsStream, streams, type Actor, type ProposedEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
-import type { JsonObject } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
 import { logsError, type Logger } from '../kernel/logger.js';
 import { createSampledLog } from '../kernel/sampled-log.js';
@@ -90,22 +89,8 @@ export function createFactRecorder(options: FactRecorderOptions): FactRecorder {
     outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
     return outcome;
   };
-  const propose = (
-    event: { type: keyof typeof schemaVersions; data: object },
-    actor: Actor,
-    requestId: string,
-  ): ProposedEvent => ({
-    id: ids.next(),
-    type: event.type,
-    data: event.data as JsonObject,
-    metadata: {
-      command: { id: ids.next(), index: 0, count: 1 },
-      actor,
-      request_id: requestId,
-      occurred_at: timestamp(clock.now()),
-      schema_version: schemaVersions[event.type],
-    },
-  });
+  const propose = (event: AgentEvent | SigninEvent, actor: Actor, requestId: string): ProposedEvent =>
+    proposedFact(event, ids, { actor, requestId, at: timestamp(clock.now()) });
 
   return {
     agent(nodeId, event: AgentEvent, requestId) {

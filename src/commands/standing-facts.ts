@@ -6,18 +6,18 @@
  */
 import type { NodeAgentFacts } from '../domain/agents/node-agent-facts.js';
 import { standingFacts } from '../domain/agents/standing-facts.js';
-import { schemaVersions } from '../domain/log/upcast.js';
+import { proposedFact } from '../domain/log/fact.js';
 import { sleep, startLoop } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { agentsStream, type ProposedEvent } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
-import { asJson, fromJson } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
 import { logsWarning, type Logger } from '../kernel/logger.js';
 import { backoff } from '../kernel/retry.js';
 import { eventBytes } from '../storage/event-json.js';
 import { lastRevision, type EventStore, type ExpectedRevision } from '../storage/event-store.js';
 import type { Leases } from '../storage/read-store.js';
+import { agentContext } from './system.js';
 import { tuning } from './tuning.js';
 
 /** A node with the facts about its agent. */
@@ -71,18 +71,10 @@ function ageOf({ written_since }: NodeAgentFacts, now: number): number | undefin
 function proposed({ id, agent }: KnownNode, ids: Ids, now: number): readonly ProposedEvent[] {
   const standing = standingFacts(id, agent, timestamp(now));
   const command = { id: ids.next(), count: standing.length };
-  return standing.map(({ event, at }, index) => ({
-    id: ids.next(),
-    type: event.type,
-    data: fromJson(asJson(event.data)),
-    metadata: {
-      command: { ...command, index },
-      actor: { type: 'agent', id, name: id },
-      request_id: 'standing facts',
-      occurred_at: at,
-      schema_version: schemaVersions[event.type],
-    },
-  }));
+  const context = agentContext(id, 'standing facts');
+  return standing.map(({ event, at }, index) =>
+    proposedFact(event, ids, { ...context, at, command: { ...command, index } }),
+  );
 }
 
 /** The facts of the first nodes, as many as fit into one append, at least one. */

@@ -1,9 +1,10 @@
 /** Contexts of commands that no user gives. */
+import { serviceActor } from '../domain/log/fact.js';
 import type { CommandContext } from './port.js';
 
 /** For a command of the service itself. @param reason becomes the request id */
 export function systemContext(reason: string): CommandContext {
-  return { actor: { type: 'system', id: 'service', name: 'service' }, requestId: reason };
+  return { actor: serviceActor, requestId: reason };
 }
 
 /** For a command that follows from a message of a node's agent. */

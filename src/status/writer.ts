@@ -3,7 +3,7 @@
  * up to which the ledger has read; after anything but success the ledger reads on and everything is decided again. When
  * a fact is due, `src/domain/status/decide.ts` says. Implements `docs/contract/notices.md#status-changes-are-facts`.
  */
-import { schemaVersions } from '../domain/log/upcast.js';
+import { proposedFact, serviceActor } from '../domain/log/fact.js';
 import { dueFact, untoldFact, type Due } from '../domain/status/decide.js';
 import type { StatusFact } from '../domain/status/facts.js';
 import { keyText, statusTypes, type StatusKey } from '../domain/status/status.js';
@@ -44,19 +44,6 @@ export interface StatusWriter {
   /** Gives up the lease. */
   close(): Promise<void>;
 }
-
-const eventOf = (id: string, data: StatusFact, commandId: string, now: number): ProposedEvent => ({
-  id,
-  type: 'StatusChanged',
-  data,
-  metadata: {
-    command: { id: commandId, index: 0, count: 1 },
-    actor: { type: 'system', id: 'service', name: 'service' },
-    request_id: 'status',
-    occurred_at: timestamp(now),
-    schema_version: schemaVersions.StatusChanged,
-  },
-});
 
 /** Appends facts where the ledger ends. @param written called with how many were appended */
 function createAppend({ eventStore, ledger }: StatusWriterDeps, written: (facts: number) => void) {
@@ -161,15 +148,22 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
 
   function decide(text: string, key: StatusKey, now: number): ProposedEvent | undefined {
     const [last, observed, id] = [ledger.last(key), source.observe(key, since), ids.next()];
+    const proposed = (data: StatusFact): ProposedEvent =>
+      proposedFact({ type: 'StatusChanged', data }, ids, {
+        id,
+        actor: serviceActor,
+        requestId: 'status',
+        at: timestamp(now),
+      });
     const untold = last && untoldFact(last, now);
-    if (untold !== undefined) return eventOf(id, untold, ids.next(), now);
+    if (untold !== undefined) return proposed(untold);
     const found: Due = observed === undefined ? { kind: 'nothing' } : dueFact(last, observed, now, id);
     switch (found.kind) {
       case 'later':
         waiting.set(text, { key, at: found.at });
         return undefined;
       case 'now':
-        return eventOf(id, older.has(text) ? { ...found.fact, again: true } : found.fact, ids.next(), now);
+        return proposed(older.has(text) ? { ...found.fact, again: true } : found.fact);
       case 'nothing':
         waiting.delete(text);
         return undefined;

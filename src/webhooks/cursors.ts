@@ -2,7 +2,8 @@
  * How far webhooks have delivered, as facts in the log. An instance that takes over a webhook starts at its newest fact, or
  * where the webhook's own events say if it has none. Later progress is in the memory of deliverers (`deliverer.ts`). Implements `docs/contract/automation.md#webhooks`, "the log is the outbox".
  */
-import { readEvent, schemaVersions } from '../domain/log/upcast.js';
+import { proposedFact, serviceActor } from '../domain/log/fact.js';
+import { readEvent } from '../domain/log/upcast.js';
 import { webhookCursor, type WebhookCursorMoved, type WebhookTries } from '../domain/webhook/cursors.js';
 import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { Feed, FeedPlace } from '../feed/port.js';
@@ -113,20 +114,9 @@ export function createCursors({ eventStore, feed, ids, clock, all }: CursorsDeps
       return { place, tries: noTries(webhook) };
     },
     async record(data) {
-      const outcome = await eventStore.append(streams.webhooks, 'any', [
-        {
-          id: ids.next(),
-          type: 'WebhookCursorMoved',
-          data,
-          metadata: {
-            command: { id: ids.next(), index: 0, count: 1 },
-            actor: { type: 'system', id: 'service', name: 'service' },
-            request_id: 'webhooks',
-            occurred_at: timestamp(clock.now()),
-            schema_version: schemaVersions.WebhookCursorMoved,
-          },
-        },
-      ]);
+      const context = { actor: serviceActor, requestId: 'webhooks', at: timestamp(clock.now()) };
+      const event = proposedFact({ type: 'WebhookCursorMoved', data }, ids, context);
+      const outcome = await eventStore.append(streams.webhooks, 'any', [event]);
       if (outcome.kind !== 'appended')
         throw new ServiceError('unavailable', `a cursor was not recorded: ${outcome.kind}`);
     },
