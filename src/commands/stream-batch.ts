@@ -24,7 +24,7 @@ export interface StreamBatchOptions {
   readonly logger: Logger;
   /** How long the first fact waits for others to join its batch, in milliseconds. */
   readonly gatherMs: number;
-  /** The most waiting facts, and their most bytes. */
+  /** The limits on waiting facts: their number, and their bytes. */
   readonly maxFacts: number;
   readonly maxBytes: number;
   /** The log refuses a fact for good. */

@@ -68,7 +68,7 @@ export const tuning = {
   factRetry: { firstMs: 50, maxMs: 5_000 },
   /** Nodes whose budget is remembered; more than can be connected. */
   factBudgets: 100_000,
-  /** The most bytes of facts held back, for all nodes together. */
+  /** The maximum size of the facts held back, in bytes, for all nodes together. */
   heldFactsBytes: 64 * 1024 * 1024,
   /** How often held-back facts are retried. */
   heldFactsEveryMs: 250,

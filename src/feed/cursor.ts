@@ -36,7 +36,7 @@ export const feedStreams: readonly string[] = [
 
 /** The form of a cursor behind the last item of its command; the next ones leave items. */
 const form = 1;
-/** The most items of a command but its last. */
+/** A command has up to this many items before its last one. */
 const leftMax = 7;
 
 /** The position of a place with items left of the command that ends at a position: all places are in order. */

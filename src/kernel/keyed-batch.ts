@@ -10,10 +10,10 @@ import { backoff, type RetryPolicy } from './retry.js';
 export interface KeyedBatchOptions<V> {
   /** How long a value waits for others, in milliseconds. */
   readonly everyMs: number;
-  /** The most entries in one write, and their weight. */
+  /** The maximum number of entries in one write, and their maximum weight. */
   readonly batchEntries: number;
   readonly batchWeight?: number;
-  /** The most entries that may wait, and their weight; above it, the oldest one is dropped. */
+  /** The maximum number of entries that may wait, and their maximum weight; above it, the oldest one is dropped. */
   readonly maxEntries: number;
   readonly maxWeight?: number;
   weigh?(value: V): number;

@@ -148,7 +148,7 @@ export const limits = {
     /** Per instance. */
     streams: { perUser: 16, inAll: 1000 },
     pageSizeDefault: 100,
-    /** The most events that a page, or a piece of a stream, looks at and holds. */
+    /** The maximum number of events that a page, or a piece of a stream, looks at and holds. */
     pieceEvents: 10_000,
     pieceBytes: 4 * MiB,
     waitMsMax: 30 * SECOND,
@@ -249,7 +249,7 @@ export const limits = {
       hours: { max: 8760, default: 24 },
       nodesShown: 50,
       endedListedMs: 30 * DAY_SECONDS * SECOND,
-      /** Ended ones that leave the fold with a new one. */
+      /** Each new token has the fold forget up to this many that have ended. */
       forgottenAtOnce: 20,
       requestIdBytes: 16,
       /** Sessions that may be opened with one token. */

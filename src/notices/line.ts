@@ -8,7 +8,7 @@ import { onOneLine } from '../kernel/one-line.js';
 export type Piece = string | { readonly name: string };
 export type Line = readonly Piece[];
 
-/** The most characters of a name that are shown. */
+/** Longer names are cut to this many characters. */
 export const nameChars = 200;
 
 /** A name or foreign text that stands in a message: bounded, on one line, without backticks. */

@@ -50,7 +50,7 @@ type TotalsFields = {
   readonly gone: Counters;
 };
 type LinksFields = TotalsFields & { readonly wire: Uint8Array };
-/** `values` as 64-bit floats; the rest as `ListenerTable` has it. */
+/** A `ListenerTable` whose `values` are stored as 64-bit floats. */
 type ListenersFields = TotalsFields & {
   readonly shape: string;
   readonly packed: Uint8Array;

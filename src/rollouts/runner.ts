@@ -195,7 +195,7 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
     return give({ type: reverts ? 'BeginRolloutRevert' : 'HaltRollout', ...judged, reason });
   }
 
-  /** Also after a kill between the two: a rollout that reverts is reverted until its entry is. */
+  /** Called until the entry is reverted, because a kill may come between the two events. */
   async function revert({ id, version, reason }: RolloutState): Promise<void> {
     const because = await refusalOf(deps.revert(id));
     if (because === undefined) return;

@@ -9,7 +9,7 @@ import { dataOf, type Api, type Schemas } from '../service.js';
 import { openSession, type GlobalOptions } from '../session.js';
 
 const nodes = typeOf('nodes');
-/** The most nodes of one request. */
+/** The maximum number of nodes in one request. */
 const atOnce = 500;
 /** More names are looked for in a list of all nodes: searches for each cost more. */
 const searched = 20;

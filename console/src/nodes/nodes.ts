@@ -71,7 +71,7 @@ export const configQuery = (id: string, generation: number | undefined) =>
 
 type HopStatus = Schemas['L4Chain']['hop_status'][number];
 
-/** The most that a list answers at once. */
+/** The largest page that a list answers. */
 const chainsMost = 500;
 
 /** The hops of the chains over a node, by their chain. */

@@ -16,7 +16,7 @@ const others = [
 /** Variables of the agent, of the tests, and those that orchestrators set for a service of that name. */
 const patterns = [/^SVC_(AGENT|CONTROL|TEST)_/, /_SERVICE_(HOST|PORT)(_|$)/, /_PORT(_|$)/];
 
-/** The most edits that still count as a misspelling. */
+/** Up to this many edits count as a misspelling. */
 const typoLetters = 2;
 
 interface JudgedNames {

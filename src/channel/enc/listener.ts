@@ -12,11 +12,11 @@ import { contentKind, createEncSession, datagramMaxBytes, encParty, type EncSess
 import { encTiming, type EncTiming } from './timing.js';
 
 /**
- * The most handshakes that were answered and wait for their first datagram; above it, the oldest is dropped.
+ * The maximum number of handshakes that were answered and wait for their first datagram; above it, the oldest is dropped.
  * @internal exported for tests
  */
 export const halfOpenMax = 4096;
-/** The most handshakes that wait to be read; above it, the oldest is dropped. */
+/** The maximum number of handshakes that wait to be read; above it, the oldest is dropped. */
 const waitingMax = 4096;
 /** Handshakes and rekeys per second and at once, since each costs three key agreements. */
 const handshakeBudget = { perSecond: 500, burst: 1000 } as const;

@@ -46,9 +46,9 @@ export const legacyVersion = 0x0303;
 export const recordHeaderBytes = 5;
 /** Type and length of a handshake message. */
 export const messageHeaderBytes = 4;
-/** The most plaintext bytes in a record. */
+/** The maximum size of the plaintext in a record, in bytes. */
 export const plaintextMax = 16_384;
-/** The most bytes after the header of an encrypted record. */
+/** The maximum size of what follows the header of an encrypted record, in bytes. */
 export const ciphertextMax = plaintextMax + 256;
 /** A whole record, which some middleboxes expect after a hello. */
 export const changeCipherSpecRecord: Uint8Array = Uint8Array.of(recordType.changeCipherSpec, 3, 3, 0, 1, 1);

@@ -24,7 +24,7 @@ export function activeRevert(reverts: Pick<RevertTable, 'get'>, entryId: string)
   return isActive ? newest : undefined;
 }
 
-/** A `Refusal`, whose folder imports this one. */
+/** The same as a `Refusal`, which cannot be imported here: its folder imports this one. */
 interface Conflict {
   readonly code: 'conflict';
   readonly message: string;

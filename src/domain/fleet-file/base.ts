@@ -13,7 +13,7 @@ import { fieldsOfSettings } from '../settings/evolve.js';
 import type { RecordedEvent } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';
 
-/** The most bytes of `left` that an event carries. With more, a revert leaves the set without a base. */
+/** The maximum size of `left` in an event, in bytes. Above it, a revert leaves the set without a base. */
 export const carriedBytes = 32 * 1024;
 
 /** The base of a set, and what it had left; no base when that is too much to carry. */

@@ -55,7 +55,7 @@ export interface FileFlags {
   readonly adopt: boolean;
   /** The sets from which resources may be adopted. */
   readonly adoptFrom: readonly string[];
-  /** The most resources to delete; depends on the size of the set when absent. */
+  /** The maximum number of deletions; depends on the size of the set when absent. */
   readonly maxDeletes?: number | undefined;
 }
 

@@ -17,7 +17,7 @@ export function isAmong(some: Some, id: string): boolean {
   return 'all_but' in some ? !some.all_but.includes(id) : some.includes(id);
 }
 
-/** The most ids that an apply names. */
+/** The maximum number of ids that an apply names. */
 const idsNamed = 2_000;
 
 /** The ids, by the shorter of both lists. @returns undefined when both are too long */

@@ -28,7 +28,7 @@ import { changesOf } from '../resource/change.js';
 import { versionMismatch, type Refusal } from '../resource/refusal.js';
 import { exists, unlessRefused } from '../resource/rules.js';
 
-/** The most policies per node. The events that delete and restore a node carry them. */
+/** The maximum number of policies per node. The events that delete and restore a node carry them. */
 const policiesMax = 256;
 
 const decidePolicy: Decisions<PolicyCommand, PolicyEvent> = {

@@ -101,7 +101,7 @@ export function laterWork({ later }: History, reverted: (entryId: string) => boo
 
 const listed = 10;
 const fieldsListed = 50;
-/** The most characters of a value. */
+/** Longer values are cut to this many characters. */
 const shownChars = 200;
 
 /** Entries with their actions, the first ten by id and the rest as a number. */

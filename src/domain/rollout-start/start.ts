@@ -26,7 +26,7 @@ import {
 import { settingsOf } from '../settings/settings.js';
 import { dialledPairs, unitsOf, type DialledPair } from './units.js';
 
-/** What becomes of a command by rollouts. */
+/** How rollouts change what a command does. */
 export interface RolloutPlan {
   /** null when the command starts none. */
   readonly rolloutId: string | null;

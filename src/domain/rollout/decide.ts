@@ -36,7 +36,7 @@ function step(
   return ok([{ type: 'RolloutStepped', data }]);
 }
 
-/** The most listeners that are named with a release; of more nodes every listener is excused. */
+/** A release names up to this many failing listeners; of the nodes after that, every listener is excused. */
 const failingNamed = 1_000;
 
 /** Observes nodes by their places. */

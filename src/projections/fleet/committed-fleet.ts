@@ -101,7 +101,7 @@ export async function openCommittedFleet(deps: CommittedFleetDeps): Promise<Comm
         await yieldToEventLoop();
       }
     } finally {
-      // Also when a command cannot be folded.
+      // Even if a command could not be folded, those before it were.
       tell();
     }
   }

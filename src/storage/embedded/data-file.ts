@@ -9,7 +9,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 
 const pageBytes = 4096;
-/** The most that LMDB adds to an entry in its leaf. */
+/** The maximum that LMDB adds to an entry in its leaf, in bytes. */
 const entryBytes = 32;
 /** A smaller value is always in its leaf, whatever its key: LMDB puts at least two entries into a leaf. */
 const leafValueBytes = 1024;

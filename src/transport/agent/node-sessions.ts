@@ -60,7 +60,7 @@ export interface NodeSessions {
   sweep(): void;
 }
 
-/** The most characters of an agent's version that are kept. */
+/** An agent's version is cut to this many characters. */
 const versionChars = 64;
 
 const reasonNames = new Map<number, string>(
