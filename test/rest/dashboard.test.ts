@@ -348,8 +348,6 @@ describe('after random commands', () => {
       // Some are refused.
       if (command !== undefined) await rest.gateway.run(command).catch(() => undefined);
       if (step % 60 !== 0 && step !== moves.length) continue;
-      // The dashboard is of the committed fleet, the lists are of the read models.
-      await rest.stores.projections.reached(rest.gateway.fleet.position.value, 20_000);
       const counts = await stats(rest);
       const nodes = await all('/api/nodes');
       expect(counts.nodes, `after ${step} moves of ${JSON.stringify(moves)}`).toEqual({
