@@ -7,7 +7,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
+import { getCurrentTest } from 'vitest/suite';
 import { openContext } from '../../../bench/console/browser.js';
 import type { RestClient } from '../../../scripts/stack/rest-client.js';
 import type { ServiceOptions, ServiceProcess } from '../../../scripts/stack/service.js';
@@ -22,7 +23,7 @@ export interface Site<S = Service> {
   readonly service: S;
   /** Signed in as the admin, over REST. */
   readonly admin: RestClient;
-  /** Opens a page in a fresh context. Its errors fail `close`. */
+  /** Opens a page in a fresh context, which ends with the test that opens it. Its errors fail `close`. */
   open(path: string, options?: BrowserContextOptions): Promise<Page>;
   /** As `open`, signed in by cookie as the user of the role, who is named like it. */
   openAs(role: Role, path: string, options?: BrowserContextOptions): Promise<Page>;
@@ -51,6 +52,8 @@ export async function openSiteOf<S extends Service>(
   async function open(path: string, options: BrowserContextOptions = {}, role?: Role): Promise<Page> {
     const context = await openContext(browser, { baseURL: service.url, ...options });
     context.setDefaultTimeout(patienceMs);
+    // A page that stays follows all that later tests change.
+    if (getCurrentTest() !== undefined) onTestFinished(() => context.close());
     const page = await context.newPage();
     page.on('pageerror', (error) => errors.push(String(error)));
     page.on('console', (message) => {
