@@ -1,6 +1,6 @@
 /**
  * Facts expire after 90 days; what they show does not. Real embedded stores that enforce the retention, real read models,
- * and a clock that only the test moves.
+ * and a clock that only the test moves. What a refused append leads to is in `standing-facts-without-a-store.test.ts`.
  */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createFactRecorder, setRetentions } from '../../src/commands/facts.js';
@@ -22,7 +22,6 @@ let side: ReadSide;
 let fleet: FleetLog;
 let facts: FactRecorder;
 let shown: FollowedFacts;
-let online: Map<string, { instance_id: string }>;
 
 beforeEach(async () => {
   side = await openReadSide();
@@ -31,7 +30,6 @@ beforeEach(async () => {
   fleet = await createFleetLog(eventStore);
   facts = createFactRecorder({ eventStore, clock: side.clock, ids: randomIds, logger: silentLogger });
   shown = await followFacts(eventStore);
-  online = new Map();
 });
 afterEach(async () => {
   await facts.close();
@@ -48,19 +46,19 @@ interface KnownNode {
 const known = (from: FollowedFacts): readonly KnownNode[] =>
   [...fleet.fleet.tables.node.ids()].map((id) => ({ id, agent: from.of(id) }));
 
-/** The job of one instance. */
-function job(instanceId: string): StandingFacts {
+/** The job of an instance, which looks after all nodes. */
+function job(): StandingFacts {
   const { eventStore, readStore } = side.stores;
   return createStandingFacts({
     eventStore,
     leases: readStore.leases,
-    instanceId,
+    instanceId: 'one',
     clock: side.clock,
     ids: randomIds,
     logger: silentLogger,
     facts: shown,
     nodeIds: () => fleet.fleet.tables.node.ids(),
-    holderOf: (nodeId) => online.get(nodeId)?.instance_id,
+    holderOf: () => undefined,
   });
 }
 
@@ -125,7 +123,7 @@ test('after 200 days a rebuild of a log that has dropped its old facts gives wha
   await tell('conflict', openedBy('conflict'), applied('conflict', 3), conflict('conflict'));
   await tell('busy', openedBy('busy'), applied('busy', 1));
   const before = all();
-  const standing = job('one');
+  const standing = job();
   for (let days = 0; days < 200; days += 8) {
     side.clock.advance(8 * day);
     if (days % 20 === 0) await tell('busy', applied('busy', days + 2));
@@ -157,7 +155,7 @@ describe('facts are written again', () => {
     await tell('n', openedBy('n'), applied('n', 5), rejected('n', 7), conflict('n'));
     const first = (await readAll(side.stores.eventStore, agentsStream('n'))).slice(-4);
     side.clock.advance(51 * day);
-    const standing = job('one');
+    const standing = job();
     expect(await standing.turn(never)).toBe(1);
     const again = (await readAll(side.stores.eventStore, agentsStream('n'))).slice(-4);
     expect(again.map(({ type, metadata }) => [type, metadata.occurred_at])).toEqual(
@@ -167,48 +165,5 @@ describe('facts are written again', () => {
     expect(again.map(({ data }) => data)).toEqual(first.map(({ data }) => ({ ...data, again_at })));
     expect(new Set(again.map(({ metadata }) => metadata.command.id)).size).toBe(1);
     expect(await standing.turn(never)).toBe(0);
-  });
-
-  test('once, when two instances write at the same time', async () => {
-    await fleet.createNode('n');
-    await tell('n', openedBy('n'), applied('n', 5));
-    side.clock.advance(51 * day);
-    online.set('n', { instance_id: 'two' });
-    const before = (await readAll(side.stores.eventStore, agentsStream('n'))).length;
-    await Promise.all([job('one').turn(never), job('two').turn(never)]);
-    await settled();
-    expect((await readAll(side.stores.eventStore, agentsStream('n'))).length).toBe(before + 2);
-  });
-
-  test('not over a newer fact that is told meanwhile', async () => {
-    await fleet.createNode('n');
-    await tell('n', openedBy('n'), applied('n', 5));
-    side.clock.advance(51 * day);
-    const standing = job('one');
-    const [, told] = await Promise.all([standing.turn(never), facts.agent('n', rejected('n', 6), 'session')]);
-    expect(told).toBe('recorded');
-    await settled();
-    expect(shown.of('n')).toMatchObject({ applied: { generation: 5 }, rejected: { generation: 6 } });
-    side.clock.advance(1000);
-    expect((await rebuilt()).map(({ agent }) => agent)).toEqual([shown.of('n')]);
-  });
-
-  test('not for a node that was deleted', async () => {
-    await fleet.createNode('n');
-    await tell('n', openedBy('n'));
-    await fleet.run({ type: 'DeleteNode', id: 'n', ifMatch: undefined });
-    await settled();
-    side.clock.advance(51 * day);
-    expect(await job('one').turn(never)).toBe(0);
-  });
-
-  test('also into a stream whose events have all expired', async () => {
-    await fleet.createNode('n');
-    await tell('n', openedBy('n'), applied('n', 5));
-    // The service was stopped for longer than the log keeps facts.
-    side.clock.advance(100 * day);
-    expect(await job('one').turn(never)).toBe(1);
-    await settled();
-    expect((await rebuilt()).map(({ agent }) => agent)).toEqual([shown.of('n')]);
   });
 });
