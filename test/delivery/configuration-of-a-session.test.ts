@@ -1,11 +1,9 @@
 /** What a session is answered and offered, with stores in memory: requests, pushes, rejects, restarts, generation raises. */
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { compileNode } from '../../src/domain/compile/compile-node.js';
-import { ServiceError } from '../../src/kernel/errors.js';
 import { lastGoodSnapshots } from '../../src/delivery/last-good.js';
 import type { SnapshotPush } from '../../src/delivery/port.js';
 import {
-  decoded,
   createDeliveryFixture,
   openSession,
   snapshotOf,
@@ -18,7 +16,6 @@ import {
 import { eventually } from '../support/eventually.js';
 import { shortSleeps } from '../support/short-sleeps.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
-import { readsBehind } from '../support/switched-read-store.js';
 
 let fixture: DeliveryFixture;
 beforeEach(async () => {
@@ -61,33 +58,9 @@ describe('a ConfigRequest', () => {
     await session.apply(push);
     expect(fixture.facts.map(({ type }) => type)).toEqual(['AgentConfigApplied']);
   });
-
-  it('is drained while the read store is out of reach, and answered when it is back', async () => {
-    let away = true;
-    const delivery = await fixture.start({
-      readStore: readsBehind(fixture.stores.readStore, async () => {
-        if (away) throw new ServiceError('unavailable', 'away');
-      }),
-    });
-    const session = openSession(delivery, 'n1');
-    const answer = await session.ask();
-    expect(answer.kind).toBe('draining');
-    expect(answer.kind === 'draining' && answer.retryAfterMs).toBeGreaterThan(0);
-    away = false;
-    expect((await session.ask()).kind).toBe('snapshot');
-  });
 });
 
 describe('a push', () => {
-  it('follows a change and carries the newest state', async () => {
-    const delivery = await fixture.start();
-    const session = openSession(delivery, 'n1');
-    await session.ask();
-    await fixture.log.run({ type: 'UpdateConnectivity', ifMatch: undefined, multiplex: true, multiplex_port: 9443 });
-    await until(() => session.offers.length === 1);
-    expect(decoded(session.offers[0]!).node).toEqual({ multiplex: true, multiplexPort: 9443 });
-  });
-
   it('is not offered to nodes that the command did not touch', async () => {
     await fixture.log.createNode('n2');
     const delivery = await fixture.start();
