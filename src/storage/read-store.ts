@@ -121,8 +121,6 @@ export interface Leases {
   renew(kind: string, claims: readonly LeaseClaim[]): Promise<readonly string[]>;
   /** Ends the lease if the holder still has it. */
   release(kind: string, name: string, holder: string): Promise<void>;
-  /** Undefined for an expired lease. */
-  get(kind: string, name: string): Promise<Lease | undefined>;
   /** All leases of a kind that have not expired. */
   list(kind: string): Promise<readonly Lease[]>;
   /** Removes leases that expired more than `olderThanMs` ago. */

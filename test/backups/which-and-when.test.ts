@@ -13,6 +13,7 @@ import type { ReadStore } from '../../src/storage/read-store.js';
 import { recordingLogger, type LogLine } from '../storage/eventstoredb/fixture.js';
 import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
+import { leaseOf } from '../support/lease-of.js';
 
 const installationId = '6f1c1d0e-0000-4000-8000-000000000001';
 const another = '6f1c1d0e-0000-4000-8000-000000000002';
@@ -224,7 +225,7 @@ describe('what was left', () => {
     );
     await one.turn(stop.signal);
     expect([filesIn(one.folder), errors()]).toEqual([[], []]);
-    expect(await readStore.leases.get('backup', 'backup')).toBeUndefined();
+    expect(await leaseOf(readStore.leases, 'backup', 'backup')).toBeUndefined();
   });
 });
 

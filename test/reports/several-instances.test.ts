@@ -7,6 +7,7 @@ import { ServiceError } from '../../src/kernel/errors.js';
 import type { ReportsService } from '../../src/reports/reports.js';
 import { openedReports, presenceOf, type OpenedReports } from '../support/opened-reports.js';
 import { heartbeatFactsOf, processNamed } from '../support/reported-tables.js';
+import { leaseOf } from '../support/lease-of.js';
 
 let opened: OpenedReports;
 beforeEach(async () => void (opened = await openedReports()));
@@ -239,7 +240,7 @@ describe('a session', () => {
     one.alive('n1', facts('s1'), ttlMs);
     await one.flush();
     expect(lost).toEqual([]);
-    expect(await opened.readStore.leases.get('presence', 'n1')).toMatchObject({ holder: 's1' });
+    expect(await leaseOf(opened.readStore.leases, 'presence', 'n1')).toMatchObject({ holder: 's1' });
   });
 
   it('that has ended stays ended after a late sign of life', async () => {
@@ -274,7 +275,7 @@ describe('while the read store is away', () => {
     one.alive('n1', facts('s1', 'one', 2), ttlMs);
     failing = false;
     await one.flush();
-    expect((await leases.get('presence', 'n1'))?.data).toEqual(facts('s1', 'one', 2));
+    expect((await leaseOf(leases, 'presence', 'n1'))?.data).toEqual(facts('s1', 'one', 2));
   });
 
   it('a session ends without an error, and its lease is released later', async () => {
@@ -285,9 +286,9 @@ describe('while the read store is away', () => {
     const one = await opened.oneOfSeveral('one', { release });
     await one.sessionOpened('n1', facts('s1'), ttlMs);
     await one.sessionEnded('n1', 's1');
-    expect(await leases.get('presence', 'n1')).toBeDefined();
+    expect(await leaseOf(leases, 'presence', 'n1')).toBeDefined();
     failing = false;
     await one.flush();
-    expect(await leases.get('presence', 'n1')).toBeUndefined();
+    expect(await leaseOf(leases, 'presence', 'n1')).toBeUndefined();
   });
 });

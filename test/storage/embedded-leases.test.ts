@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Leases } from '../../src/storage/read-store.js';
 import { createManualClock } from '../support/manual-clock.js';
 import { openTemporaryStores, type TemporaryStores } from '../support/temporary-stores.js';
+import { leaseOf } from '../support/lease-of.js';
 
 const hour = 3_600_000;
 const claim = { name: 'n', holder: 'a', ttlMs: 30_000, data: null };
@@ -23,7 +24,7 @@ it('a clock that was ahead and is set right makes none longer, and one that jump
   expect(await leases.acquire('k', claim)).toBe(true);
   aheadMs = 0;
   clock.advance(29_999);
-  expect((await leases.get('k', 'n'))?.remainingMs).toBe(1);
+  expect((await leaseOf(leases, 'k', 'n'))?.remainingMs).toBe(1);
   aheadMs = hour;
   expect(await leases.acquire('k', { ...claim, holder: 'b' })).toBe(false);
   clock.advance(1);

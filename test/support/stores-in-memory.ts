@@ -217,7 +217,6 @@ function leasesInMemory(): Leases {
     async release(kind, name, holder) {
       if (held.get(keyOf(kind, name))?.holder === holder) held.delete(keyOf(kind, name));
     },
-    get: async (kind, name) => get(kind, name),
     list: async (kind) =>
       [...held.keys()].flatMap((key) =>
         key.startsWith(`${kind}/`) ? (get(kind, key.slice(kind.length + 1)) ?? []) : [],

@@ -113,10 +113,6 @@ export function createLeases(db: Db, leases: Collection<MongoLease>): Leases {
     async release(kind, name, holder) {
       await leases.deleteOne({ _id: leaseId(kind, name), holder });
     },
-    async get(kind, name) {
-      const lease = await leases.findOne({ _id: leaseId(kind, name) }, reading);
-      return lease === null ? undefined : live(lease, await serverTime(db));
-    },
     async list(kind) {
       const all = await leases.find({ kind }, reading).toArray();
       // Read afterwards, so that every listed lease was live when the list was read.

@@ -16,6 +16,7 @@ import type {
   ReadStore,
 } from '../../../src/storage/read-store.js';
 import { naiveQuery, type PlainDocument } from './query-oracle.js';
+import { leaseOf } from '../../support/lease-of.js';
 
 export interface ReadStoreHarness {
   store(): ReadStore;
@@ -311,14 +312,14 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         expect(await leases.acquire(kind, claim('n1', 'a'))).toBe(true);
         expect(await leases.acquire(kind, claim('n1', 'b'))).toBe(false);
         expect(await leases.acquire(kind, claim('n1', 'a'))).toBe(true);
-        const held = await leases.get(kind, 'n1');
+        const held = await leaseOf(leases, kind, 'n1');
         expect(held).toMatchObject({ kind, name: 'n1', holder: 'a', data: { at: 'a' } });
         expect(held!.remainingMs).toBeGreaterThan(0);
         expect(held!.remainingMs).toBeLessThanOrEqual(60_000);
         await leases.release(kind, 'n1', 'b');
-        expect((await leases.get(kind, 'n1'))?.holder).toBe('a');
+        expect((await leaseOf(leases, kind, 'n1'))?.holder).toBe('a');
         await leases.release(kind, 'n1', 'a');
-        expect(await leases.get(kind, 'n1')).toBeUndefined();
+        expect(await leaseOf(leases, kind, 'n1')).toBeUndefined();
         expect(await leases.acquire(kind, claim('n1', 'b'))).toBe(true);
       });
 
@@ -366,7 +367,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         for (const { remainingMs } of await leases.list(kind)) expect(remainingMs).toBeGreaterThan(0);
         // Another holder's claim changes nothing.
         expect(await leases.renew(kind, [{ ...at('n1', 9), holder: 'b' }])).toEqual(['n1']);
-        expect((await leases.get(kind, 'n1'))?.data).toEqual({ position: 1 });
+        expect((await leaseOf(leases, kind, 'n1'))?.data).toEqual({ position: 1 });
       });
 
       it('expire by themselves, can still be extended by their holder, and are purged', async () => {
@@ -374,18 +375,18 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         const kind = `${unique}-e`;
         await leases.take(kind, claim('n1', 'a', 30));
         await leases.take(kind, claim('n2', 'a', 60_000));
-        for (let waited = 0; (await leases.get(kind, 'n1')) !== undefined && waited < 5000; waited += 20)
+        for (let waited = 0; (await leaseOf(leases, kind, 'n1')) !== undefined && waited < 5000; waited += 20)
           await delay(20);
         expect((await leases.list(kind)).map(({ name: of }) => of)).toEqual(['n2']);
         expect(await leases.renew(kind, [claim('n1', 'a', 60_000)])).toEqual([]);
-        expect((await leases.get(kind, 'n1'))?.holder).toBe('a');
+        expect((await leaseOf(leases, kind, 'n1'))?.holder).toBe('a');
         await leases.take(kind, claim('n1', 'a', 1));
         await delay(30);
         expect(await leases.acquire(kind, claim('n1', 'b', 1))).toBe(true);
         await delay(30);
         await leases.purge(kind, 5);
         expect(await leases.renew(kind, [claim('n1', 'b')])).toEqual(['n1']);
-        expect((await leases.get(kind, 'n2'))?.holder).toBe('a');
+        expect((await leaseOf(leases, kind, 'n2'))?.holder).toBe('a');
       });
 
       it('end by a clock that tells its time, or by that of this process', async () => {
@@ -400,7 +401,7 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
           Array.from({ length: 8 }, (_, n) => leases.acquire(`${unique}-r`, claim('one', `h${n}`))),
         );
         expect(won.filter(Boolean)).toHaveLength(1);
-        expect((await leases.get(`${unique}-r`, 'one'))?.holder).toBe(`h${won.indexOf(true)}`);
+        expect((await leaseOf(leases, `${unique}-r`, 'one'))?.holder).toBe(`h${won.indexOf(true)}`);
       });
     });
 

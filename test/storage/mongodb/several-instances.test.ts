@@ -6,6 +6,7 @@ import type { Collection, CollectionSpec, GuardedWrite, ReadStore } from '../../
 import type { MongoDocument } from '../../../src/storage/mongodb/document-codec.js';
 import { applyGuarded } from '../../../src/storage/mongodb/guarded-writes.js';
 import { mongoDatabase, onMongoServers, withDatabase, type MongoDatabase } from '../contract/mongodb-harness.js';
+import { leaseOf } from '../../support/lease-of.js';
 
 const spec: CollectionSpec = { name: 'shared', version: 1, index: { group: 'owner', order: 'at' } };
 /** The collection; once its first search is answered, `then` runs before the caller goes on. */
@@ -131,7 +132,7 @@ onMongoServers('several instances on one MongoDB', (server) => {
         two.leases.acquire('k', claim(name, 'two')),
       ]);
       expect([firstHolds, secondHolds].filter(Boolean)).toHaveLength(1);
-      expect((await one.leases.get('k', name))?.holder).toBe(firstHolds ? 'one' : 'two');
+      expect((await leaseOf(one.leases, 'k', name))?.holder).toBe(firstHolds ? 'one' : 'two');
 
       const inserted = await Promise.all([
         first.insert([{ id: name, fields: { owner: 'one', at: '1' } }]),
@@ -147,9 +148,9 @@ onMongoServers('several instances on one MongoDB', (server) => {
     for (let round = 0; round < 8; round += 1) {
       await one.leases.take('k', claim('one', 0));
       await Promise.all([one.leases.renew('k', [claim('one', round)]), two.leases.take('k', claim('two', round))]);
-      expect((await one.leases.get('k', 'node'))?.holder).toBe('two');
+      expect((await leaseOf(one.leases, 'k', 'node'))?.holder).toBe('two');
       expect(await one.leases.renew('k', [claim('one', 99)])).toEqual(['node']);
-      expect(await two.leases.get('k', 'node')).toMatchObject({ holder: 'two', data: { at: round } });
+      expect(await leaseOf(two.leases, 'k', 'node')).toMatchObject({ holder: 'two', data: { at: round } });
     }
   });
 

@@ -49,7 +49,6 @@ export function createLeases(clock: Pick<Clock, 'monotonic'>): Leases {
     async release(kind, name, holder) {
       if (holderOf(kind, name) === holder) kinds.get(kind)?.delete(name);
     },
-    get: async (kind, name) => live(kinds.get(kind)?.get(name)),
     list: async (kind) => [...(kinds.get(kind)?.values() ?? [])].flatMap((held) => live(held) ?? []),
     async purge(kind, olderThanMs) {
       const before = clock.monotonic() - olderThanMs;
