@@ -116,12 +116,9 @@ export async function openHistory(
       const seen = new Map([...slotsByNode].map(([nodeId, points]) => [nodeId, new Set(points.keys())]));
       const stored = await documents.read(resourceId, step, from);
       const hoursByNode = new Map<string, Map<number, Point>>();
+      const hoursAt = (nodeId: string) => getOrMake(hoursByNode, nodeId, () => new Map());
       for (const { nodeId, own, points, ...of } of stored) {
-        if (of.step === '1h')
-          joinHours(
-            getOrMake(hoursByNode, nodeId, () => new Map()),
-            points,
-          );
+        if (of.step === '1h') joinHours(hoursAt(nodeId), points);
         else {
           for (const [slot, point] of points) {
             if (!own || seen.get(nodeId)?.has(slot) !== true) add(slotsOf(nodeId), slot, point);
@@ -129,12 +126,7 @@ export async function openHistory(
         }
       }
       if (step === '5m') return slotsByNode;
-      for (const [nodeId, points] of slotsByNode) {
-        joinHours(
-          getOrMake(hoursByNode, nodeId, () => new Map()),
-          hoursOf(points),
-        );
-      }
+      for (const [nodeId, points] of slotsByNode) joinHours(hoursAt(nodeId), hoursOf(points));
       return hoursByNode;
     },
     flush,

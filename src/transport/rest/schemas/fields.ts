@@ -16,7 +16,7 @@ import { faultOfName } from '../../../domain/resource/name.js';
 import { isUuid } from '../../../kernel/ids.js';
 import { limits } from '../../../kernel/limits.js';
 import { documented, sample } from './documented.js';
-import { expected } from './validation.js';
+import { expected, readAs } from './validation.js';
 
 export const nfc = (text: string): string => text.normalize('NFC');
 
@@ -67,12 +67,7 @@ export function canonical(what: string, read: (value: string) => string | undefi
   const error = expected(what);
   return z
     .string({ error })
-    .transform((value, ctx) => {
-      const form = value.length > limits.rest.stringChars ? undefined : read(value);
-      if (form !== undefined) return form;
-      ctx.issues.push({ code: 'custom', message: `expected ${what}`, input: value });
-      return z.NEVER;
-    })
+    .transform(readAs(what, (value: string) => (value.length > limits.rest.stringChars ? undefined : read(value))))
     .meta({ maxLength: limits.rest.stringChars, description: what });
 }
 

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import type { IfMatch } from '../../../domain/resource/refusal.js';
 import type { IdempotencyMark } from '../../../kernel/event.js';
 import { limits } from '../../../kernel/limits.js';
-import { expected } from './validation.js';
+import { expected, readAs } from './validation.js';
 import { documented } from './documented.js';
 
 /** An entry of a list (RFC 9110): an entity tag, which may hold a comma, or nothing. */
@@ -45,14 +45,11 @@ export function etag(version: number): string {
   return `"${version}"`;
 }
 
+const entityTags = '* or entity tags such as "3"';
+
 const ifMatch = z
   .string()
-  .transform((value, ctx) => {
-    const versions = readIfMatch(value);
-    if (versions !== undefined) return versions;
-    ctx.issues.push({ code: 'custom', message: 'expected * or entity tags such as "3"', input: value });
-    return z.NEVER;
-  })
+  .transform(readAs(entityTags, readIfMatch))
   .optional()
   .meta({ description: '`*`, or the `ETag` that the resource must have, else 412', examples: ['"3"'] });
 
@@ -70,12 +67,12 @@ const idempotencyKey = z
 
 const minPosition = z
   .string()
-  .transform((value, ctx) => {
-    const position = /^[0-9]{1,16}$/.test(value) ? Number(value) : Number.NaN;
-    if (Number.isSafeInteger(position)) return position;
-    ctx.issues.push({ code: 'custom', message: 'expected a log position, as x-position gave it', input: value });
-    return z.NEVER;
-  })
+  .transform(
+    readAs('a log position, as x-position gave it', (value: string) => {
+      const position = /^[0-9]{1,16}$/.test(value) ? Number(value) : Number.NaN;
+      return Number.isSafeInteger(position) ? position : undefined;
+    }),
+  )
   .optional()
   .meta({
     description: 'Wait until this log position is shown (2 s, else 503)',
@@ -87,13 +84,8 @@ const minPosition = z
 /** Entity tags of plans, which are not versions. */
 const ifMatchPlan = z
   .string()
-  .transform((value, ctx) => {
-    // The answer of a plan has the tag without quotes.
-    const tags = readTags(/^[\w-]{43}$/.test(value) ? `"${value}"` : value);
-    if (tags !== undefined) return tags;
-    ctx.issues.push({ code: 'custom', message: 'expected * or entity tags such as "3"', input: value });
-    return z.NEVER;
-  })
+  // The answer of a plan has the tag without quotes.
+  .transform(readAs(entityTags, (value: string) => readTags(/^[\w-]{43}$/.test(value) ? `"${value}"` : value)))
   .optional()
   .meta({
     description: 'The `etag` of the plan that is to be carried out, with quotes or without; else 412',

@@ -6,7 +6,7 @@ import { limits } from '../../../kernel/limits.js';
 import type { ListOf, ListQuery } from '../../../kernel/list.js';
 import type { NewestFirst, StepOf } from '../../../projections/port.js';
 import { canonical, formedText, text } from './fields.js';
-import { expected } from './validation.js';
+import { expected, readAs } from './validation.js';
 import { nextAfter, placeAfter, refusePageBeside, type WalkBound, type PlaceParts } from './walk.js';
 
 /** A decimal integer in a range. */
@@ -14,12 +14,12 @@ export function queryInteger(min: number, max: number, description: string) {
   const what = `an integer from ${min} to ${max}, once`;
   return z
     .string({ error: expected(what) })
-    .transform((value, ctx) => {
-      const number = /^[0-9]{1,16}$/.test(value) ? Number(value) : Number.NaN;
-      if (number >= min && number <= max) return number;
-      ctx.issues.push({ code: 'custom', message: `expected ${what}`, input: value });
-      return z.NEVER;
-    })
+    .transform(
+      readAs(what, (value: string) => {
+        const number = /^[0-9]{1,16}$/.test(value) ? Number(value) : Number.NaN;
+        return number >= min && number <= max ? number : undefined;
+      }),
+    )
     .meta({ type: 'integer', minimum: min, maximum: max, description, examples: [min] });
 }
 
@@ -48,14 +48,14 @@ export function commaList<const T extends string>(
   read: (value: string) => T | undefined,
   text: z.ZodType<string, string> = queryText,
 ) {
-  const sentence = `expected ${what}, comma-separated, at most ${limits.rest.listEntries}`;
-  return text.transform((list, ctx) => {
-    const values = list.split(',').map(read);
-    const known = values.filter((value) => value !== undefined);
-    if (known.length === values.length && known.length <= limits.rest.listEntries) return known;
-    ctx.issues.push({ code: 'custom', message: sentence, input: list });
-    return z.NEVER;
-  });
+  const several = `${what}, comma-separated, at most ${limits.rest.listEntries}`;
+  return text.transform(
+    readAs(several, (list: string) => {
+      const values = list.split(',').map(read);
+      const known = values.filter((value) => value !== undefined);
+      return known.length === values.length && known.length <= limits.rest.listEntries ? known : undefined;
+    }),
+  );
 }
 
 /** Some of these values, comma-separated. */

@@ -3,7 +3,7 @@
  * Implements `docs/contract/rest.md#errors`.
  */
 import type { FastifySchemaCompiler } from 'fastify';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { ServiceError } from '../../../kernel/errors.js';
 import { propertyPath } from './json-path.js';
 
@@ -123,6 +123,16 @@ function isMissing(issue: Issue): boolean {
 }
 
 const requiredPrefix = 'required, ';
+
+/** Reads a value into its form. @param read undefined for a value that is not `what` */
+export const readAs =
+  <In, Out extends {}>(what: string, read: (value: In) => Out | undefined) =>
+  (value: In, ctx: z.core.$RefinementCtx): Out => {
+    const form = read(value);
+    if (form !== undefined) return form;
+    ctx.issues.push({ code: 'custom', message: `expected ${what}`, input: value });
+    return z.NEVER;
+  };
 
 /** The error of a schema: the expected value, after `required` when the value is missing. */
 export function expected(what: string): (issue: { readonly input?: unknown }) => string {
