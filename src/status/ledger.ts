@@ -34,29 +34,30 @@ export interface StatusLedgerFold extends StatusLedger, Omit<FactFold, keyof Sta
 }
 
 /** Raise the version when the fold's state or meaning changes: older checkpoints are then ignored. */
-const kind = { name: 'svc-status', foldVersion: 1 } as const;
+const kind = { name: 'svc-status', foldVersion: 2 } as const;
 
 /** Loads the checkpoint. @throws ServiceError `unavailable` */
 export async function openStatusLedger(deps: FactFoldDeps): Promise<StatusLedgerFold> {
   const facts = new Map<string, LastFact>();
   const listeners = createListeners<StatusKey>(logsError(deps.logger, 'a listener for changes of the ledger failed'));
 
+  /** Keeps what counts now, nothing where nothing is left to say, and tells listeners. */
+  function keep(resource: StatusKey, next: LastFact | undefined): void {
+    if (next === undefined) facts.delete(keyText(resource));
+    else facts.set(keyText(resource), next);
+    listeners.tell(resource);
+  }
+
   function takeFact(event: RecordedEvent): void {
     const { data } = statusChanged(event);
-    const key = keyText(data.resource);
-    facts.set(key, afterFact(facts.get(key), data, event.metadata.occurred_at));
-    listeners.tell(data.resource);
+    keep(data.resource, afterFact(facts.get(keyText(data.resource)), data, event.metadata.occurred_at));
   }
 
   function takeCommand(event: RecordedEvent): void {
-    const key = wellBy(fleetEvent(event));
-    if (key === undefined) return;
-    const last = facts.get(keyText(key));
-    if (last === undefined) return;
-    const next = afterCommand(last, event.metadata.occurred_at);
-    if (next === undefined) facts.delete(keyText(key));
-    else facts.set(keyText(key), next);
-    listeners.tell(key);
+    const well = wellBy(fleetEvent(event));
+    if (well === undefined) return;
+    const last = facts.get(keyText(well.key));
+    keep(well.key, last && afterCommand(last, well, event.metadata.occurred_at));
   }
 
   const fold = await openFactFold<LastFact>(deps, {

@@ -86,7 +86,10 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   const { ledger, source, clock, ids } = deps;
   /** By key: when to decide again, milliseconds since the epoch. */
   const waiting = new Map<string, { readonly key: StatusKey; readonly at: number }>();
-  const look = (key: StatusKey): void => void waiting.set(keyText(key), { key, at: 0 });
+  const look = (key: StatusKey): void => {
+    // Whoever takes over looks at everything.
+    if (lease.isHeld()) waiting.set(keyText(key), { key, at: 0 });
+  };
   // A writer that was frozen may have told something after this one took over and found nothing to tell.
   const stops = [source.onChange(look), ledger.onChange(look)];
   const { perMinute, leaseMs } = limits.status;

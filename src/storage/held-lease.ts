@@ -37,18 +37,20 @@ export function createHeldLease(options: HeldLeaseOptions): HeldLease {
   return {
     isHeld,
     async hold() {
-      const [now, wasHeld] = [clock.monotonic(), isHeld()];
-      if (now < askAt) return wasHeld;
+      const now = clock.monotonic();
+      if (now < askAt) return isHeld();
       askAt = now + options.everyMs;
       if (!(await leases.acquire(kind, { name, holder, ttlMs, data: null }))) {
         lost();
         return false;
       }
+      // It may have ended while the store was asked.
+      const isTaken = !isHeld();
       heldUntil = now + ttlMs;
       try {
-        await options.onGiven(!wasHeld);
+        await options.onGiven(isTaken);
       } catch (error) {
-        if (!wasHeld) lost();
+        if (isTaken) lost();
         throw error;
       }
       return true;

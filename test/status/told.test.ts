@@ -158,6 +158,15 @@ test('a command that disables a chain ends its incident and is told by its entry
   const [, , again] = await untilTold(3, betweenFacts, { heartbeat });
   expect(again).toMatchObject({ was: 'ok', status: 'down' });
   expect(again.incident.id).not.toBe(down.incident.id);
+
+  // Of a deleted resource nothing is kept once its incident has ended.
+  const { statusLedger } = rest.stores;
+  const chain = { type: 'l4_chain', id } as const;
+  expect(statusLedger.last(chain)).toMatchObject({ status: 'down' });
+  await rest.data('DELETE', `/api/l4-chains/${id}`);
+  await eventually(() => statusLedger.last(chain)).toBeUndefined();
+  expect((await incidents()).items).toMatchObject([{ ended_at: expect.any(String) }, { id: down.incident.id }]);
+  expect(await told()).toHaveLength(3);
 });
 
 test('a certificate that is made for a few days is told at once', async () => {

@@ -68,7 +68,7 @@ export interface RestFixture {
   readonly agents: string;
   /** Holds all files of the stores. */
   readonly folder: string;
-  readonly stores: Pick<Core, 'eventStore' | 'readStore'>;
+  readonly stores: Pick<Core, 'eventStore' | 'readStore' | 'statusLedger'>;
   /** Runs commands that no request stands for. */
   readonly gateway: FleetGateway;
   readonly reports: ReportsService;

@@ -6,7 +6,7 @@
 import { limits } from '../../kernel/limits.js';
 import type { FleetEvent } from '../fleet/resources.js';
 import type { StatusFact } from './facts.js';
-import { impliedStatus, isBad, type StatusKey } from './status.js';
+import { impliedStatus, isBad, type StatusKey, type StatusType } from './status.js';
 
 /** The last fact of a resource, or what a command has made of it. */
 export interface LastFact extends Omit<StatusFact, 'again'> {
@@ -16,49 +16,68 @@ export interface LastFact extends Omit<StatusFact, 'again'> {
   readonly toldAt: readonly number[];
   /** A command has ended the incident, and no fact says so yet. */
   readonly isUnwritten?: true;
+  /** That command has deleted the resource. */
+  readonly isGone?: true;
 }
 
-/** @param at when the fact was written, RFC 3339 */
-export function afterFact(before: LastFact | undefined, fact: StatusFact, at: string): LastFact {
+/** @param at when the fact was written, RFC 3339 @returns undefined once nothing is left to say of a deleted resource */
+export function afterFact(before: LastFact | undefined, fact: StatusFact, at: string): LastFact | undefined {
   const { again, ...now } = fact;
+  if (before?.isGone === true && openIncident(fact) === null) return undefined;
   const told = before?.toldAt ?? [];
   const toldAt = again === true ? told : [...told, Date.parse(at)].slice(-limits.status.perResource.changes);
   return { ...now, at, toldAt };
 }
 
 /** What counts after a command that makes a resource well; undefined where nothing of an incident is left to say. @param at RFC 3339 */
-export function afterCommand(last: LastFact, at: string): LastFact | undefined {
+export function afterCommand(last: LastFact, { isGone }: Well, at: string): LastFact | undefined {
   if (openIncident(last) === null) return undefined;
   const status = impliedStatus(last.resource.type);
-  return { ...last, was: last.status, status, since: at, reason: null, isUnwritten: true };
+  return {
+    ...last,
+    was: last.status,
+    status,
+    since: at,
+    reason: null,
+    isUnwritten: true,
+    ...(isGone && { isGone: true }),
+  };
 }
 
 /** The incident that lasts on after the fact. */
 export const openIncident = ({ resource, status, incident }: Pick<LastFact, 'resource' | 'status' | 'incident'>) =>
   isBad(resource.type, status) ? incident : null;
 
+interface Well {
+  readonly key: StatusKey;
+  readonly isGone: boolean;
+}
+
+const well = (type: StatusType, id: string): Well => ({ key: { type, id }, isGone: false });
+const gone = (type: StatusType, id: string): Well => ({ key: { type, id }, isGone: true });
+
 /**
  * The resource that counts as well after an event, because it is gone, disabled, no longer deployed, or has a new
  * certificate; undefined after any other event.
  */
-export function wellBy({ type, data }: FleetEvent): StatusKey | undefined {
+export function wellBy({ type, data }: FleetEvent): Well | undefined {
   switch (type) {
     case 'NodeDeleted':
-      return { type: 'node', id: data.node_id };
+      return gone('node', data.node_id);
     case 'ChainDeleted':
-      return { type: 'l4_chain', id: data.chain_id };
+      return gone('l4_chain', data.chain_id);
     case 'ChainUpdated':
-      return data.changes['enabled']?.to === false ? { type: 'l4_chain', id: data.chain_id } : undefined;
+      return data.changes['enabled']?.to === false ? well('l4_chain', data.chain_id) : undefined;
     case 'ChainDeployed':
-      return data.definition.to === null ? { type: 'l4_chain', id: data.chain_id } : undefined;
+      return data.definition.to === null ? well('l4_chain', data.chain_id) : undefined;
     case 'UpstreamDeleted':
-      return { type: 'l4_upstream', id: data.upstream_id };
+      return gone('l4_upstream', data.upstream_id);
     case 'UpstreamUpdated':
-      return data.changes['enabled']?.to === false ? { type: 'l4_upstream', id: data.upstream_id } : undefined;
+      return data.changes['enabled']?.to === false ? well('l4_upstream', data.upstream_id) : undefined;
     case 'CredentialDeleted':
-      return { type: 'credential', id: data.credential_id };
+      return gone('credential', data.credential_id);
     case 'CredentialUpdated':
-      return data.changes['certificate'] === undefined ? undefined : { type: 'credential', id: data.credential_id };
+      return data.changes['certificate'] === undefined ? undefined : well('credential', data.credential_id);
     default:
       return undefined;
   }
