@@ -1,16 +1,17 @@
 /**
  * Failure drill of `docs/how-to/restore.md#agents-that-are-ahead`: agents apply what the restored log says, no agent
- * gets a generation twice or a lower one, and no node is raised twice.
+ * gets a generation twice or a lower one, and no node is raised twice. A restore on embedded stores is that of
+ * `restore-equal-number.test.ts`.
  */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { refreshes, restoreDrill, rises, someHeartbeats } from '../support/restore-drill.js';
-import { onStorePairs } from '../support/store-pairs.js';
+import { externalStores, externalStoresBuilt } from '../support/store-pairs.js';
 
-onStorePairs('a restore under agents that are ahead', (stores) => {
+describe.skipIf(!externalStoresBuilt())('a restore under agents that are ahead', () => {
   test(
     'raises each node once above its agent, and sends what the restored log says',
     () =>
-      restoreDrill(stores, async (site, backup, restore) => {
+      restoreDrill(externalStores, async (site, backup, restore) => {
         await backup();
         await site.converged();
         for (const name of ['second', 'third']) await site.pointAt(name);
