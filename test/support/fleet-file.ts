@@ -1,4 +1,5 @@
 /** Documents of the fleet without a service: their sections, as the routes of this release declare them, export and comparison. */
+import Fastify from 'fastify';
 import { withKeys } from '../../src/commands/fleet-file-keys.js';
 import { compareWithFleet, type Comparison } from '../../src/domain/fleet-file/compare.js';
 import type { FileFlags } from '../../src/domain/fleet-file/document.js';
@@ -20,7 +21,8 @@ import { routesOfResources } from '../../src/transport/rest/resources.js';
 
 function declaredSections(): Sections {
   const routes: DeclaredRoute[] = [];
-  const app = { route: (route: DeclaredRoute) => routes.push(route), addHook: () => undefined };
+  const app = Fastify();
+  app.addHook('onRoute', (route) => void routes.push(route as unknown as DeclaredRoute));
   const anything: unknown = new Proxy({}, { get: () => anything, ownKeys: () => [] });
   const deps = {
     fleet: fleetQueries({ fleet: emptyFleet }, systemClock),
