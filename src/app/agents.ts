@@ -50,6 +50,7 @@ export async function createAgents(core: Core, config: Config, known: Known = []
       ? async () => (await liveInstances(readStore)).map(({ instance_id }) => instance_id)
       : undefined,
     known: [...known].filter(([nodeId]) => queries.node(nodeId) !== undefined),
+    isGone: (nodeId) => core.committed.upToDate() && queries.node(nodeId) === undefined,
     carriers: createCarriers(queries),
     recordsHistory: config.history,
   });

@@ -18,6 +18,8 @@ export interface OthersDeps {
   liveInstances(): Promise<readonly string[]>;
   /** Whether the node's session is at this instance. */
   isOwn(nodeId: string): boolean;
+  /** The fleet does not have the node any more. */
+  isGone(nodeId: string): boolean;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly logger: Logger;
 }
@@ -89,9 +91,12 @@ export function followOthers(deps: OthersDeps): Others {
     }
     readAt = now;
     for (const [id, entry] of table.entries()) {
-      if (entry.presence === undefined || entry.presence.until >= now) continue;
-      entry.presence = undefined;
-      table.notify(id);
+      if (entry.presence !== undefined && entry.presence.until < now) {
+        entry.presence = undefined;
+        table.notify(id);
+      }
+      // It may have been read while it was deleted.
+      if (entry.presence === undefined && deps.isGone(id)) table.forget(id);
     }
   }
 

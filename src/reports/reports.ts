@@ -34,6 +34,8 @@ export interface ReportsDeps {
   readonly carriers?: ((nodeId: string) => Carriers) | undefined;
   /** False: history is not recorded. */
   readonly recordsHistory?: boolean;
+  /** The fleet does not have the node any more; undefined: it has all nodes. */
+  readonly isGone?: ((nodeId: string) => boolean) | undefined;
   /** What this process knew before the store was emptied, see `ReportsService.known`. */
   readonly known?: Known | undefined;
 }
@@ -96,7 +98,7 @@ function createIntake({ clock, logger, carriers }: ReportsDeps, recorder: Record
 
 /** @throws ServiceError `unavailable` */
 export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
-  const { readStore, instanceId, clock, logger, liveInstances, carriers } = deps;
+  const { readStore, instanceId, clock, logger, liveInstances, carriers, isGone = () => false } = deps;
   const recorded = deps.recordsHistory === false ? undefined : carriers;
   const history = recorded && (await openHistory({ readStore, clock, logger }, instanceId));
   const recorder = history && createRecorder(history, recorded, clock);
@@ -108,6 +110,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
     table,
     instanceId,
     isShared: liveInstances !== undefined,
+    isGone,
     onEntered(nodeId, entry, before) {
       if (entry.beat?.at !== before.beat?.at && carriers) sampleRates(entry, before, carriers(nodeId).begins);
       recorder?.taken(nodeId, entry, before);
@@ -125,7 +128,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
   // The start does not wait for the tables of the previous run.
   const loaded = untilLoaded(loadTables, stop.signal, logger).then(heldBack.releaseAll);
   if (liveInstances !== undefined) {
-    others = followOthers({ store, table, instanceId, liveInstances, isOwn, clock, logger });
+    others = followOthers({ store, table, instanceId, liveInstances, isOwn, isGone, clock, logger });
     for (const { nodeId, facts, remainingMs } of await presence.all()) {
       table.entry(nodeId).presence = { facts, until: clock.monotonic() + remainingMs };
     }

@@ -65,6 +65,8 @@ export interface ReportStoreDeps {
   readonly instanceId: string;
   /** Whether other instances use the store. */
   readonly isShared: boolean;
+  /** The fleet does not have the node any more. */
+  isGone(nodeId: string): boolean;
   /** Called with each node whose reports at another instance were entered. @param before its entry until then */
   readonly onEntered?: ((nodeId: string, entry: Entry, before: Readonly<Entry>) => void) | undefined;
   readonly clock: { now(): number };
@@ -159,6 +161,13 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
     await Promise.all(partsOf.map((part) => changed[part].length > 0 && collections[part].set(changed[part])));
     // Last, because a sign of life must not be newer than its tables.
     await beats.set(documents);
+    const forgotten = documents.filter(({ id }) => table.find(id) === undefined);
+    await remove(forgotten.map(({ id }) => id));
+  }
+
+  async function remove(nodeIds: readonly string[]): Promise<void> {
+    if (nodeIds.length === 0) return;
+    await Promise.all([beats, ...Object.values(collections)].map((collection) => collection.remove(nodeIds)));
   }
 
   /** Reads documents of nodes, a few at a time. */
@@ -197,12 +206,23 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
   return {
     async load() {
       const all: StoredBeat[] = [];
+      const gone: string[] = [];
+      let last: string | undefined;
       for (let more = true; more;) {
-        const some = await beats.list(all.at(-1)?.id, beatsPerRead);
-        for (const { id, fields } of some) enterBeat(table.entry(id), fields);
-        all.push(...some);
+        const some = await beats.list(last, beatsPerRead);
+        for (const beat of some) {
+          // One that was seen lately may be new.
+          if (deps.isGone(beat.id) && beat.fields.seen_at < clock.now() - tuning.writeAgainMs) gone.push(beat.id);
+          else {
+            enterBeat(table.entry(beat.id), beat.fields);
+            all.push(beat);
+          }
+        }
+        last = some.at(-1)?.id;
         more = some.length === beatsPerRead;
       }
+      // The store was away when they were deleted.
+      await remove(gone);
       return async (signal) => {
         for (let from = 0; from < all.length && !signal.aborted; from += tablesPerRead) {
           // Newer parts were written here, or `others.ts` reads them.
@@ -233,7 +253,7 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
         batch.delete(nodeId);
         table.forget(nodeId);
       }
-      await Promise.all([beats, ...Object.values(collections)].map((collection) => collection.remove(nodeIds)));
+      await remove(nodeIds);
     },
     flush: batch.flush,
     close: batch.close,

@@ -315,6 +315,35 @@ describe('a node that is deleted while its session ends', () => {
   });
 });
 
+describe('a node that is deleted while its reports are written', () => {
+  it('leaves nothing behind', async () => {
+    reports.metrics('n1', nothingMeasured, processNamed(''));
+    beat(heartbeat(0.1));
+    opened.beforeWrite = async (collection) => {
+      if (collection === 'node_beats') await reports.forget(['n1']);
+    };
+    await reports.flush();
+    for (const name of ['node_beats', 'node_listeners', 'node_links', 'node_metrics']) {
+      expect([name, await stored(name)]).toEqual([name, undefined]);
+    }
+  });
+});
+
+describe('a node whose reports could not be deleted with it', () => {
+  it('is forgotten at the next start', async () => {
+    reports.metrics('n1', nothingMeasured, processNamed(''));
+    beat(heartbeat(0.1));
+    await reports.close();
+    opened.gone.add('n1');
+    opened.clock.advance(3_600_000);
+    reports = await opened.alone();
+    expect([...reports.known()]).toEqual([]);
+    for (const name of ['node_beats', 'node_listeners', 'node_links', 'node_metrics']) {
+      expect([name, await stored(name)]).toEqual([name, undefined]);
+    }
+  });
+});
+
 describe('counters of listeners and links', () => {
   const listener = { transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 443, state: 'running', routes: [] };
   const reported = (process_id: string, bytes: number, ...more: readonly number[]): HeartbeatFacts =>

@@ -63,6 +63,22 @@ describe('a node', () => {
     expect(three.presence('n1')).toEqual(facts('s1'));
   });
 
+  it('is forgotten on the others when it is deleted while they read what it told', async () => {
+    const [one, two] = [await opened.oneOfSeveral('one'), await opened.oneOfSeveral('two')];
+    tell(one, 's1', 100);
+    await one.flush();
+    let read: (() => void) | undefined;
+    opened.readsHeld = new Promise((resolve) => (read = resolve));
+    const reading = two.flush();
+    await one.forget(['n1']);
+    await two.forget(['n1']);
+    opened.gone.add('n1');
+    read?.();
+    await reading;
+    await two.flush();
+    expect([...two.known()]).toEqual([]);
+  });
+
   it('goes offline on the others when its instance is killed, once its last sign of life is too old', async () => {
     const [one, two] = [await opened.oneOfSeveral('one'), await opened.oneOfSeveral('two')];
     await one.sessionOpened('n1', facts('s1'), ttlMs);

@@ -18,6 +18,10 @@ export interface OpenedReports {
   away: boolean;
   /** Reads of several documents wait for it. */
   readsHeld: Promise<void> | undefined;
+  /** Called before each write. */
+  beforeWrite: ((collection: string) => Promise<void>) | undefined;
+  /** Nodes that the fleet does not have any more. */
+  readonly gone: Set<string>;
   /** The only instance on the store. */
   alone(known?: Known): Promise<ReportsService>;
   /** One of several. @param leases in place of the store's */
@@ -61,6 +65,7 @@ export async function openedReports(at?: number, carriers?: (nodeId: string) => 
         ...collection,
         async set(documents) {
           check();
+          await made.beforeWrite?.(spec.name);
           count(made.writes, spec.name, documents.length);
           await collection.set(documents);
         },
@@ -94,6 +99,7 @@ export async function openedReports(at?: number, carriers?: (nodeId: string) => 
       logger: silentLogger,
       carriers,
       known,
+      isGone: (nodeId) => made.gone.has(nodeId),
       ...liveInstances,
     });
     opened.push(reports);
@@ -110,6 +116,8 @@ export async function openedReports(at?: number, carriers?: (nodeId: string) => 
     dead: new Set(),
     away: false,
     readsHeld: undefined,
+    beforeWrite: undefined,
+    gone: new Set(),
     alone: (known) => start('one', storeOf('one'), false, known),
     oneOfSeveral: (name, leases) => start(name, storeOf(name, leases), true),
     async stored(name, nodeId) {
