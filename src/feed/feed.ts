@@ -2,7 +2,7 @@
  * The event feed of an instance: resolves cursors, and reads from the window in memory, or from the log for readers further
  * behind. Implements `docs/contract/automation.md#event-feed`.
  */
-import { unlessAborted } from '../kernel/background.js';
+import { unlessAborted, withFirstOf } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import { expires, isForeign, type RecordedEvent } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
@@ -113,29 +113,35 @@ function createLogReads(eventStore: FeedDeps['eventStore'], cursors: Cursors, na
   async function readLog(place: FeedPlace, window: Window, options: FeedReadOptions): Promise<FeedBatch> {
     const leave = await reads.enter();
     if (leave === undefined) throw new ServiceError('unavailable', 'too many readers read the log at once');
-    const enough = new AbortController();
-    const { signal: ends = enough.signal, select } = options;
-    const signal = AbortSignal.any([ends, enough.signal]);
-    const piece = createPiece(place, window, options);
-    let bytes = 0;
+    const signals = options.signal === undefined ? [] : [options.signal];
     try {
-      for await (const step of restOf(place, { select })) if (!piece.take(step)) return piece.batch();
-      const behind = { ...place, position: Math.ceil(place.position) };
-      for await (const item of followBehind(eventStore, behind, signal)) {
-        if (item.kind === 'dropped')
-          throw new ServiceError('unavailable', 'the log cannot be read', { cause: item.cause });
-        if (item.kind === 'caught_up') break;
-        if (item.kind !== 'commands') continue;
-        const steps = await stepsOf(item.commands, { cursors, names }, { select, maxItems: piece.left() });
-        if (!steps.every(piece.take)) break;
-        for (const { events } of item.commands) bytes += weightOf(events);
-        if (bytes >= limits.feed.pieceBytes || piece.left() === 0) break;
-      }
-      return piece.batch();
+      return await withFirstOf(signals, (signal) => readPiece(place, window, { ...options, signal }));
     } finally {
-      enough.abort();
       leave();
     }
+  }
+
+  async function readPiece(
+    place: FeedPlace,
+    window: Window,
+    options: FeedReadOptions & { readonly signal: AbortSignal },
+  ): Promise<FeedBatch> {
+    const { select, signal } = options;
+    const piece = createPiece(place, window, options);
+    let bytes = 0;
+    for await (const step of restOf(place, { select })) if (!piece.take(step)) return piece.batch();
+    const behind = { ...place, position: Math.ceil(place.position) };
+    for await (const item of followBehind(eventStore, behind, signal)) {
+      if (item.kind === 'dropped')
+        throw new ServiceError('unavailable', 'the log cannot be read', { cause: item.cause });
+      if (item.kind === 'caught_up') break;
+      if (item.kind !== 'commands') continue;
+      const steps = await stepsOf(item.commands, { cursors, names }, { select, maxItems: piece.left() });
+      if (!steps.every(piece.take)) break;
+      for (const { events } of item.commands) bytes += weightOf(events);
+      if (bytes >= limits.feed.pieceBytes || piece.left() === 0) break;
+    }
+    return piece.batch();
   }
 
   return { readLog, close: reads.close };

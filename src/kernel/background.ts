@@ -44,6 +44,29 @@ export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Prom
   });
 }
 
+/**
+ * Runs `use` with a signal that aborts with the first of these, and for its reason, and when `use` is over. Each call of
+ * `AbortSignal.any` leaves something at its signals for as long as they live; this leaves nothing at a signal of the process.
+ */
+export async function withFirstOf<T>(
+  signals: readonly AbortSignal[],
+  use: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const first = new AbortController();
+  const look = (): void => {
+    const aborted = signals.find((signal) => signal.aborted);
+    if (aborted !== undefined) first.abort(aborted.reason);
+  };
+  look();
+  for (const signal of signals) signal.addEventListener('abort', look, { once: true });
+  try {
+    return await use(first.signal);
+  } finally {
+    for (const signal of signals) signal.removeEventListener('abort', look);
+    first.abort();
+  }
+}
+
 /** One that waits, with what is said about it. */
 export type Waiting<About = unknown> = About & { answer(value: boolean): void };
 

@@ -3,6 +3,7 @@
  * Implements `docs/contract/notices.md#webhooks-for-people`, `email`.
  */
 import { createTransport } from 'nodemailer';
+import { withFirstOf } from '../kernel/background.js';
 import { limits } from '../kernel/limits.js';
 import type { Answer } from './schedule.js';
 
@@ -47,9 +48,10 @@ export function createMailer({ url, from }: MailServer): Mailer {
   return {
     async send({ to, subject, text }, signal) {
       const timeout = AbortSignal.timeout(tryMs);
-      const ends = AbortSignal.any([signal, timeout]);
       try {
-        const { response } = await transport.sendMail({ from, to: [...to], subject, text, signal: ends });
+        const { response } = await withFirstOf([signal, timeout], (ends) =>
+          transport.sendMail({ from, to: [...to], subject, text, signal: ends }),
+        );
         return { status: codeOf(response), error: null, retryAfterMs: null };
       } catch (error) {
         if (timeout.aborted) return failed(null, `no answer within ${tryMs / 1000} s`);

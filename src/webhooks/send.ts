@@ -6,7 +6,7 @@ import { lookup as lookUp, type LookupAddress } from 'node:dns';
 import { request as requestHttp, type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { unlessAborted } from '../kernel/background.js';
+import { unlessAborted, withFirstOf } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import { createSemaphore } from '../kernel/semaphore.js';
@@ -74,21 +74,24 @@ export function createSender({ mayDial, clock, lookup = lookUp, tryMs = limits.w
     return answerOf((target.protocol === 'https:' ? requestHttps : requestHttp)(target, options), bytes);
   }
 
+  async function answered(target: URL, message: Omit<Message, 'url'>, ends: AbortSignal): Promise<Answer> {
+    const response = await unlessAborted(post(target, message, ends), ends);
+    // The status counts, even if the rest does not arrive.
+    await unlessAborted(readSome(response), ends).catch(() => undefined);
+    const { statusCode: status = 0 } = response;
+    if (status >= 200 && status < 300) return { status, error: null, retryAfterMs: null };
+    const retryAfterMs = retryAfterOf(response.headers['retry-after'], clock.now());
+    return { ...failed(status, sentenceOf(status)), retryAfterMs };
+  }
+
   return {
     async send({ url, headers, body }, signal) {
       const target = new URL(url);
       const literal = literalIn(target);
       if (literal !== undefined && !mayDial(literal)) return failed(null, `${literal} is ${notPublic}`);
       const timeout = AbortSignal.timeout(tryMs);
-      const ends = AbortSignal.any([signal, timeout]);
       try {
-        const response = await unlessAborted(post(target, { headers, body }, ends), ends);
-        // The status counts, even if the rest does not arrive.
-        await unlessAborted(readSome(response), ends).catch(() => undefined);
-        const { statusCode: status = 0 } = response;
-        if (status >= 200 && status < 300) return { status, error: null, retryAfterMs: null };
-        const retryAfterMs = retryAfterOf(response.headers['retry-after'], clock.now());
-        return { ...failed(status, sentenceOf(status)), retryAfterMs };
+        return await withFirstOf([signal, timeout], (ends) => answered(target, { headers, body }, ends));
       } catch (error) {
         if (timeout.aborted) return failed(null, `no answer within ${tryMs / 1000} s`);
         if (signal.aborted) return failed(null, 'the service shut down meanwhile');

@@ -105,7 +105,7 @@ function superviseDeliverers(
       } catch (error) {
         logger.warn({ error: errorText(error) }, 'the leases of webhooks could not be updated');
       }
-      await sleep(tuning.leaseEveryMs, AbortSignal.any([wake.signal, ending.signal]));
+      await sleep(tuning.leaseEveryMs, wake.signal);
     }
   }
   const leading = lead();
@@ -123,6 +123,7 @@ function superviseDeliverers(
     running: running as ReadonlyMap<string, Deliverer>,
     async close(): Promise<void> {
       ending.abort();
+      wake.abort();
       stopListening();
       await leading;
       await Promise.all([...running.values()].map((deliverer) => deliverer.close()));

@@ -1,5 +1,7 @@
 /** The tools for waiting: places, conditions and pauses between tries. */
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
+import { unlessAborted, withFirstOf } from '../../src/kernel/background.js';
 import { backoff } from '../../src/kernel/retry.js';
 import { createSemaphore } from '../../src/kernel/semaphore.js';
 import { createWaiters } from '../../src/kernel/waiters.js';
@@ -11,6 +13,31 @@ function ask(semaphore: ReturnType<typeof createSemaphore>, served: string[]) {
     leave?.();
   };
 }
+
+describe('the first of several signals', () => {
+  const never = new Promise<never>(() => undefined);
+
+  it('ends what is done with it, for its reason', async () => {
+    const [one, other] = [new AbortController(), new AbortController()];
+    const done = withFirstOf([one.signal, other.signal], (signal) => unlessAborted(never, signal));
+    other.abort('closing');
+    one.abort('late');
+    await expect(done).rejects.toBe('closing');
+    const inVain = withFirstOf([one.signal], (signal) => unlessAborted(never, signal));
+    await expect(inVain).rejects.toBe('late');
+  });
+
+  it('leaves nothing at signals that live on', async () => {
+    const closing = new AbortController();
+    const given = await withFirstOf([closing.signal], async (signal) => signal);
+    expect(given.aborted).toBe(true);
+    expect(getEventListeners(closing.signal, 'abort')).toEqual([]);
+    // Where `AbortSignal.any` remembers what depends on a signal.
+    const symbols = Object.getOwnPropertySymbols(closing.signal);
+    const dependants = symbols.find(({ description }) => description === 'kDependantSignals');
+    expect(dependants === undefined ? undefined : Reflect.get(closing.signal, dependants)).toBeUndefined();
+  });
+});
 
 describe('a semaphore', () => {
   it('hands a place over to the caller that has waited longest', async () => {

@@ -3,7 +3,7 @@
  * that waits for the position of such an event would wait in vain. Runs only while somebody waits. Implements
  * `docs/contract/rest.md#consistency`.
  */
-import { sleep } from '../../kernel/background.js';
+import { sleep, withFirstOf } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { EventStore, ResumePoint } from '../../storage/event-store.js';
@@ -36,9 +36,7 @@ export function createHeadProbe(deps: HeadProbeDeps): HeadProbe {
     const after = deps.handled();
     const head = await eventStore.headPosition();
     if (head <= progress.position()) return;
-    const finished = new AbortController();
-    const signal = AbortSignal.any([stop.signal, finished.signal, AbortSignal.timeout(tuning.probeTimeoutMs)]);
-    try {
+    await withFirstOf([stop.signal, AbortSignal.timeout(tuning.probeTimeoutMs)], async (signal) => {
       for await (const item of eventStore.subscribe({ streams, after, signal })) {
         // The runner is about to get these events too, and reports its progress itself.
         if (item.kind === 'events') return;
@@ -46,9 +44,7 @@ export function createHeadProbe(deps: HeadProbeDeps): HeadProbe {
         progress.passed(head);
         return;
       }
-    } finally {
-      finished.abort();
-    }
+    });
   }
 
   async function run(): Promise<void> {

@@ -4,7 +4,7 @@
  * and `docs/contract/domain.md#commands-and-events`.
  */
 import { readCommand, UnknownEventError } from '../../domain/log/upcast.js';
-import { sleep } from '../../kernel/background.js';
+import { sleep, withFirstOf } from '../../kernel/background.js';
 import { unreachable } from '../../kernel/errors.js';
 import { allStreams, type RecordedCommand } from '../../kernel/event.js';
 import { createKeyedBatch, type KeyedBatch } from '../../kernel/keyed-batch.js';
@@ -176,17 +176,13 @@ export function startRunner(deps: RunnerDeps): Runner {
 
   /** Follows until closed, or until the read models are behind and need a new subscription to find the log's end. */
   async function follow(): Promise<void> {
-    const finished = new AbortController();
-    const signal = AbortSignal.any([stop.signal, finished.signal]);
     [behind, live] = [false, false];
-    try {
+    await withFirstOf([stop.signal], async (signal) => {
       for await (const item of followLog(log, { streams: allStreams, after: handled, signal })) {
         await take(item);
         if (stop.signal.aborted || behind) break;
       }
-    } finally {
-      finished.abort();
-    }
+    });
   }
 
   async function run(): Promise<void> {

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { Caller } from '../../../commands/accounts-port.js';
 import { matcherOf, mayRead } from '../../../feed/filters.js';
 import type { FeedBatch, FeedPlace, FeedSubject } from '../../../feed/port.js';
+import { withFirstOf } from '../../../kernel/background.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
 import { callerOf } from '../checks/consistency.js';
@@ -97,13 +98,14 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
       gone.abort();
     });
     try {
-      const signal = AbortSignal.any([gone.signal, closing.signal]);
-      const { items, cursor, caughtUp } = await readPage(deps, await deps.feed.resolve(query.after ?? 'now'), {
-        maxItems: page_size,
-        until: deps.clock.monotonic() + wait_ms,
-        select,
-        signal,
-      });
+      const { items, cursor, caughtUp } = await withFirstOf([gone.signal, closing.signal], async (signal) =>
+        readPage(deps, await deps.feed.resolve(query.after ?? 'now'), {
+          maxItems: page_size,
+          until: deps.clock.monotonic() + wait_ms,
+          select,
+          signal,
+        }),
+      );
       if (tokenEnded) throw new ServiceError('unauthenticated', 'the token has ended');
       const data = `{"items":[${items.map(pageEntry).join(',')}],"cursor":"${cursor}","caught_up":${caughtUp}}`;
       const text = `{"success":true,"data":${data},"error":null}`;

@@ -8,6 +8,7 @@ import type { ChainState } from '../../../domain/chain/chain.js';
 import { deploymentsOf, type Deployment } from '../../../domain/fleet-file/applied.js';
 import type { DeployResult } from '../../../commands/handlers-port.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
+import { withFirstOf } from '../../../kernel/background.js';
 import { limits } from '../../../kernel/limits.js';
 import { deploymentNodeStates, deploymentState, type DeploymentNodeState } from '../../../reports/apply-state.js';
 import { definitionSchema } from './chain-schema.js';
@@ -106,7 +107,9 @@ export function deploymentRoutes(app: RestApp, deps: RestDeps): void {
           const disconnected = new AbortController();
           reply.raw.once('close', () => disconnected.abort());
           const ms = request.query.timeout_ms ?? limits.rest.deployWaitDefaultMs;
-          await waitApplied(deps, deployment, ms, AbortSignal.any([stopping.signal, disconnected.signal]));
+          await withFirstOf([stopping.signal, disconnected.signal], (signal) =>
+            waitApplied(deps, deployment, ms, signal),
+          );
         }
         const [view] = viewsOf(deps, [deployment]);
         const warnings = warningsOf(deps, deps.fleet.needs('l4_chain', id, 'deployed'));
