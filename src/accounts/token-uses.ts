@@ -3,6 +3,7 @@
  * creates no event: no revert or audit needs it, and it would fill most of the log. Implements
  * `docs/contract/automation.md#api-tokens`.
  */
+import { startLoop } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import { logsWarning, type Logger } from '../kernel/logger.js';
@@ -30,12 +31,18 @@ export interface TokenUsesDeps {
   readonly clock: Pick<Clock, 'now'>;
   readonly logger: Logger;
   readonly away: () => boolean;
+  /** The token was deleted. */
+  isGone(tokenId: string): boolean;
+  /** How often the uses of deleted tokens are removed, in milliseconds. */
+  readonly removeEveryMs?: number;
 }
 
 const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
 
 /** @throws ServiceError `unavailable` */
-export async function openTokenUses({ readStore, clock, logger, away }: TokenUsesDeps): Promise<TokenUses> {
+export async function openTokenUses(deps: TokenUsesDeps): Promise<TokenUses> {
+  const { readStore, clock, logger, away } = deps;
   const stored = await readStore.collection<TokenUse>({ name: 'api_token_uses', version: 1 });
   const own = createLru<TokenUse>(tuning.uses.maxEntries);
   const batch = createKeyedBatch<TokenUse>({
@@ -54,6 +61,23 @@ export async function openTokenUses({ readStore, clock, logger, away }: TokenUse
     return new Map(found.map(({ id, fields }) => [id, fields]));
   }
 
+  /** Those of a day ago, because this instance may not know a new token yet. */
+  async function removeGone(): Promise<void> {
+    const { batchEntries } = tuning.uses;
+    for (let after: string | undefined, more = true; more;) {
+      const some = await stored.list(after, batchEntries);
+      const gone = some.filter(({ id, fields }) => fields.at < timestamp(clock.now() - dayMs) && deps.isGone(id));
+      if (gone.length > 0) await stored.remove(gone.map(({ id }) => id));
+      after = some.at(-1)?.id;
+      more = some.length === batchEntries;
+    }
+  }
+  const loop = startLoop(
+    deps.removeEveryMs ?? tuning.removeUsesEveryMs,
+    removeGone,
+    logsWarning(logger, 'last uses of deleted API tokens could not be removed'),
+  );
+
   return {
     note(tokenId, address) {
       const at = timestamp(Math.floor(clock.now() / minuteMs) * minuteMs);
@@ -70,6 +94,9 @@ export async function openTokenUses({ readStore, clock, logger, away }: TokenUse
       }
       return last;
     },
-    close: () => batch.close(),
+    async close() {
+      await loop.close();
+      await batch.close();
+    },
   };
 }

@@ -8,6 +8,8 @@ export const tuning = {
     retry: { firstMs: 500, maxMs: 15_000 },
     closeWithinMs: 1_000,
   },
+  /** How often last uses of deleted tokens are removed. */
+  removeUsesEveryMs: 3_600_000,
   /** Addresses whose unknown tokens are counted. */
   guessAddresses: 10_000,
 } as const;

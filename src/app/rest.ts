@@ -166,7 +166,15 @@ async function createHandlers(
   const { clock, ids, logger, closers, keyring, identity, fleet, accounts, projections, tokens } = core;
   const limiter = createLoginLimiter({ clock });
   closers.add('login limiter', () => limiter.close());
-  const uses = await openTokenUses({ readStore: core.readStore, clock, logger, away });
+  const { accountsView } = core;
+  const uses = await openTokenUses({
+    readStore: core.readStore,
+    clock,
+    logger,
+    away,
+    isGone: (id) =>
+      accountsView.caughtUp() && accountsView.failure() === undefined && !accountsView.accounts.apiTokens.byId.has(id),
+  });
   closers.add('uses of API tokens', () => uses.close());
   const committed = (): Fleet => core.committed.fleet();
   const observe = observeOf(reports);
@@ -176,7 +184,7 @@ async function createHandlers(
   const joinTokens = createJoinTokenHandlers({ ...writing, logger, sessionsEnded });
   const accountHandlers = createAccountHandlers({
     gateway: accounts,
-    view: core.accountsView,
+    view: accountsView,
     keyring,
     hasher: core.hasher,
     limiter,

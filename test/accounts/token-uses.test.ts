@@ -12,12 +12,16 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-const open = (): Promise<TokenUses> =>
+const gone = new Set<string>();
+
+const open = (removeEveryMs?: number): Promise<TokenUses> =>
   openTokenUses({
     readStore: fixture.stores.readStore,
     clock: fixture.clock,
     logger: silentLogger,
     away: () => away,
+    isGone: (id) => gone.has(id),
+    ...(removeEveryMs === undefined ? {} : { removeEveryMs }),
   });
 const fromOf = async (uses: TokenUses): Promise<string | undefined> => (await uses.of(['t'])).get('t')?.from;
 
@@ -41,4 +45,15 @@ test('while the read store is away, an instance says what it has seen itself', a
   expect(await fromOf(uses)).toBe('192.0.2.1');
   expect((await uses.of(['other'])).size).toBe(0);
   await uses.close();
+});
+
+test('nothing is kept of a token that was deleted', async () => {
+  const uses = await open();
+  for (const id of ['t', 'deleted']) uses.note(id, '192.0.2.1');
+  await uses.close();
+  gone.add('deleted');
+  fixture.clock.advance(2 * 24 * 3_600_000);
+  const next = await open(1);
+  await expect.poll(async () => [...(await next.of(['t', 'deleted'])).keys()]).toEqual(['t']);
+  await next.close();
 });
