@@ -22,7 +22,7 @@ import type { ListenerPlan, Target } from './plan/plan.js';
 import { planTarget } from './plan/target.js';
 import { relayLimits } from './relays/limits.js';
 import { createHealthChecks } from './relays/health-checks.js';
-import { createLinks } from './relays/links.js';
+import { createLinks, type WantedLink } from './relays/links.js';
 import { createListenerSet } from './relays/listener-set.js';
 import { createMeter, createSamples, type Meter, type Samples } from './relays/meters.js';
 import { createPins } from './relays/pins.js';
@@ -65,7 +65,7 @@ export function createRuntime(options: RuntimeOptions): Gateway {
     prepared.value.commit();
     plans = target.listeners;
     running = target;
-    links.keep(new Set(Array.from(plans.values()).flatMap(({ origins }) => origins.map((of) => of.resourceId))));
+    links.keep(linksOf(target));
     for (const omitted of target.unsupported) logger.warn({ omitted: errorLine(omitted) }, 'left out');
     return [];
   };
@@ -130,6 +130,14 @@ export function createRuntime(options: RuntimeOptions): Gateway {
       refusals.close();
     },
   };
+}
+
+/** Each endpoint of each rule. */
+function linksOf({ routes, clusters }: Target): readonly WantedLink[] {
+  return routes.flatMap(({ transport, route: { origin, next } }) => {
+    const endpoints = next.kind === 'endpoint' ? [next.endpoint] : (clusters.get(next.name)?.endpoints ?? []);
+    return endpoints.map((endpoint) => ({ origin, endpoint, transport }));
+  });
 }
 
 function applyReport(

@@ -44,18 +44,18 @@ describe('the links of a node', () => {
     expect(links.metrics()[0]?.lossRatio).toBe(0);
   });
 
-  it('count bytes and sessions, and are forgotten with their resource once nothing uses them', () => {
+  it('count bytes and sessions, and are forgotten with what dials them once nothing uses them', () => {
     const links = createLinks();
     const link = links.of(origin('c'), endpoint, 'tcp');
     const end = link.meter.begin();
     link.meter.sent(10);
     link.meter.received(20);
-    links.keep(new Set());
+    links.keep([]);
     expect(links.metrics()[0]).toMatchObject({ bytesOut: 10n, bytesIn: 20n, activeSessions: 1n });
     end(false);
-    links.keep(new Set(['c']));
+    links.keep([{ origin: origin('c'), endpoint, transport: 'tcp' }]);
     expect(links.metrics()).toHaveLength(1);
-    links.keep(new Set());
+    links.keep([{ origin: origin('c'), endpoint: { ...endpoint, port: 444 }, transport: 'tcp' }]);
     expect(links.metrics()).toEqual([]);
   });
 

@@ -17,15 +17,21 @@ export interface Link {
   failed(): void;
 }
 
+/** An endpoint that a rule dials. */
+export interface WantedLink {
+  readonly origin: RuleOrigin;
+  readonly endpoint: HostPort;
+  readonly transport: Transport;
+}
+
 export interface Links {
   of(origin: RuleOrigin, endpoint: HostPort, transport: Transport): Link;
-  /** Forgets links of all other resources once no session uses them. */
-  keep(resourceIds: ReadonlySet<string>): void;
+  /** Forgets all other links that no session uses. */
+  keep(wanted: readonly WantedLink[]): void;
   metrics(): readonly LinkMetric[];
 }
 
 interface Entry extends Link {
-  readonly resourceId: string;
   metric(): LinkMetric;
 }
 
@@ -35,24 +41,37 @@ const jitterWeight = 1 / 4;
 /** Number of connects over which the loss ratio is computed. */
 const lossWindow = 64;
 
+const keyOf = ({ origin, endpoint, transport }: WantedLink): string =>
+  `${transport} ${origin.resourceId} ${formatHostPort(endpoint)}`;
+
 export function createLinks(): Links {
   const entries = new Map<string, Entry>();
+  /** The keys of those to keep; undefined: all. */
+  let kept: ReadonlySet<string> | undefined;
+
+  const forgetUnused = (): void => {
+    for (const [key, { meter }] of entries) {
+      if (kept?.has(key) === false && meter.values.activeSessions === 0) entries.delete(key);
+    }
+  };
+
   return {
     of(origin, endpoint, transport) {
-      const peer = formatHostPort(endpoint);
-      const key = `${transport} ${origin.resourceId} ${peer}`;
+      const key = keyOf({ origin, endpoint, transport });
       const existing = entries.get(key);
       if (existing !== undefined) return existing;
-      const entry = createEntry(origin, peer, transport);
+      const entry = createEntry(origin, formatHostPort(endpoint), transport);
       if (entries.size < relayLimits.links) entries.set(key, entry);
       return entry;
     },
-    keep(resourceIds) {
-      for (const [key, entry] of entries) {
-        if (!resourceIds.has(entry.resourceId) && entry.meter.values.activeSessions === 0) entries.delete(key);
-      }
+    keep(wanted) {
+      kept = new Set(wanted.map(keyOf));
+      forgetUnused();
     },
-    metrics: () => Array.from(entries.values(), (entry) => entry.metric()),
+    metrics() {
+      forgetUnused();
+      return Array.from(entries.values(), (entry) => entry.metric());
+    },
   };
 }
 
@@ -66,7 +85,6 @@ function createEntry(origin: RuleOrigin, peerEndpoint: string, transport: Transp
   };
   return {
     meter,
-    resourceId: origin.resourceId,
     connected(rttMs) {
       record(false);
       jitter = rtt === undefined ? 0 : jitter + jitterWeight * (Math.abs(rttMs - rtt) - jitter);
