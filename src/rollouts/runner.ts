@@ -214,20 +214,31 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
     if (error !== undefined) await give({ type: 'RefuseTimedRevert', id, version, error });
   }
 
+  /** Takes the step of each, also where that of another one fails. @throws the first error */
+  async function each<T>(all: readonly T[], take: (one: T) => Promise<void>): Promise<void> {
+    const errors: unknown[] = [];
+    for (const one of all) {
+      // The lease may have ended while this process slept.
+      if (lease.isHeld()) await take(one).catch((error: unknown) => errors.push(error));
+    }
+    if (errors.length > 0) throw errors[0];
+  }
+
+  async function carryOnAll(): Promise<void> {
+    if (clock.monotonic() < judgesFrom) return;
+    await each(under('running', 'baking', 'reverting'), (rollout) =>
+      rollout.state === 'reverting' ? revert(rollout) : carryOn(rollout),
+    );
+    keep((id) => deps.fleet().tables.rollout.get(id)?.state === 'baking');
+  }
+
   return {
     async turn() {
       if (deps.readOnly() !== undefined || !(await lease.hold())) return;
       // A clock that was ahead is right now: what runs since a time of the future would stand until then.
       if (isOfFuture(newest, clock.now())) await takeOver();
       newest = clock.now();
-      for (const one of unconfirmed()) if (lease.isHeld()) await wait(one);
-      if (clock.monotonic() < judgesFrom) return;
-      for (const rollout of under('running', 'baking', 'reverting')) {
-        // The lease may have ended while this process slept.
-        if (!lease.isHeld()) return;
-        await (rollout.state === 'reverting' ? revert(rollout) : carryOn(rollout));
-      }
-      keep((id) => deps.fleet().tables.rollout.get(id)?.state === 'baking');
+      await each(unconfirmed(), wait).finally(carryOnAll);
     },
     async close() {
       if (!lease.isHeld()) return;

@@ -4,13 +4,14 @@
  */
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { RolledOut } from '../../src/commands/aggregate.js';
 import { waitsUntil, type ConfirmationState } from '../../src/domain/confirmation/confirmation.js';
 import { timestamp } from '../../src/kernel/clock.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { createRolloutRunner, type RolloutRunner } from '../../src/rollouts/runner.js';
 import { createFleetLog } from '../support/fleet-log.js';
-import { settings } from '../support/fleet.js';
+import { createUpstream, settings, updateUpstream } from '../support/fleet.js';
 import { createManualClock } from '../support/manual-clock.js';
 import { leasesBy, nothingSeen, rolloutId } from '../support/rollouts.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
@@ -30,6 +31,8 @@ async function createPlay(refusal?: string) {
   const at = (): string => timestamp(clock.now());
   let reverts = 0;
   let runners = 0;
+  /** Changes whose revert finds what it needs out of reach. */
+  const unreachable = new Set<string>();
   const leases = leasesBy(clock, stores.readStore.leases);
   const confirmation = (): ConfirmationState => {
     const [only] = log.fleet.tables.confirmation.values();
@@ -40,15 +43,16 @@ async function createPlay(refusal?: string) {
     clock,
     log,
     confirmation,
+    unreachable,
     reverts: () => reverts,
     until: () => waitsUntil(confirmation(), at()),
-    ask: () =>
+    ask: (command: RolledOut = settings({ multiplex: true, multiplex_port: 9000 }), id = 'one') =>
       log.run(
         {
           type: 'WithRollout',
-          command: settings({ multiplex: true, multiplex_port: 9000 }),
+          command,
           policy: 'none',
-          rolloutId: rolloutId('one'),
+          rolloutId: rolloutId(id),
           confirm: { by: 'manual', secs },
           observe: nothingSeen,
           planned: () => undefined,
@@ -71,6 +75,7 @@ async function createPlay(refusal?: string) {
         revert: () => Promise.reject(new Error('there is no rollout')),
         async revertUnconfirmed({ id: confirmation_id, name: entry_id }) {
           if (refusal !== undefined) throw new ServiceError('conflict', refusal);
+          if (unreachable.has(confirmation_id)) throw new ServiceError('unavailable', 'the audit is behind');
           reverts += 1;
           await log.append([
             { type: 'ConfirmationEnded', data: { confirmation_id, entry_id, how: 'reverted', error: null } },
@@ -161,6 +166,24 @@ describe('a change that nobody confirms', () => {
     }
     expect(play.confirmation()).toMatchObject({ state: 'refused', error: 'somebody has edited it since' });
     await play.log.run(settings({ multiplex: true, multiplex_port: 9001 }));
+  });
+
+  it('is reverted even while the revert of another one is out of reach', async () => {
+    const play = await createPlay();
+    const runner = await play.runner();
+    await runner.turn();
+    await play.ask();
+    play.unreachable.add(play.confirmation().id);
+    await play.log.run(createUpstream('u'));
+    await play.ask(updateUpstream('u', { enabled: false }), 'two');
+    let failed = 0;
+    for (let second = 0; second < secs + 5; second += 1) {
+      await runner.turn().catch(() => (failed += 1));
+      play.clock.advance(1_000);
+    }
+    const states = Array.from(play.log.fleet.tables.confirmation.values(), ({ state }) => state);
+    expect(states).toEqual(['waiting', 'reverted']);
+    expect(failed).toBeGreaterThan(1);
   });
 
   it('is left alone once somebody has confirmed it', async () => {
