@@ -13,6 +13,7 @@ import {
   issuePsk,
   startControlServer,
   type ControlServer,
+  type ControlServerOptions,
   type ServerSession,
   type Said,
 } from '../support/agent-control-server.js';
@@ -37,10 +38,15 @@ const of = (generation: number, secs?: number): RuntimeConfigSnapshot => ({
 });
 
 /** A service that sends `first` to a process without a configuration, and confirms what it is told to. */
-async function serving(first: () => RuntimeConfigSnapshot, confirms: (said: Said) => boolean = () => false) {
+async function serving(
+  first: () => RuntimeConfigSnapshot,
+  confirms: (said: Said) => boolean = () => false,
+  more: Partial<ControlServerOptions> = {},
+) {
   const service = await startControlServer(
     {
       grant: { heartbeatIntervalSecs: 1 },
+      ...more,
       onSaid(said, session) {
         if (said.$case === 'configRequest' && said.value.configVersion === 0n) push(session, first());
         if (said.$case === 'heartbeat') answer(session, said.value.sequence);
@@ -98,6 +104,30 @@ describe('an agent whose configuration is to be confirmed', () => {
     // Later than it would have gone back, in which a heartbeat a second is sent.
     await eventually(() => service.sessions[1]?.said.filter(({ $case }) => $case === 'heartbeat').length).toBe(4);
     expect([agent.state().generation, reports(service).length]).toEqual([6, 3]);
+  });
+
+  it('opens it over a new connection although one over the old connection was about to replace the first', async () => {
+    let opens = 0;
+    let answer: (() => void) | undefined;
+    const service = await serving(
+      () => of(5),
+      () => false,
+      {
+        grant: { heartbeatIntervalSecs: 1, rekeyAfterSecs: 1 },
+        onOpen(next) {
+          opens += 1;
+          if (opens === 2) answer = next;
+          else next();
+        },
+      },
+    );
+    const agent = await agentOf(service);
+    await eventually(() => opens).toBe(2);
+    push(service.sessions[0], of(6, 60));
+    await eventually(generationOf(agent)).toBe(6);
+    answer?.();
+    await eventually(() => service.sessions.length).toBeGreaterThan(1);
+    expect(service.sessions[1]?.peer).not.toBe(service.sessions[0]?.peer);
   });
 
   it('goes back when nobody confirms it, and reports it as rejected before its next request', async () => {

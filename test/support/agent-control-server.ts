@@ -29,6 +29,8 @@ export type Answer = NonNullable<ServicePayload['payload']>;
 
 export interface ServerSession {
   readonly index: number;
+  /** The agent's end of its connection. */
+  readonly peer: string;
   readonly said: Said[];
   send(payload: Answer): void;
   /** Sends a SessionClose under the session's keys, then the status. */
@@ -43,6 +45,8 @@ export interface ControlServerOptions {
   /** How far the service's clock is ahead of this machine's. */
   readonly clockOffsetMs?: number;
   readonly port?: number;
+  /** Answers an OpenSession, at once or later. */
+  onOpen?(answer: () => void): void;
   onSaid?(said: Said, session: ServerSession): void;
 }
 
@@ -110,7 +114,9 @@ export async function startControlServer(
       const finished = valueOf(started.value.finish(grant));
       const sessionId = Buffer.from(sessionIdOf(finished.handshakeHash));
       pending.set(sessionId.toString('hex'), finished);
-      callback(null, { sessionId, handshake: Buffer.from(finished.message) });
+      const answer = (): void => callback(null, { sessionId, handshake: Buffer.from(finished.message) });
+      if (options.onOpen === undefined) answer();
+      else options.onOpen(answer);
     },
     control(call) {
       serveControl(call, pending, sessions, options);
@@ -170,6 +176,7 @@ function serveControl(
   };
   const session: ServerSession = {
     index: sessions.length,
+    peer: call.getPeer(),
     said,
     send: write,
     close(close, code = status.ABORTED) {

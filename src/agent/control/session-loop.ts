@@ -276,11 +276,13 @@ async function untilReplaced(
   for (let failures = 0; !over.aborted; failures += 1) {
     const client = dial();
     const replacement = await open(client, over);
-    if (replacement.ok && !over.aborted) return { kind: 'rekey', opened: replacement.value, client };
+    // While it was opened, one over a connection of its own may have been asked for.
+    const isInVain = over.aborted || (renewed.aborted && client === own);
+    if (replacement.ok && !isInVain) return { kind: 'rekey', opened: replacement.value, client };
     if (client !== own) client.close();
     if (replacement.ok) {
       replacement.value.session.discard();
-      break;
+      continue;
     }
     logger.warn({ status: replacement.error.status, detail: replacement.error.detail }, 'rekey refused, will retry');
     await pause(backoff(limits.agentControl.reconnect, failures, random), over);
