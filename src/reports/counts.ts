@@ -195,9 +195,13 @@ export function keepCounts(deps: CountsDeps): Counts {
     logsError(logger, 'a listener for changes of status failed'),
   );
 
-  /** Judges everything dirty: nodes first, because they make chains dirty, and chains before upstreams for the same reason. */
+  /**
+   * Judges everything dirty: nodes first, because they make chains dirty, and chains before upstreams for the same reason.
+   * @throws the first error, once all others are judged
+   */
   async function judge(): Promise<void> {
     const changes: StatusKey[] = [];
+    const errors: unknown[] = [];
     for (const [kind, judgeOne] of [
       ['nodes', judgeNode],
       ['chains', judgeChain],
@@ -205,13 +209,18 @@ export function keepCounts(deps: CountsDeps): Counts {
     ] as const) {
       let judged = 0;
       for (const id of dirty.take(kind)) {
-        judgeOne(id, changes);
+        try {
+          judgeOne(id, changes);
+        } catch (error) {
+          errors.push(error);
+        }
         if ((judged += 1) % tuning.judgedPerTurn === 0) await yieldToEventLoop();
       }
     }
     changes.push(...certificates.changes());
     if (changes.length > 0) statusListeners.tell(changes);
     isComplete = true;
+    if (errors.length > 0) throw errors[0];
   }
   let judging: Promise<void> = Promise.resolve();
   /** Resolves once everything that was dirty at the call is judged. */

@@ -1,5 +1,7 @@
 /** The fleet as it is counted, for the dashboard and for metrics (`docs/how-to/monitor.md`), by what agents report. */
-import { afterEach, beforeEach, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { keepCounts } from '../../src/reports/counts.js';
 import { eventually } from '../support/eventually.js';
 import { startRest, type RestFixture } from '../support/rest-fixture.js';
 
@@ -60,4 +62,39 @@ test('counts nodes by status, intended listeners by state, chains and upstreams 
     chains: { ok: 0, degraded: 0, down: 3, unknown: 0 },
     upstreams: { healthy: 0, unhealthy: 1, unknown: 2 },
   });
+});
+
+test('a node that cannot be judged keeps no other one from being judged', async () => {
+  const [broken, sound] = await Promise.all(
+    ['broken', 'sound'].map((name) => rest.data('POST', '/api/nodes', { body: { name, address: 'a.example' } })),
+  );
+  let report: (nodeId: string) => void = () => undefined;
+  let fails = false;
+  const { fleet, agentFacts, reports, clock } = rest.deps;
+  const counts = keepCounts({
+    fleet,
+    agentFacts,
+    reports: {
+      ...reports,
+      listenerStates(nodeId) {
+        if (fails && nodeId === broken?.id) throw new Error('what is stored cannot be read');
+        return reports.listenerStates(nodeId);
+      },
+    },
+    onReport(listener) {
+      report = listener;
+      return () => undefined;
+    },
+    onFact: () => () => undefined,
+    onBatch: () => () => undefined,
+    clock,
+    logger: silentLogger,
+  });
+  expect((await counts.now()).nodes).toMatchObject({ pending: 2, online: 0 });
+  await rest.connect(sound?.id);
+  fails = true;
+  for (const node of [broken, sound]) report(node?.id);
+  await expect(counts.now()).rejects.toThrow('cannot be read');
+  expect((await counts.now()).nodes).toMatchObject({ pending: 1, online: 1 });
+  await counts.close();
 });
