@@ -138,7 +138,17 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
     closeWithinMs: shutdownMs,
   });
 
+  /** Nodes without a session here that have one at another instance by now: what waits of them is older than what that wrote. */
+  async function heldByOthers(nodeIds: readonly string[]): Promise<ReadonlySet<string>> {
+    const without = nodeIds.filter((id) => table.find(id)?.presence?.until !== Number.POSITIVE_INFINITY);
+    if (!deps.isShared || without.length === 0) return new Set();
+    const stored = await beats.getMany(without);
+    const held = stored.filter(({ fields }) => fields.presence !== null && fields.instance !== instanceId);
+    return new Set(held.map(({ id }) => id));
+  }
+
   async function writeBatch(waiting: readonly (readonly [nodeId: string, Waiting])[]): Promise<void> {
+    const held = await heldByOthers(waiting.map(([id]) => id));
     const place = nextPlace();
     const documents: { readonly id: string; readonly fields: BeatFields }[] = [];
     const changed: { readonly [P in Part]: { readonly id: string; readonly fields: Fields }[] } = {
@@ -148,7 +158,7 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
     };
     for (const [id, { changed: parts }] of waiting) {
       const entry = table.find(id);
-      if (entry === undefined) continue;
+      if (entry === undefined || held.has(id)) continue;
       for (const part of partsOf) {
         if (!parts.includes(part) && !isLongAgo(entry.written[part])) continue;
         const fields = codecs[part].fieldsOf(entry);

@@ -130,6 +130,20 @@ describe('a node', () => {
     expect([session(two), carried(two), two.vitals('n1').cpu_usage]).toEqual(['s2', 80, 0.08]);
   });
 
+  it('that goes to another instance at once is not shown as offline by what waited at the old one', async () => {
+    const [one, two] = [await opened.oneOfSeveral('one'), await opened.oneOfSeveral('two')];
+    const three = await opened.oneOfSeveral('three');
+    await one.sessionOpened('n1', facts('s1'), ttlMs);
+    await one.flush();
+    tell(one, 's1', 70);
+    await one.sessionEnded('n1', 's1');
+    await two.sessionOpened('n1', facts('s2', 'two'), ttlMs);
+    await two.flush();
+    await one.flush();
+    await three.flush();
+    expect([one, two, three].map(session)).toEqual(['s2', 's2', 's2']);
+  });
+
   it('that went to another instance is not shown as offline when its old session ends', async () => {
     const [one, two] = [await opened.oneOfSeveral('one'), await opened.oneOfSeveral('two')];
     const three = await opened.oneOfSeveral('three');
