@@ -58,6 +58,8 @@ export interface ConnectedAgent {
   receive(): Promise<SnapshotPush>;
   apply(push: SnapshotPush): Promise<void>;
   reject(push: SnapshotPush): Promise<void>;
+  /** A heartbeat of this session, stored when it returns. */
+  report(facts: Partial<Reported>): Promise<void>;
   disconnect(): Promise<void>;
 }
 
@@ -292,6 +294,15 @@ export async function startRest(
           return session.apply(push);
         },
         reject: session.reject,
+        async report(facts) {
+          reports.alive(
+            nodeId,
+            presence,
+            offlineAfterMs,
+            heartbeatFactsOf({ ...quiet, ...processOf(nodeId), ...facts }),
+          );
+          await reports.flush();
+        },
         async disconnect() {
           session.nodeSession.close();
           await reports.sessionEnded(nodeId, sessionId);
