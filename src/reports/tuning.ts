@@ -18,6 +18,8 @@ export const tuning = {
   judgedPerTurn: 250,
   /** How often history takes the round trips of all nodes. */
   roundTripsEveryMs: 15_000,
+  /** Slots of history that wait while the read store is away: an hour. */
+  openSlots: 12,
   /** At most one log line about refused counters in this time. */
   refusalLogMs: 60_000,
   /** The rings that sum heartbeats of the last minute and traffic of the last five minutes. */

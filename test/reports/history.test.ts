@@ -12,6 +12,7 @@ import { counted, hourMs, pack, slotMs, unpack, type Point, type Points } from '
 import type { Carriers, LinkSample, PresenceFacts } from '../../src/reports/port.js';
 import { openReports, type ReportsService } from '../../src/reports/reports.js';
 import type { ManualClock } from '../support/manual-clock.js';
+import { switchedReadStore } from '../support/switched-read-store.js';
 import { openedReports, type OpenedReports } from '../support/opened-reports.js';
 import { heartbeatFactsOf, processNamed } from '../support/reported-tables.js';
 
@@ -218,6 +219,26 @@ describe('the history of a node, its chain and its upstream', () => {
     await history.close();
     kill();
     expect(bytesOf((await linesOf(await start(), chain)).slots)).toEqual({ [first]: 107 });
+  });
+
+  it('keeps an hour of points while the read store is away, and gives up older ones', async () => {
+    const readStore = switchedReadStore(opened.readStore);
+    const history = await openHistory({ readStore, clock, logger: silentLogger }, 'away');
+    readStore.mode = 'out';
+    const first = clock.now() / slotMs;
+    for (let slot = 0; slot < 20; slot += 1) {
+      history.count(node, clock.now(), [[chain, { bytes_in: slot }]]);
+      clock.advance(slotMs);
+      await history.flush().catch(() => undefined);
+    }
+    readStore.mode = 'works';
+    await history.close();
+    const reopened = await openHistory({ readStore, clock, logger: silentLogger }, 'away');
+    const slots = (await reopened.read(chain, '5m', 0)).get(node) ?? new Map();
+    expect([...slots.keys()].sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 12 }, (_, index) => first + 8 + index),
+    );
+    await reopened.close();
   });
 
   it('says for which share of the time the node was online, over the end of a slot', async () => {

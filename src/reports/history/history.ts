@@ -4,10 +4,11 @@
  * (`documents.ts`). Implements decisions 340, 341 and 360.
  */
 import { startLoop } from '../../kernel/background.js';
-import type { Clock } from '../../kernel/clock.js';
+import { timestamp, type Clock } from '../../kernel/clock.js';
 import { logsWarning, type Logger } from '../../kernel/logger.js';
 import { getOrMake } from '../../kernel/maps.js';
 import type { ReadStore } from '../../storage/read-store.js';
+import { tuning } from '../tuning.js';
 import { openHistoryDocuments, type StepName } from './documents.js';
 import { keepMinutes } from './minutes.js';
 import { add, hoursOf, joinHours, slotMs, type Growth, type Point, type Points } from './points.js';
@@ -101,6 +102,11 @@ export async function openHistory(
           growth,
         );
       }
+      if (open.size <= tuning.openSlots) return;
+      // The read store has been away for so long.
+      const oldest = Math.min(...open.keys());
+      open.delete(oldest);
+      logger.warn({ slot: timestamp(oldest * slotMs) }, 'points of history that could not be written are given up');
     },
     async read(resourceId, step, from) {
       if (step === '1m') return new Map([[resourceId, minutes.read(resourceId)]]);
