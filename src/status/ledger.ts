@@ -11,6 +11,7 @@ import { keyText, type StatusKey } from '../domain/status/status.js';
 import { streams, type RecordedEvent } from '../kernel/event.js';
 import { createListeners } from '../kernel/listeners.js';
 import { openFactFold, type FactFold, type FactFoldDeps } from '../projections/fact-fold.js';
+import { tuning } from './tuning.js';
 
 export interface StatusLedger {
   /** Undefined when nothing was told, or a command has made the resource count as well since. */
@@ -41,30 +42,49 @@ export async function openStatusLedger(deps: FactFoldDeps): Promise<StatusLedger
   const facts = new Map<string, LastFact>();
   const listeners = createListeners<StatusKey>(logsError(deps.logger, 'a listener for changes of the ledger failed'));
 
-  /** Keeps what counts now, nothing where nothing is left to say, and tells listeners. */
-  function keep(resource: StatusKey, next: LastFact | undefined): void {
-    if (next === undefined) facts.delete(keyText(resource));
-    else facts.set(keyText(resource), next);
-    listeners.tell(resource);
+  /** Keys of deleted resources whose incidents are over, in the order of their last facts. */
+  const gone = new Set<string>();
+
+  function enter(next: LastFact): void {
+    const key = keyText(next.resource);
+    facts.set(key, next);
+    gone.delete(key);
+    if (next.isGone === true && next.isUnwritten !== true) gone.add(key);
+  }
+
+  /** Nothing is left to say of them, and the read model of incidents has long followed. @param at of an event, RFC 3339 */
+  function forgetGone(at: string): void {
+    for (const key of gone) {
+      if (Date.parse(facts.get(key)?.at ?? '') > Date.parse(at) - tuning.goneKeptMs) return;
+      gone.delete(key);
+      facts.delete(key);
+    }
   }
 
   function takeFact(event: RecordedEvent): void {
     const { data } = statusChanged(event);
-    keep(data.resource, afterFact(facts.get(keyText(data.resource)), data, event.metadata.occurred_at));
+    const at = event.metadata.occurred_at;
+    enter(afterFact(facts.get(keyText(data.resource)), data, at));
+    forgetGone(at);
+    listeners.tell(data.resource);
   }
 
   function takeCommand(event: RecordedEvent): void {
     const well = wellBy(fleetEvent(event));
     if (well === undefined) return;
-    const last = facts.get(keyText(well.key));
-    keep(well.key, last && afterCommand(last, well, event.metadata.occurred_at));
+    const [last, at] = [facts.get(keyText(well.key)), event.metadata.occurred_at];
+    const next = last && afterCommand(last, well, at);
+    if (next !== undefined) enter(next);
+    else facts.delete(keyText(well.key));
+    forgetGone(at);
+    listeners.tell(well.key);
   }
 
   const fold = await openFactFold<LastFact>(deps, {
     kind,
     streams: [streams.fleet, streams.status],
     name: 'statuses',
-    restore: (last) => void facts.set(keyText(last.resource), last),
+    restore: enter,
     lines: () => [...facts.values()],
     take: (event) => (event.stream === streams.status ? takeFact(event) : takeCommand(event)),
   });

@@ -10,6 +10,8 @@ export const tuning = {
   foldWaitMs: 2_000,
   /** How often it looks for facts that are about to expire. */
   repeatEveryMs: 3_600_000,
+  /** How long the ledger keeps deleted resources after the fact that ends their incident. */
+  goneKeptMs: 10 * 60_000,
   /** Characters of a reason. */
   reasonChars: 500,
 } as const;

@@ -46,6 +46,7 @@ describe.skipIf(!externalStoresBuilt())('a restore under agents that are ahead',
         );
         expect(site.applied('a')).toEqual(seen[0]);
         await site.pointAt('fourth');
+        await site.converged();
         expect(site.applied('a').at(-1)).toBeGreaterThan(after[0].generation);
         expect(await refreshes(site)).toHaveLength(raised.length);
       }),

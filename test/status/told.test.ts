@@ -159,13 +159,18 @@ test('a command that disables a chain ends its incident and is told by its entry
   expect(again).toMatchObject({ was: 'ok', status: 'down' });
   expect(again.incident.id).not.toBe(down.incident.id);
 
-  // Of a deleted resource nothing is kept once its incident has ended.
+  // A deleted resource is kept until the read model of incidents must have followed.
   const { statusLedger } = rest.stores;
   const chain = { type: 'l4_chain', id } as const;
   expect(statusLedger.last(chain)).toMatchObject({ status: 'down' });
   await rest.data('DELETE', `/api/l4-chains/${id}`);
+  const ended = [{ ended_at: expect.any(String) }, { id: down.incident.id, ended_at: expect.any(String) }];
+  expect((await incidents()).items).toMatchObject(ended);
+  await eventually(() => statusLedger.last(chain)?.isUnwritten).toBeUndefined();
+  expect((await incidents()).items).toMatchObject(ended);
+  skipped += 11 * 60_000;
+  await rest.data('DELETE', `/api/l4-upstreams/${upstream_id}`);
   await eventually(() => statusLedger.last(chain)).toBeUndefined();
-  expect((await incidents()).items).toMatchObject([{ ended_at: expect.any(String) }, { id: down.incident.id }]);
   expect(await told()).toHaveLength(3);
 });
 

@@ -16,17 +16,17 @@ export interface LastFact extends Omit<StatusFact, 'again'> {
   readonly toldAt: readonly number[];
   /** A command has ended the incident, and no fact says so yet. */
   readonly isUnwritten?: true;
-  /** That command has deleted the resource. */
+  /** That command, or the one that this fact follows, has deleted the resource. */
   readonly isGone?: true;
 }
 
-/** @param at when the fact was written, RFC 3339 @returns undefined once nothing is left to say of a deleted resource */
-export function afterFact(before: LastFact | undefined, fact: StatusFact, at: string): LastFact | undefined {
+/** @param at when the fact was written, RFC 3339 */
+export function afterFact(before: LastFact | undefined, fact: StatusFact, at: string): LastFact {
   const { again, ...now } = fact;
-  if (before?.isGone === true && openIncident(fact) === null) return undefined;
+  const gone = before?.isGone === true && openIncident(fact) === null ? { isGone: true as const } : {};
   const told = before?.toldAt ?? [];
   const toldAt = again === true ? told : [...told, Date.parse(at)].slice(-limits.status.perResource.changes);
-  return { ...now, at, toldAt };
+  return { ...now, at, toldAt, ...gone };
 }
 
 /** What counts after a command that makes a resource well; undefined where nothing of an incident is left to say. @param at RFC 3339 */
