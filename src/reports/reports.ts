@@ -105,11 +105,13 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
   const intake = createIntake(deps, recorder);
   let others: Others | undefined;
   const table = createTable(() => others?.readAt() ?? 0, clock, logger);
+  const isOwn = (nodeId: string): boolean => table.find(nodeId)?.presence?.until === Number.POSITIVE_INFINITY;
   const store = await openReportStore({
     readStore,
     table,
     instanceId,
     isShared: liveInstances !== undefined,
+    isOwn,
     isGone,
     onEntered(nodeId, entry, before) {
       if (entry.beat?.at !== before.beat?.at && carriers) sampleRates(entry, before, carriers(nodeId).begins);
@@ -120,7 +122,6 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
   });
   const presence = createPresence(readStore.leases, logger);
   const heldBack = createHeldBack();
-  const isOwn = (nodeId: string): boolean => table.find(nodeId)?.presence?.until === Number.POSITIVE_INFINITY;
 
   const loadTables = await store.load();
   for (const [nodeId, known] of deps.known ?? []) store.adopt(nodeId, known);

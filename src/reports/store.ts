@@ -65,6 +65,8 @@ export interface ReportStoreDeps {
   readonly instanceId: string;
   /** Whether other instances use the store. */
   readonly isShared: boolean;
+  /** Whether the node's session is at this instance. */
+  isOwn(nodeId: string): boolean;
   /** The fleet does not have the node any more. */
   isGone(nodeId: string): boolean;
   /** Called with each node whose reports at another instance were entered. @param before its entry until then */
@@ -140,9 +142,8 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
 
   /** Nodes without a session here that have one at another instance by now: what waits of them is older than what that wrote. */
   async function heldByOthers(nodeIds: readonly string[]): Promise<ReadonlySet<string>> {
-    const without = nodeIds.filter((id) => table.find(id)?.presence?.until !== Number.POSITIVE_INFINITY);
-    if (!deps.isShared || without.length === 0) return new Set();
-    const stored = await beats.getMany(without);
+    const without = deps.isShared ? nodeIds.filter((id) => !deps.isOwn(id)) : [];
+    const stored = without.length === 0 ? [] : await beats.getMany(without);
     const held = stored.filter(({ fields }) => fields.presence !== null && fields.instance !== instanceId);
     return new Set(held.map(({ id }) => id));
   }

@@ -3,13 +3,12 @@
  * the fleet differed from it, what the base had left, so that a revert restores both. Implements
  * `docs/contract/automation.md#the-fleet-as-a-file`, drift and "the revert of an apply".
  */
-import { describedFields } from '../fleet/apply.js';
+import { describedFields, presentState } from '../fleet/apply.js';
 import type { Fleet } from '../fleet/fleet.js';
-import type { AnyState, ResourceType } from '../fleet/resources.js';
+import type { ResourceType } from '../fleet/resources.js';
 import { baseOf, setEvent, type DriftBase, type FleetBaseMoved, type Lefts } from '../fleet-set/declaration.js';
 import { differs, fieldIn, leftOf, settingsOwner } from '../fleet-set/left-by-apply.js';
 import { splitOwner } from '../references/references.js';
-import { fieldsOfSettings } from '../settings/evolve.js';
 import type { RecordedEvent } from '../../kernel/event.js';
 import type { JsonObject } from '../../kernel/json.js';
 
@@ -25,11 +24,9 @@ export function presentBase(
   if (set === null) return { base };
   const left: Record<string, JsonObject | null> = {};
   for (const { owner, state } of leftOf(fleet.left, set)) {
-    const { type, id } = splitOwner(owner);
-    const isSettings = owner === settingsOwner;
-    const now = isSettings ? fieldsOfSettings(fleet.singletons.connectivity.value) : fleet.get<AnyState>({ type }, id);
-    const fields = isSettings ? (base?.settings ?? []) : describedFields(type as ResourceType);
-    if (!differs(state, now, fields)) continue;
+    const fields =
+      owner === settingsOwner ? (base?.settings ?? []) : describedFields(splitOwner(owner).type as ResourceType);
+    if (!differs(state, presentState(fleet, owner), fields)) continue;
     const carried = [...fields, 'version'].map((field) => [field, fieldIn(state, field)] as const);
     left[owner] = state === null ? null : Object.fromEntries(carried);
   }

@@ -58,14 +58,13 @@ export const leftOf = (table: LeftTable, set: string): readonly Left[] =>
 export function beginBase(table: LeftTable, { type, data }: FleetSetEvent, now: (owner: Owner) => object | null): void {
   const { name: set } = data;
   if (set === null) return;
-  const entries = leftOf(table, set);
   if (type === 'FleetApplied') {
-    if (data.part === 1) for (const { owner } of entries) table.delete(keyOf(set, owner));
+    if (data.part === 1) for (const { owner } of leftOf(table, set)) table.delete(keyOf(set, owner));
     return;
   }
   const { base, applied = {} } = data;
   if (isMove(data)) {
-    for (const { atMove, ...entry } of entries) {
+    for (const { atMove, ...entry } of leftOf(table, set)) {
       const state = atMove === undefined ? entry.state : atMove;
       table.set(keyOf(set, entry.owner), { ...entry, state, atMove: now(entry.owner) });
     }

@@ -95,11 +95,7 @@ function applyEvent(fleet: Fleet, recorded: RecordedEvent, first: RecordedEvent)
     const settings = fleet.singletons.connectivity.value;
     if (event.type === 'FleetApplied' || event.type === 'FleetBaseMoved') {
       forgetGone(fleet.left, fleet.singletons.fleet.value, event.data.name, fleet.has);
-      beginBase(fleet.left, event, (owner) => {
-        if (owner === settingsOwner) return fieldsOfSettings(settings);
-        const { type, id } = splitOwner(owner);
-        return fleet.get<AnyState>({ type }, id) ?? null;
-      });
+      beginBase(fleet.left, event, (owner) => presentState(fleet, owner));
     }
     cell.set(declaring.declaration.evolve(cell.value, event, context));
     if (event.type === 'ConnectivityUpdated') keepLeftOfSettings(fleet, settings, first);
@@ -191,6 +187,13 @@ const described: ReadonlyMap<ResourceType, readonly string[]> = new Map(
     return [type, [...fields.filter((field) => !sealed.includes(field)), deployedField, 'managed_by']];
   }),
 );
+
+/** The state of a resource, or the fields of the settings; null for a resource that does not exist. */
+export function presentState(fleet: Fleet, owner: Owner): object | null {
+  if (owner === settingsOwner) return fieldsOfSettings(fleet.singletons.connectivity.value);
+  const { type, id } = splitOwner(owner);
+  return fleet.get<AnyState>({ type }, id) ?? null;
+}
 
 function keepLeftOf(
   { left, singletons: { fleet: bases } }: Fleet,

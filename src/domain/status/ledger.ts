@@ -23,10 +23,10 @@ export interface LastFact extends Omit<StatusFact, 'again'> {
 /** @param at when the fact was written, RFC 3339 */
 export function afterFact(before: LastFact | undefined, fact: StatusFact, at: string): LastFact {
   const { again, ...now } = fact;
-  const gone = before?.isGone === true && openIncident(fact) === null ? { isGone: true as const } : {};
+  const isGone = before?.isGone === true && openIncident(fact) === null;
   const told = before?.toldAt ?? [];
   const toldAt = again === true ? told : [...told, Date.parse(at)].slice(-limits.status.perResource.changes);
-  return { ...now, at, toldAt, ...gone };
+  return { ...now, at, toldAt, ...(isGone && { isGone: true }) };
 }
 
 /** What counts after a command that makes a resource well; undefined where nothing of an incident is left to say. @param at RFC 3339 */
