@@ -7,7 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startAgent, type AgentHandle, type AgentOptions } from '../../src/agent/agent.js';
+import { createRuntime } from '../../src/agent/runtime.js';
 import { ConfigApplyStatus, type RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import { silentLogger } from '../../src/kernel/logger.js';
 import { eventually } from '../support/eventually.js';
 import {
   issuePsk,
@@ -36,6 +40,21 @@ const of = (generation: number, secs?: number): RuntimeConfigSnapshot => ({
   ...snapshot(generation, { tcp: [tcpRule(port, `127.0.0.1:${generation}`)] }),
   confirmWithinSecs: secs,
 });
+
+/** Lets the opens of sessions through but for one, which waits until it is called. */
+function holding(nth: number) {
+  let opens = 0;
+  let held: (() => void) | undefined;
+  return {
+    opens: () => opens,
+    answer: () => held?.(),
+    onOpen(next: () => void) {
+      opens += 1;
+      if (opens === nth) held = next;
+      else next();
+    },
+  };
+}
 
 /** A service that sends `first` to a process without a configuration, and confirms what it is told to. */
 async function serving(
@@ -107,27 +126,47 @@ describe('an agent whose configuration is to be confirmed', () => {
   });
 
   it('opens it over a new connection although one over the old connection was about to replace the first', async () => {
-    let opens = 0;
-    let answer: (() => void) | undefined;
+    const { opens, answer, onOpen } = holding(2);
+    const grant = { heartbeatIntervalSecs: 1, rekeyAfterSecs: 1 };
     const service = await serving(
       () => of(5),
       () => false,
-      {
-        grant: { heartbeatIntervalSecs: 1, rekeyAfterSecs: 1 },
-        onOpen(next) {
-          opens += 1;
-          if (opens === 2) answer = next;
-          else next();
-        },
-      },
+      { grant, onOpen },
     );
     const agent = await agentOf(service);
-    await eventually(() => opens).toBe(2);
+    await eventually(opens).toBe(2);
     push(service.sessions[0], of(6, 60));
     await eventually(generationOf(agent)).toBe(6);
-    answer?.();
+    answer();
     await eventually(() => service.sessions.length).toBeGreaterThan(1);
     expect(service.sessions[1]?.peer).not.toBe(service.sessions[0]?.peer);
+  });
+
+  it('opens it over a connection that is newer than the apply, although it was reconnecting meanwhile', async () => {
+    const { opens, answer, onOpen } = holding(2);
+    const service = await serving(
+      () => of(5),
+      () => false,
+      { onOpen },
+    );
+    let applyNow: (() => void) | undefined;
+    const applying = new Promise<void>((resolve) => (applyNow = resolve));
+    const gateway = createRuntime({ rejectUnsupported: false, logger: silentLogger, clock: systemClock });
+    const { apply } = gateway;
+    gateway.apply = async (given, goesBack) => {
+      if (given.generation === 6n) await applying;
+      return apply(given, goesBack);
+    };
+    const agent = await agentOf(service, { gateway });
+    await eventually(generationOf(agent)).toBe(5);
+    push(service.sessions[0], of(6, 60));
+    service.sessions[0]?.close({ reason: SessionCloseReason.DRAINING, message: '', retryAfterMs: 0 });
+    await eventually(opens).toBe(2);
+    applyNow?.();
+    await eventually(generationOf(agent)).toBe(6);
+    answer();
+    await eventually(() => service.sessions.length).toBe(3);
+    expect(service.sessions[2]?.peer).not.toBe(service.sessions[1]?.peer);
   });
 
   it('goes back when nobody confirms it, and reports it as rejected before its next request', async () => {

@@ -73,6 +73,8 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   let sequence = 0n;
   /** Aborted when the current session is to be replaced by one over a connection of its own. */
   let renewal = new AbortController();
+  /** What was applied after the newest connection was begun asks for a newer one. */
+  let needsConnection = false;
   /** Aborted when a wait between two tries is of no use any more. */
   let wake = new AbortController();
   const pause = (ms: number, over: AbortSignal): Promise<void> => sleep(ms, AbortSignal.any([over, wake.signal]));
@@ -84,8 +86,10 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
     reloaded = false;
     return psks.open(client, over);
   };
-  const connect = (): ControlClient =>
-    createControlClient({ ...config, agentVersion: options.agentVersion, clock, offset });
+  const connect = (): ControlClient => {
+    needsConnection = false;
+    return createControlClient({ ...config, agentVersion: options.agentVersion, clock, offset });
+  };
   // The next session starts with its own heartbeat.
   const heartbeat = createSoon(extraHeartbeats, clock, () => {
     current?.beat();
@@ -104,6 +108,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
       if (goesBackLater) {
         // Only a session over a new connection shows that this configuration lets the agent reach the service.
         current?.hush();
+        needsConnection = true;
         renewal.abort();
       } else heartbeat.ask();
       if (wentBack) wakeUp();
@@ -171,7 +176,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
     for (;;) {
       const { session: answered, keys } = opened;
       renewal = new AbortController();
-      if (reloaded) renewal.abort();
+      if (reloaded || needsConnection) renewal.abort();
       const rekeyMs = rekeyDelay(config.rekeyIntervalSeconds, answered.grant.rekeyAfterSecs, random);
       const onAnswer = (): void => {
         psks.answered(keys);
