@@ -71,7 +71,6 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
     if (lastGood === timedOut) throw new ServiceError('unavailable', 'the read store does not answer');
     const facts = deps.nodeFacts(nodeId);
     const remembered = released.get(nodeId);
-    released.delete(nodeId);
     const conflict = facts.version_conflict_at !== null;
     const recorded = !conflict && remembered?.recorded !== false;
     // Facts of another instance may be newer, but facts recorded here may not be folded yet.
@@ -92,6 +91,8 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
     const loading = read(nodeId).then(
       (record) => {
         entry.record = record;
+        // A session that has ended meanwhile leaves it remembered.
+        if (active.get(nodeId) === entry) released.delete(nodeId);
         return record;
       },
       (error: unknown) => {

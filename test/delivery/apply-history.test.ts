@@ -105,6 +105,17 @@ describe('the apply history of a node', () => {
     expect((await load('n1')).history).toEqual(emptyApplyHistory);
   });
 
+  it('outlives a session that ends while it is being read', async () => {
+    const { load, release } = histories();
+    const record = await load('n1');
+    record.history = { ...emptyApplyHistory, rejected: [reject(7)] };
+    release('n1');
+    const loading = load('n1');
+    release('n1');
+    await loading;
+    expect((await load('n1')).history.rejected).toEqual([reject(7)]);
+  });
+
   it('without a reject is forgotten with the last session', async () => {
     const { load, release } = histories();
     (await load('n1')).history = { ...emptyApplyHistory, applied: stamp(9) };
