@@ -48,8 +48,8 @@ interface Renewal {
 export function createPresence(leases: Leases, logger: Logger): Presence {
   const { batchMs, batchDocuments, waitingNodes } = tuning;
   const listeners = new Set<(nodeId: string, sessionId: string) => void>();
-  /** Ids of this instance's sessions. A renewal for any other is late and is ignored. */
-  const localSessions = new Set<string>();
+  /** This instance's sessions by id, with the taking of their leases. A renewal for any other is late and is ignored. */
+  const localSessions = new Map<string, Promise<void>>();
   const complain = logsWarning(logger, 'presence could not be written yet');
   const common = {
     everyMs: batchMs,
@@ -90,9 +90,10 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
 
   return {
     async opened(nodeId, facts, ttlMs) {
-      localSessions.add(facts.session_id);
+      const taken = leases.take(presenceKind, claimOf({ nodeId, facts, ttlMs }));
+      localSessions.set(facts.session_id, taken);
       try {
-        await leases.take(presenceKind, claimOf({ nodeId, facts, ttlMs }));
+        await taken;
       } catch (error) {
         localSessions.delete(facts.session_id);
         throw error;
@@ -103,10 +104,15 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
       renewals.put(facts.session_id, { nodeId, facts, ttlMs });
     },
     async ended(nodeId, sessionId) {
+      const taken = localSessions.get(sessionId);
       localSessions.delete(sessionId);
       renewals.delete(sessionId);
-      const released = leases.release(presenceKind, nodeId, sessionId);
-      const outcome = await withDeadline(released, releaseTimeoutMs).catch((error: unknown) => {
+      const release = async (): Promise<void> => {
+        // The store may carry out a release before a take that was asked for earlier.
+        await taken?.catch(() => undefined);
+        await leases.release(presenceKind, nodeId, sessionId);
+      };
+      const outcome = await withDeadline(release(), releaseTimeoutMs).catch((error: unknown) => {
         complain(error);
         return timedOut;
       });

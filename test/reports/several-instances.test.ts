@@ -44,6 +44,18 @@ describe('a node', () => {
     expect(reports.presence('n1')).toBeUndefined();
   });
 
+  it('is offline everywhere once a session has ended that ended while its lease was being taken', async () => {
+    let take: (() => void) | undefined;
+    const held = new Promise<void>((resolve) => (take = resolve));
+    const { leases } = opened.readStore;
+    const one = await opened.oneOfSeveral('one', { take: (kind, claim) => held.then(() => leases.take(kind, claim)) });
+    const opening = one.sessionOpened('n1', facts('s1'), ttlMs);
+    const ending = one.sessionEnded('n1', 's1');
+    take?.();
+    await Promise.all([opening, ending]);
+    expect(await leases.list('presence')).toEqual([]);
+  });
+
   it('is online on the instance of its session before the lease is taken, and on every other one from then on', async () => {
     let take: (() => void) | undefined;
     const held = new Promise<void>((resolve) => (take = resolve));
