@@ -1,9 +1,15 @@
 /** Fan-outs: slices with turns of the event loop between them; no node starves, and none delays another. */
-import { describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { sliceNodes, createFanOut, sliceBytes, type FanOutDeps } from '../../src/delivery/fan-out.js';
 import { until } from '../support/delivery-fixture.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Lets time pass for timers that are set from now on, in milliseconds. */
+const pass = async (ms: number): Promise<void> => {
+  await vi.advanceTimersByTimeAsync(ms);
+  await turn();
+};
+const waitsOf = (tries: readonly number[]): readonly number[] => tries.slice(1).map((at, index) => at - tries[index]!);
 const names = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `n${index}`);
 
 describe('a fan-out', () => {
@@ -12,6 +18,15 @@ describe('a fan-out', () => {
     hasSession: () => true,
     onError: () => undefined,
   };
+  /** Waits then last three quarters of their longest time. */
+  const holdTimers = (): void => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    vi.spyOn(Math, 'random').mockReturnValue(0.5);
+  };
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.restoreAllMocks();
+  });
 
   it('serves a few nodes in the turn of their change, once each, and many in later turns', async () => {
     const { served, fanOut } = recording();
@@ -128,33 +143,25 @@ describe('a fan-out', () => {
   });
 
   it('waits longer from failure to failure, and begins anew once everything was served', async () => {
-    const waits: number[] = [];
-    const timer = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms: number) => {
-      waits.push(ms);
-      return setImmediate(run);
-    }) as never);
-    try {
-      let failures = 5;
-      let served = 0;
-      const serve = (): number => {
-        if (failures-- > 0) throw new Error('not now');
-        served += 1;
-        return 0;
-      };
-      const fanOut = createFanOut({ ...deps, serve });
-      fanOut.touch(['a']);
-      for (let turns = 0; served === 0 && turns < 1_000; turns += 1) await turn();
-      expect(waits).toHaveLength(5);
-      expect(waits[4]).toBeGreaterThan(2 * waits[0]!);
-      failures = 1;
-      fanOut.touch(['a']);
-      for (let turns = 0; served === 1 && turns < 1_000; turns += 1) await turn();
-      expect([served, waits.length]).toEqual([2, 6]);
-      expect(waits[5]).toBeLessThanOrEqual(waits[1]!);
-      await fanOut.close();
-    } finally {
-      timer.mockRestore();
-    }
+    holdTimers();
+    const tries: number[] = [];
+    let failures = 5;
+    const serve = (): number => {
+      tries.push(performance.now());
+      if (failures-- > 0) throw new Error('not now');
+      return 0;
+    };
+    const fanOut = createFanOut({ ...deps, serve });
+    const untilTried = async (times: number): Promise<void> => {
+      for (let steps = 0; tries.length < times && steps < 1_000; steps += 1) await pass(10);
+    };
+    fanOut.touch(['a']);
+    await untilTried(6);
+    failures = 1;
+    fanOut.touch(['a']);
+    await untilTried(8);
+    expect(waitsOf(tries)).toEqual([150, 300, 600, 1_200, 1_500, 0, 150]);
+    await fanOut.close();
   });
 
   it('waits while nothing may be pushed, and serves every changed node afterwards', async () => {
@@ -218,70 +225,48 @@ describe('a fan-out', () => {
   });
 
   it('counts nodes that could not be served as waiting, tells of each, and tries them again together', async () => {
-    const timer = vi.spyOn(globalThis, 'setTimeout').mockImplementation((() => ({ unref: () => undefined })) as never);
-    try {
-      const errors: unknown[] = [];
-      const fanOut = createFanOut({
-        ...deps,
-        onError: (nodeId, error) => void errors.push([nodeId, String(error)]),
-        serve: (nodeId) => {
-          if (nodeId !== 'good') throw new Error('not now');
-          return 0;
-        },
-      });
-      fanOut.touch(['a', 'good', 'b']);
-      for (let turns = 0; fanOut.running && turns < 100; turns += 1) await turn();
-      expect(errors).toEqual([
-        ['a', 'Error: not now'],
-        ['b', 'Error: not now'],
-      ]);
-      expect([fanOut.waiting, timer.mock.calls.length]).toEqual([2, 1]);
-      timer.mock.calls[0]?.[0]();
-      expect([fanOut.waiting, fanOut.running]).toEqual([2, true]);
-      for (let turns = 0; fanOut.running && turns < 100; turns += 1) await turn();
-      expect([errors.length, timer.mock.calls.length]).toEqual([4, 2]);
-      await fanOut.close();
-      expect(fanOut.waiting).toBe(0);
-    } finally {
-      timer.mockRestore();
-    }
+    holdTimers();
+    const tries: [string, string, number][] = [];
+    const fanOut = createFanOut({
+      ...deps,
+      onError: (nodeId, error) => void tries.push([nodeId, String(error), performance.now()]),
+      serve: (nodeId) => {
+        if (nodeId !== 'good') throw new Error('not now');
+        return 0;
+      },
+    });
+    const start = performance.now();
+    fanOut.touch(['a', 'good', 'b']);
+    for (let steps = 0; steps < 100; steps += 1) await pass(10);
+    const both = (at: number) => ['a', 'b'].map((nodeId) => [nodeId, 'Error: not now', at]);
+    expect([tries, fanOut.waiting]).toEqual([[0, 150, 450].flatMap((after) => both(start + after)), 2]);
+    await fanOut.close();
+    expect(fanOut.waiting).toBe(0);
   });
 
   it('waits no shorter for a node that fails because others are served meanwhile', async () => {
-    const waits: number[] = [];
-    const runs: (() => void)[] = [];
-    const timer = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms: number) => {
-      waits.push(ms);
-      runs.push(run);
-      return { unref: () => undefined };
-    }) as never);
-    try {
-      const fanOut = createFanOut({
-        ...deps,
-        serve: (nodeId) => {
-          if (nodeId === 'bad') throw new Error('not now');
-          return 0;
-        },
-      });
-      fanOut.touch(['bad']);
-      for (let tries = 0; tries < 4; tries += 1) {
-        for (let turns = 0; fanOut.running && turns < 100; turns += 1) await turn();
-        fanOut.touch(['good']);
-        for (let turns = 0; fanOut.running && turns < 100; turns += 1) await turn();
-        runs.at(-1)?.();
-      }
-      expect(waits.length).toBeGreaterThan(3);
-      expect(waits[3]).toBeGreaterThan(waits[0]! * 2);
-      await fanOut.close();
-    } finally {
-      timer.mockRestore();
+    holdTimers();
+    const tries: number[] = [];
+    const fanOut = createFanOut({
+      ...deps,
+      serve: (nodeId) => {
+        if (nodeId !== 'bad') return 0;
+        tries.push(performance.now());
+        throw new Error('not now');
+      },
+    });
+    fanOut.touch(['bad']);
+    for (let steps = 0; tries.length < 5 && steps < 1_000; steps += 1) {
+      await pass(10);
+      fanOut.touch(['good']);
     }
+    expect(waitsOf(tries)).toEqual([150, 300, 600, 1_200]);
+    await fanOut.close();
   });
 
   it('serves nothing after its close', async () => {
     const served: string[] = [];
     let closing: Promise<void> | undefined;
-    const clear = vi.spyOn(globalThis, 'clearTimeout');
     const fanOut = createFanOut({
       ...deps,
       serve: (nodeId) => {
@@ -294,8 +279,6 @@ describe('a fan-out', () => {
     fanOut.touch(['bad', 'good', 'next']);
     await until(() => closing !== undefined);
     await closing;
-    expect(clear.mock.calls.length).toBe(1);
-    clear.mockRestore();
     fanOut.touch(['later']);
     fanOut.wake();
     await turn();
