@@ -58,7 +58,7 @@ interface Group {
 }
 
 export interface EventStreamsDeps {
-  readonly feed: Pick<Feed, 'read' | 'end' | 'onNews'>;
+  readonly feed: Pick<Feed, 'read' | 'end' | 'onNews' | 'wait'>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -175,9 +175,13 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
       }
       // Gathered news goes to the other streams first, so that all live streams are at one place.
       live.flush();
-      if (stream.place.position !== feed.end().place.position) continue;
-      stream.state = 'live';
-      live.join(stream);
+      const { place: head } = feed.end();
+      if (stream.place.position === head.position) {
+        stream.state = 'live';
+        live.join(stream);
+      }
+      // Its cursor is from an instance that has read further than this one.
+      else if (stream.place.position > head.position) await feed.wait(head, tuning.events.heartbeatMs, gone.signal);
     }
   }
 
