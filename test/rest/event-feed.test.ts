@@ -1,4 +1,5 @@
 /** `docs/contract/automation.md#event-feed`, on one instance: pages, streams, cursors, filters, and who sees what. */
+import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { eventually } from '../support/eventually.js';
 import { openEventStream, type EventStream, type SeenEvent, type StreamChoices } from '../support/event-stream.js';
@@ -287,6 +288,45 @@ test('while a store is away a stream waits, and goes on by itself', async () => 
   await rest.gateway.run({ type: 'DeleteNode', id: node.id, ifMatch: undefined });
   away.mockRestore();
   await eventually(() => live.of('command').map(({ data }) => data.action)).toEqual(['node.create', 'node.delete']);
+});
+
+test('a stream with a cursor of an instance that has read further waits for this one, and misses nothing', async () => {
+  const { cursor: before } = await page('');
+  const { feed } = rest.deps;
+  const behind = feed.end();
+  const first = await createNode();
+  const { cursor } = await page('');
+  // As if this instance had not read the last command yet: nothing is behind the cursor, which is behind its end.
+  const end = vi.spyOn(feed, 'end').mockReturnValue(behind);
+  let readOn = (): void => undefined;
+  const waiting = vi.spyOn(feed, 'wait').mockReturnValue(new Promise((resolve) => (readOn = resolve)));
+  let reads = 0;
+  const { read } = feed;
+  const reading = vi.spyOn(feed, 'read').mockImplementation((...args) => {
+    if ((reads += 1) > 100) throw new Error('it reads again and again');
+    return read(...args);
+  });
+  const ahead = await stream(`?after=${cursor}`);
+  await eventually(() => reads).toBe(1);
+  const second = await createNode();
+  for (const mocked of [end, waiting]) mocked.mockRestore();
+  readOn();
+  await eventually(() => ahead.of('command').map(({ data }) => data.resource.id)).toEqual([second.id]);
+  await ahead.next(isReady, 'ready');
+  expect(reads).toBeLessThan(10);
+  reading.mockRestore();
+  expect((await pagesBehind(before)).map(({ data }) => data.resource.id)).toEqual([first.id, second.id]);
+});
+
+test('a stream whose connection was lost while an earlier answer of it was under way gives its place back', async () => {
+  const takenBefore = rest.deps.eventStreams.taken;
+  const get = `GET /api/events HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${rest.tokenOf('viewer')}\r\n\r\n`;
+  const client = connect(Number(new URL(url).port), '127.0.0.1');
+  client.on('error', () => undefined);
+  client.write(get.repeat(3));
+  await eventually(() => rest.deps.eventStreams.taken).toBe(takenBefore + 3);
+  client.destroy();
+  await eventually(() => rest.deps.eventStreams.taken).toBe(takenBefore);
 });
 
 test('a stream ends with draining when the service stops', async () => {

@@ -43,9 +43,12 @@ function createTurns(perConnection: number) {
     const connection: Connection = { socket, underWay: new Set(), waiting: [], stalled: undefined };
     connections.set(socket, connection);
     socket.once('close', () => {
-      // Node tells only the first of several answers that its connection is gone.
-      connection.underWay.clear();
       connection.waiting.length = 0;
+      // Node tells only the first of several answers that its connection is gone.
+      for (const response of connection.underWay) {
+        if (response.socket === null && !response.writableFinished) response.destroy().emit('close');
+      }
+      connection.underWay.clear();
       busy.delete(connection);
     });
     // Reading a body resumes the connection, so it is paused again.
