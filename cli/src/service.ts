@@ -93,9 +93,15 @@ export async function dataOf<T>(asked: Promise<Answer<T>>): Promise<T> {
 
 /** @throws Failure */
 export async function doneOf<T>(asked: Promise<Answer<T>>): Promise<Done<T>> {
-  const { data, error, response } = await asked;
+  const { data, error, response } = await asked.catch(brokenOff);
   if (!response.ok || data === undefined) throw refusalOf(response, error);
   return { data: data.data, etag: response.headers.get('etag') };
+}
+
+/** An answer that ends half way says nothing. @throws Failure */
+function brokenOff(error: unknown): never {
+  if (error instanceof Failure) throw error;
+  throw new Failure(exitCodes.unreachable, `the answer broke off: ${error instanceof Error ? error.message : error}`);
 }
 
 export function refusalOf({ status, headers, url }: Response, body: unknown): Failure {

@@ -108,17 +108,20 @@ test('a file that cannot be kept after the apply is printed, and so is the exit 
   expect(new Set([...pskIn(ran.out), ...keptIn(into)]).size).toBe(2);
 });
 
-test('an answer that is cut is asked for again, and PSKs that nobody has seen are issued anew', async () => {
-  const into = join(folder, 'cut');
-  let cut = 0;
-  const proxy = await proxied((path) => (path === '/api/fleet/apply' && (cut += 1) === 1 ? 'cut' : 'answer'));
-  const args = ['apply', '-f', fileOf('cut-1', 'cut-2'), '--yes', '--psk-dir', into];
-  const ran = await script.run(args, { env: { SVC_SERVER: proxy.url } });
-  proxy.server.close();
-  expect([ran.code, ran.err]).toEqual([0, '']);
-  expect(cut).toBe(2);
-  expect(new Set(keptIn(into)).size).toBe(2);
-});
+test.each(['cut', 'half'] as const)(
+  'an answer that comes not at all or in half (%s) is asked for again, and PSKs that nobody has seen are issued anew',
+  async (lost) => {
+    const into = join(folder, lost);
+    let cut = 0;
+    const proxy = await proxied((path) => (path === '/api/fleet/apply' && (cut += 1) === 1 ? lost : 'answer'));
+    const args = ['apply', '-f', fileOf(`${lost}-1`, `${lost}-2`), '--yes', '--psk-dir', into];
+    const ran = await script.run(args, { env: { SVC_SERVER: proxy.url } });
+    proxy.server.close();
+    expect([ran.code, ran.err]).toEqual([0, '']);
+    expect(cut).toBe(2);
+    expect(new Set(keptIn(into)).size).toBe(2);
+  },
+);
 
 test('a secret reaches stderr when stdout is full, closed or leads nowhere', async () => {
   await admin.call('POST', '/api/nodes', { name: 'once', issue_psk: false });
@@ -162,7 +165,7 @@ test('exports are written under names that a file may have', async () => {
 
 /** A proxy of the service. @param does what becomes of the answer to a request */
 async function proxied(
-  does: (path: string) => 'answer' | 'cut',
+  does: (path: string) => 'answer' | 'cut' | 'half',
 ): Promise<{ readonly url: string; readonly server: Server }> {
   const server = createServer((request, response) => {
     const onward = send(
@@ -172,8 +175,11 @@ async function proxied(
         const chunks: Buffer[] = [];
         answer.on('data', (chunk: Buffer) => chunks.push(chunk));
         answer.on('end', () => {
-          if (does(request.url ?? '') === 'cut') return void request.socket.destroy();
-          response.writeHead(answer.statusCode ?? 500, answer.headers).end(Buffer.concat(chunks));
+          const [done, whole] = [does(request.url ?? ''), Buffer.concat(chunks)];
+          if (done === 'cut') return void request.socket.destroy();
+          response.writeHead(answer.statusCode ?? 500, answer.headers);
+          if (done === 'answer') return void response.end(whole);
+          response.write(whole.subarray(0, whole.length / 2), () => request.socket.destroy());
         });
       },
     );

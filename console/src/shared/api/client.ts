@@ -25,10 +25,12 @@ api.use({
     if (request.method !== 'GET' && position !== null) written = { position, at: Date.now() };
     return undefined;
   },
-  // A browser says no more than that there was no answer.
-  onError: () =>
-    new Refusal({ status: 0, code: 'unreachable', sentence: 'the service does not answer', requestId: null }),
+  onError: () => unanswered(),
 });
+
+/** A browser says no more than that there was no answer. */
+const unanswered = (): Refusal =>
+  new Refusal({ status: 0, code: 'unreachable', sentence: 'the service does not answer', requestId: null });
 
 interface RefusalFacts {
   /** 0 without an answer. */
@@ -78,7 +80,10 @@ export async function dataOf<T>(asked: Promise<Answer<T>>): Promise<T> {
 
 /** As `dataOf`, with what undo and `If-Match` need. @throws Refusal */
 export async function doneOf<T>(asked: Promise<Answer<T>>): Promise<Done<T>> {
-  const { data, error, response } = await asked;
+  const { data, error, response } = await asked.catch((failure: unknown) => {
+    // An answer that breaks off is none.
+    throw failure instanceof Refusal ? failure : unanswered();
+  });
   const requestId = response.headers.get('x-request-id');
   if (data !== undefined) return { data: data.data, requestId: requestId ?? '', etag: response.headers.get('etag') };
   const [, code = 'internal', sentence = 'the answer is not one of this service'] =
