@@ -4,13 +4,13 @@
  */
 import { argv, stderr, stdout } from 'node:process';
 import { Failure, exitCodes } from './exit.js';
-import { sayFailure, tellUntold } from './output.js';
+import { endUnread, sayFailure, tellUntold } from './output.js';
 import { run } from './run.js';
 
-// A reader that closes early, such as `head`, ends the command without a failure.
+// A reader that closes early, such as `head`, ends the command, without a failure if all is done.
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (tellUntold()) process.exit(exitCodes.refused);
-  if (error.code === 'EPIPE') process.exit(process.exitCode ?? exitCodes.done);
+  if (error.code === 'EPIPE') endUnread();
   sayFailure(new Failure(exitCodes.refused, `the output cannot be written: ${error.message}`));
   process.exit(exitCodes.refused);
 });

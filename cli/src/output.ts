@@ -5,7 +5,7 @@
 import { fstatSync, statSync, writeSync } from 'node:fs';
 import process, { env, stderr, stdout } from 'node:process';
 import { Document, visit } from 'yaml';
-import { exitCodes, type Failure } from './exit.js';
+import { exitCodes, type ExitCode, type Failure } from './exit.js';
 import { layoutOf, type Column, type Layout, type Row } from './table.js';
 
 export type { Column, Row };
@@ -87,6 +87,17 @@ export function tellUntold(): boolean {
   if (left.length > 0) process.exitCode = exitCodes.refused;
   return left.length > 0;
 }
+
+/** The exit code of a command whose output is read no further. */
+let unreadCode: ExitCode = exitCodes.done;
+
+/** Says whether the command, ended now because its output is read no further, would leave something undone. */
+export function leavesUndone(something: boolean): void {
+  unreadCode = something ? exitCodes.refused : exitCodes.done;
+}
+
+/** Ends the process, whose output is read no further. */
+export const endUnread = (): never => process.exit(process.exitCode ?? unreadCode);
 
 /** A message on stderr. */
 export function say(text: string): void {

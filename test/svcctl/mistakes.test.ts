@@ -136,6 +136,44 @@ test('a server that is another one is told in a sentence', async () => {
   }
 });
 
+test('a value that is no YAML is told with its option', async () => {
+  const { code, err } = await script.run(['create', 'nodes', 'edge', '--set', 'description=[eu']);
+  expect([code, err]).toEqual([3, expect.stringMatching(/^svcctl: --set description: Flow sequence .* column 4:\n$/)]);
+  expect(service.asked).toEqual([]);
+});
+
+describe('output of which nobody reads the rest', () => {
+  const plan = { steps: [{ action: 'create', resource: { type: 'node', name: 'a' }, changes: [] }], nodes: [] };
+  const planned = { data: { ...plan, obstacles: [], commands: 1, etag: 'e', warnings: [] } };
+  const file = (): string => {
+    writeFileSync(join(folder, 'fleet.yaml'), 'svc: 1\n');
+    return join(folder, 'fleet.yaml');
+  };
+
+  test('does not make changes seem to be none, nor an apply that was not made seem done', async () => {
+    answer = () => planned;
+    expect(await script.unread(['plan', '-f', file()])).toBe(2);
+    expect(await script.unread(['apply', '-f', file(), '--yes'])).toBe(1);
+    expect(service.asked).toEqual(Array(2).fill('POST /api/fleet/plan'));
+  });
+
+  test('ends a list without a failure', async () => {
+    answer = () => listOf(upstream('web'));
+    expect(await script.unread(['get', 'upstreams'])).toBe(0);
+  });
+
+  test('ends commands to many nodes with a failure only while some have got none', async () => {
+    const nodes = Array.from({ length: 501 }, (_, index) => ({ id: `node-${index}`, name: `node-${index}` }));
+    const entry = { id: 'e', resource: { name: '500 nodes' } };
+    answer = ({ method }) => (method === 'GET' ? listOf(...nodes) : { data: { entry, items: [] } });
+    const tell = ['command', '--filter', 'label=region', 'RELOAD_CONFIG'];
+    expect(await script.unread(tell)).toBe(1);
+    nodes.pop();
+    expect(await script.unread(tell)).toBe(0);
+    expect(service.asked.filter((asked) => asked.startsWith('POST'))).toHaveLength(2);
+  });
+});
+
 test('a plan for which there is no place yet is asked for again', async () => {
   const plan = { steps: [], nodes: [], obstacles: [], commands: 0, etag: 'e' };
   const busy = { status: 429, headers: { 'retry-after': '1' }, error: 'rate_limited: one plan at a time' };

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { Failure, exitCodes, usage } from '../exit.js';
-import { line, say, shown } from '../output.js';
+import { leavesUndone, line, say, shown } from '../output.js';
 import { filterOption, filtersOf, pair } from '../options.js';
 import { findOne, nameKey, pagesOf, typeOf } from '../resources.js';
 import { dataOf, type Api, type Schemas } from '../service.js';
@@ -51,12 +51,14 @@ async function label(words: readonly string[], options: Options): Promise<void> 
   const set = Object.fromEntries(words.filter(isSet).map((word) => pair(word, 'label')));
   const remove = words.filter(isRemoved).map((word) => word.slice(0, -1));
   const { api } = await openSession(options);
-  for (const node_ids of parts(await idsOf(api, named, options))) {
+  const all = parts(await idsOf(api, named, options));
+  for (const node_ids of all) {
     const { entry } = await dataOf(
       api.POST('/api/nodes/labels', { params: params(), body: { node_ids, set, remove } }),
     );
     const done =
       entry === null ? 'nothing to change' : `changed labels of ${shown(entry.resource.name)} (entry ${entry.id})`;
+    leavesUndone(node_ids !== all.at(-1));
     await line(done);
   }
 }
@@ -71,11 +73,13 @@ async function send(named: readonly string[], command: AgentCommand, options: Op
     );
     return line(`${sent.command} is ${sent.state} (${sent.id}) until ${sent.expires_at}`);
   }
-  for (const node_ids of parts(ids)) {
+  const all = parts(ids);
+  for (const node_ids of all) {
     const { entry, items } = await dataOf(
       api.POST('/api/nodes/commands', { params: params(), body: { node_ids, command } }),
     );
     const until = shown(items[0]?.expires_at);
+    leavesUndone(node_ids !== all.at(-1));
     await line(`${command} is queued for ${shown(entry.resource.name)} (entry ${entry.id}) until ${until}`);
   }
 }

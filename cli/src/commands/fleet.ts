@@ -10,7 +10,7 @@ import { fileNameOf } from '../fleet/kept-files.js';
 import { preparePsks, type Applied } from '../fleet/psks.js';
 import { fillSecrets } from '../fleet/secrets.js';
 import { counted, showDrift, showPlan, summary, type Plan } from '../fleet/show.js';
-import { line, printValue, say, sayRollout, sayWarnings, shown, write } from '../output.js';
+import { leavesUndone, line, printValue, say, sayRollout, sayWarnings, shown, write } from '../output.js';
 import { waitForNodes } from '../fleet/wait.js';
 import { collect, rolloutQuery, wholeNumber, type RolloutOptions, withRolloutOptions } from '../options.js';
 import { dataOf, isBusy, patiently, type Api } from '../service.js';
@@ -136,10 +136,10 @@ async function show(plans: readonly Planned[]): Promise<void> {
 async function plan(options: FileOptions): Promise<void> {
   const { api } = await openSession(options);
   const plans = await planned(api, options);
+  if (plans.some((one) => one.plan.steps.length > 0)) process.exitCode = exitCodes.changes;
   if (options.output === 'text') await show(plans);
   else for (const one of plans) await printValue(one.plan, options.output);
   refuseObstacles(plans);
-  if (plans.some((one) => one.plan.steps.length > 0)) process.exitCode = exitCodes.changes;
 }
 
 function refuseObstacles(plans: readonly Planned[]): void {
@@ -152,6 +152,7 @@ async function apply(options: ApplyOptions): Promise<void> {
   const { api, context } = await openSession(options);
   const plans = await planned(api, options);
   const isText = options.output === 'text';
+  leavesUndone(true);
   if (isText) await show(plans);
   refuseObstacles(plans);
   const all = plans.map((one) => one.plan);
@@ -175,6 +176,7 @@ async function apply(options: ApplyOptions): Promise<void> {
   if (options.wait === true) {
     await waitForNodes(api, all, (options.timeout ?? waitDefaultSeconds) * 1_000, isText ? line : say);
   }
+  leavesUndone(false);
 }
 
 /** The PSKs are in their files or were printed, so the printed answer holds none. */
@@ -196,15 +198,13 @@ async function applyOne(api: Api, { document, plan: one }: Planned, options: App
 async function drift(only: string | undefined, options: GlobalOptions): Promise<void> {
   const { api } = await openSession(options);
   const sets = only === undefined ? await driftedSets(api) : [only];
-  let changed = false;
   for (const set of sets) {
     const { items } = await dataOf(api.GET('/api/fleet/sets/{set}/drift', { params: { path: { set } } }));
+    if (items.length > 0) process.exitCode = exitCodes.changes;
     if (only === undefined && items.length > 0) await line(`set ${shown(set)}:`);
     await showDrift(items);
-    changed ||= items.length > 0;
   }
-  if (changed) process.exitCode = exitCodes.changes;
-  else await line('no drift');
+  if (process.exitCode === undefined) await line('no drift');
 }
 
 async function driftedSets(api: Api): Promise<readonly string[]> {

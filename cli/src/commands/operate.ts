@@ -158,6 +158,9 @@ async function deploy(name: string, options: DeployOptions): Promise<void> {
   );
   sayWarnings(warnings);
   sayRollout(rollout_id);
+  const behind =
+    options.wait === true ? deployment.nodes.filter(({ state }) => state !== 'applied' && state !== 'held') : [];
+  if (behind.length > 0) process.exitCode = exitCodes.refused;
   const names = new Map<string, string>();
   const { nodes: all } = await dataOf(api.GET('/api/nodes/ports'));
   for (const { id: nodeId, name: called } of all) names.set(nodeId, called);
@@ -166,8 +169,6 @@ async function deploy(name: string, options: DeployOptions): Promise<void> {
     await line(`${label}${paint(colourOf(state), state)}`);
     for (const { path, message } of errors) await line(`  ${shown(path)}: ${shown(message)}`);
   }
-  if (options.wait !== true) return;
-  const behind = deployment.nodes.filter(({ state }) => state !== 'applied' && state !== 'held');
   if (behind.length === 0) return;
   const states = [...new Set(behind.map(({ state }) => state))].join(', ');
   throw new Failure(

@@ -143,7 +143,7 @@ async function create(type: ResourceType, name: string | undefined, options: Cre
       : fieldsOf(options.file, options.file === '-' ? await readStdin() : fileText(options.file));
   for (const given of options.set) {
     const [path, value] = pair(given, '--set');
-    setAt(fields, path, parse(value, { version: '1.2' }));
+    setAt(fields, path, valueOf(`--set ${path}`, value));
   }
   const row = await withRights(session, type, options, (api) => createOne(api, type, name, fields));
   const secrets = secretsIn(row);
@@ -171,14 +171,18 @@ function fileText(path: string): string {
   }
 }
 
-function fieldsOf(from: string, text: string): Record<string, unknown> {
-  let value: unknown;
+/** Of YAML. @throws Failure usage */
+function valueOf(from: string, text: string): unknown {
   try {
-    value = parse(text, { version: '1.2' });
+    return parse(text, { version: '1.2' });
   } catch (error) {
     // The lines after the first repeat the place in the text.
     throw usage(`${from}: ${(error as Error).message.split('\n', 1)[0]}`);
   }
+}
+
+function fieldsOf(from: string, text: string): Record<string, unknown> {
+  const value = valueOf(from, text);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw usage(`${from}: expected fields and their values`);
   return value as Record<string, unknown>;

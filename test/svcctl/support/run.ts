@@ -22,6 +22,8 @@ export interface Runner {
     args: readonly string[],
     given?: { readonly input?: string; readonly env?: Record<string, string>; readonly cwd?: string },
   ): Promise<Ran>;
+  /** With a stdout that nobody reads. @returns the exit code */
+  unread(args: readonly string[]): Promise<number | null>;
   /** With pipes, until it is stopped. */
   follow(args: readonly string[]): { text(): string; stop(): Promise<void> };
   /**
@@ -51,6 +53,11 @@ export function createRunner(env: Record<string, string>): Runner {
       child.stdin.on('error', () => undefined);
       child.stdin.end(input);
       return collected(child);
+    },
+    unread(args) {
+      const child = spawn(execPath, [program, ...args], { env: environment, timeout: timeoutMs });
+      child.stdout.destroy();
+      return new Promise((resolve) => child.on('close', resolve));
     },
     follow(args) {
       const child = spawn(execPath, [program, ...args], { env: environment, timeout: timeoutMs });
