@@ -1,4 +1,5 @@
 /** The newest tries of each webhook in the read store, for display only. Implements `docs/contract/automation.md#webhooks`, `deliveries`. */
+import { timestamp, type Clock } from '../kernel/clock.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
 import type { ReadStore } from '../storage/read-store.js';
@@ -18,10 +19,18 @@ export interface Deliveries {
   newest(id: string, limit: number): Promise<readonly Delivery[]>;
   /** Removes those of a deleted webhook. */
   forget(id: string): Promise<void>;
+  /** Removes what was recorded after that, or could not be removed then; of a day ago, as this instance may not know a new webhook. */
+  removeGone(isGone: (id: string) => boolean): Promise<void>;
 }
 
+const dayMs = 24 * 60 * 60_000;
+
 /** @throws ServiceError `unavailable` */
-export async function openDeliveries(readStore: Pick<ReadStore, 'collection'>, ids: Ids): Promise<Deliveries> {
+export async function openDeliveries(
+  readStore: Pick<ReadStore, 'collection'>,
+  ids: Ids,
+  clock: Pick<Clock, 'now'>,
+): Promise<Deliveries> {
   const stored = await readStore.collection<StoredDelivery>({
     name: 'webhook_deliveries',
     version: 1,
@@ -50,6 +59,17 @@ export async function openDeliveries(readStore: Pick<ReadStore, 'collection'>, i
     forget(id) {
       added.delete(id);
       return keep(id, 0);
+    },
+    async removeGone(isGone) {
+      for (const id of added.keys()) if (isGone(id)) added.delete(id);
+      for (let after: string | undefined, more = true; more;) {
+        const some = await stored.list(after, tuning.walk);
+        const before = timestamp(clock.now() - dayMs);
+        const gone = some.filter(({ fields }) => fields.at < before && isGone(fields.webhook_id));
+        if (gone.length > 0) await stored.remove(gone.map(({ id }) => id));
+        after = some.at(-1)?.id;
+        more = some.length === tuning.walk;
+      }
     },
   };
 }

@@ -30,4 +30,6 @@ export const tuning = {
   /** Old deliveries are removed after this many new ones, at most `walk` at a time. */
   trimEvery: 16,
   walk: 500,
+  /** How often deliveries of webhooks that are gone are looked for. */
+  removeGoneEveryMs: 60 * 60_000,
 } as const;

@@ -162,7 +162,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
   const { eventStore, readStore, feed, keyring, ids, clock, logger, instanceId, slot, all, webhook: find } = deps;
   const mayDial = addressJudge(deps.allow);
   const cursors = createCursors({ eventStore, feed, ids, clock, all });
-  const deliveries = await openDeliveries(readStore, ids);
+  const deliveries = await openDeliveries(readStore, ids, clock);
   const leases = createDeliveryLeases({ leases: readStore.leases, instanceId, slot, clock });
   const sender = createSender({ mayDial, clock, lookup: deps.lookup });
   const mailer = deps.mail && createMailer(deps.mail);
@@ -217,6 +217,12 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
     logsWarning(logger, 'the lag of webhooks cannot be measured'),
   );
 
+  const removing = startLoop(
+    tuning.removeGoneEveryMs,
+    () => deliveries.removeGone((id) => deps.readOnly() === undefined && find(id) === undefined),
+    logsWarning(logger, 'deliveries of deleted webhooks could not be removed'),
+  );
+
   return {
     mayDial,
     progress: progress.of,
@@ -246,7 +252,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
     lagSeconds: () => lagSeconds,
     async close() {
       ending.abort();
-      await Promise.all([supervision.close(), measuring.close()]);
+      await Promise.all([supervision.close(), measuring.close(), removing.close()]);
       await leases.close().catch(logsWarning(logger, 'the leases of webhooks could not be released'));
       sender.close();
     },
