@@ -259,6 +259,21 @@ describe('takeover', () => {
     const until = Date.parse((duplicateSeen!.data as { until: string }).until);
     expect(Math.abs(until - fixture.clock.now() - 3_600_000)).toBeLessThan(60_000);
   });
+  test.each([
+    ['ahead', 600_000, 1],
+    ['back', -86_400_000, 0],
+  ])('counts by the time that has passed, though the clock is set %s meanwhile', async (_way, jump, marked) => {
+    const first = await agent.connect();
+    await eventually(() => fixture.telemetry.opened.length).toBe(1);
+    const second = await agent.connect();
+    expect(await superseded(first)).toBe(true);
+    fixture.clock.jump(jump);
+    if (marked === 0) fixture.clock.advance(301_000);
+    await agent.connect();
+    expect(await superseded(second)).toBe(true);
+    await eventually(() => fixture.telemetry.opened.length).toBe(3);
+    expect(factTypes().filter((type) => type === 'AgentDuplicateSeen').length).toBe(marked);
+  });
   test('does not happen at a rekey, which records no event and leaves the new session live', async () => {
     let current: RawStream = await agent.connect();
     await eventually(() => factTypes()).toEqual(['AgentSessionOpened']);

@@ -35,15 +35,20 @@ import { testKeyring } from './keyring.js';
 
 export interface ShiftedClock extends Clock {
   advance(milliseconds: number): void;
+  /** Sets the wall clock alone, ahead or back. */
+  jump(milliseconds: number): void;
 }
 
 export function createShiftedClock(): ShiftedClock {
-  let offset = 0;
+  let [offset, jumped] = [0, 0];
   return {
-    now: () => Date.now() + offset,
+    now: () => Date.now() + offset + jumped,
     monotonic: () => performance.now() + offset,
     advance(milliseconds) {
       offset += milliseconds;
+    },
+    jump(milliseconds) {
+      jumped += milliseconds;
     },
   };
 }

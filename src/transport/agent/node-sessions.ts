@@ -105,7 +105,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   const supersede = (entry: Entry, session: LiveSession, by: LogFields): void => {
     // Reports of the older session would look newer than the newer session's.
     deps.facts.drop(session.nodeId, ({ request_id }) => request_id === session.id);
-    const { supersedings, duplicate } = noteSuperseded(entry.supersedings, clock.now());
+    const { supersedings, duplicate } = noteSuperseded(entry.supersedings, clock.monotonic());
     entry.supersedings = supersedings;
     deps.sessionLog.info({ ...named(session), ...by, duplicate }, 'agent session superseded');
     session.supersede();
@@ -205,7 +205,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     sweep() {
       for (const [nodeId, { sessions, rekeyedAt, supersedings }] of nodes) {
         if (sessions.size > 0 || isRecentRekey(rekeyedAt, clock.monotonic())) continue;
-        if (recentSupersedings(supersedings, clock.now()).length === 0) nodes.delete(nodeId);
+        if (recentSupersedings(supersedings, clock.monotonic()).length === 0) nodes.delete(nodeId);
       }
     },
   };
@@ -234,7 +234,7 @@ function openedFact(session: LiveSession, hello: AgentHello, instanceId: string)
   };
 }
 
-/** When a node's sessions were closed with SUPERSEDED, in wall-clock milliseconds; only the ones that still count. */
+/** When a node's sessions were closed with SUPERSEDED, monotonic milliseconds; only the ones that still count. */
 type Supersedings = readonly number[];
 
 /** At a node's second SUPERSEDED within 5 minutes, two agents seem to share one PSK. @internal exported for tests */
