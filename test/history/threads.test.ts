@@ -1,7 +1,7 @@
 /** The threads that answer questions about the past: one at a time, bounded, and whatever happens to one fails its own question alone. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createHistory, type History, type HistoryOptions } from '../../src/projections/history/history.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { EventStore } from '../../src/storage/event-store.js';
@@ -40,6 +40,15 @@ describe('a question', () => {
     const { compileEarlier } = open();
     const answers = await Promise.all(['a', 'b', 'c'].map((node) => compileEarlier(node, generation)));
     expect(answers).toEqual([answered, answered, answered]);
+  });
+
+  it('leaves nothing at a signal that lives longer', async () => {
+    const { compileEarlier } = open();
+    const any = vi.spyOn(AbortSignal, 'any');
+    for (const node of ['a', 'b']) await compileEarlier(node, generation);
+    const joined = any.mock.calls.flatMap(([signals]) => [...signals]);
+    any.mockRestore();
+    expect(new Set(joined).size).toBe(joined.length);
   });
 
   it('is turned away when too many wait, and when it has waited too long', async () => {

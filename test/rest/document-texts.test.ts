@@ -1,8 +1,9 @@
 /** Texts of documents as values (`docs/contract/automation.md#the-fleet-as-a-file`): read in pieces as in one, and bounded. */
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { stringify } from 'yaml';
-import { textsInPlace } from '../../src/transport/rest/fleet-file/texts.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { createTexts, textsInPlace } from '../../src/transport/rest/fleet-file/texts.js';
 import { readYaml } from '../../src/transport/rest/fleet-file/yaml-text.js';
 
 const names = ['nodes', 'chains'];
@@ -71,6 +72,20 @@ describe('a text', () => {
       }),
       { numRuns: 75 },
     );
+  });
+
+  it('leaves nothing at a signal that lives longer, when a thread reads it', async () => {
+    const texts = createTexts(silentLogger);
+    const given = { nodes: Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`node-${at}`, {}])) };
+    const any = vi.spyOn(AbortSignal, 'any');
+    for (let reads = 0; reads < 2; reads += 1) {
+      expect((await texts.read(stringify(given), keys)).value).toEqual(given);
+    }
+    const joined = any.mock.calls.flatMap(([signals]) => [...signals]);
+    any.mockRestore();
+    texts.close();
+    expect(joined).not.toEqual([]);
+    expect(new Set(joined).size).toBe(joined.length);
   });
 
   it('may have many long sections, read in pieces', () => {

@@ -8,7 +8,7 @@ import type { Worker } from 'node:worker_threads';
 import { isPast } from '../../domain/compile/earlier.js';
 import { chainBreakText, type ChainBreak } from '../../domain/log-chain/links.js';
 import type { NodeSnapshot } from '../../domain/snapshot/snapshot.js';
-import { unlessAborted } from '../../kernel/background.js';
+import { unlessAborted, withFirstOf } from '../../kernel/background.js';
 import { ServiceError, unreachable } from '../../kernel/errors.js';
 import { streams } from '../../kernel/event.js';
 import type { Logger } from '../../kernel/logger.js';
@@ -87,15 +87,16 @@ export function createHistory(options: HistoryOptions): History {
 
   const ask = async (nodeId: string, generation: number): Promise<Answer> => {
     const late = AbortSignal.timeout(answerMs);
-    const signal = AbortSignal.any([closing.signal, late]);
     try {
-      // The store may never answer.
-      const loading = loadCheckpoint(eventStore, (revision) => !isPast(revision, generation));
-      const checkpoint = own(await unlessAborted(loading, signal));
-      const workerData: Question = { nodeId, generation, chainKey: logChain.key, checkpoint };
-      return await withThread(entry, { workerData, resourceLimits, signal }, (worker, ends) =>
-        converse(eventStore, worker, generation, ends),
-      );
+      return await withFirstOf([closing.signal, late], async (signal) => {
+        // The store may never answer.
+        const loading = loadCheckpoint(eventStore, (revision) => !isPast(revision, generation));
+        const checkpoint = own(await unlessAborted(loading, signal));
+        const workerData: Question = { nodeId, generation, chainKey: logChain.key, checkpoint };
+        return withThread(entry, { workerData, resourceLimits, signal }, (worker, ends) =>
+          converse(eventStore, worker, generation, ends),
+        );
+      });
     } catch (error) {
       if (closing.signal.aborted) throw stopping();
       if (late.aborted) throw retryLater(`this took longer than ${answerMs / 1000} s`);

@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import { deserialize } from 'node:v8';
 import { nameKey } from '../../../domain/resource/meta.js';
-import { createTurns, yieldToEventLoop } from '../../../kernel/background.js';
+import { createTurns, withFirstOf, yieldToEventLoop } from '../../../kernel/background.js';
 import { ServiceError, errorText } from '../../../kernel/errors.js';
 import { canonicalKey, jsonFaults, type JsonFault } from '../../../kernel/json-text.js';
 import { limits } from '../../../kernel/limits.js';
@@ -152,21 +152,23 @@ export function createTexts(logger: Logger): Texts & { close(): void } {
   const closing = new AbortController();
 
   async function ask(text: string, about: Asked): Promise<Answer> {
-    const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(withinMs)]);
+    const late = AbortSignal.timeout(withinMs);
     const workerData: Question = { chars: text.length, ...about };
     try {
-      return await withThread(thread, { workerData, resourceLimits, signal }, async (worker, ends) => {
-        const turn = createTurns(tuning.turnMs);
-        for (let from = 0; from < text.length; from += sliceChars) {
-          worker.postMessage(text.slice(from, from + sliceChars));
-          await turn();
-        }
-        const [answer] = (await once(worker, 'message', { signal: ends })) as [Answer];
-        return answer;
-      });
+      return await withFirstOf([closing.signal, late], (signal) =>
+        withThread(thread, { workerData, resourceLimits, signal }, async (worker, ends) => {
+          const turn = createTurns(tuning.turnMs);
+          for (let from = 0; from < text.length; from += sliceChars) {
+            worker.postMessage(text.slice(from, from + sliceChars));
+            await turn();
+          }
+          const [answer] = (await once(worker, 'message', { signal: ends })) as [Answer];
+          return answer;
+        }),
+      );
     } catch (error) {
       if (closing.signal.aborted) throw new ServiceError('unavailable', 'the service is stopping');
-      if (error instanceof ThreadLostError ? !error.outOfMemory : !signal.aborted) throw error;
+      if (error instanceof ThreadLostError ? !error.outOfMemory : !late.aborted) throw error;
       logger.warn({ error: errorText(error) }, 'a document took too much to read');
       const message = `document: it takes more than ${withinMs / 1000} s or ${memoryMib} MiB to read; send it as several sets`;
       throw new ServiceError('payload_too_large', message);
