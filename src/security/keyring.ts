@@ -160,6 +160,22 @@ export function digestOf(wrapped: WrappedKeyring): string {
     .digest('hex');
 }
 
+/**
+ * Why a keyring of the log is not the installation's newest; undefined if it is.
+ * @param recorded what `svc-service` has recorded last, which a rotation does after it has stored the keyring
+ */
+export function outdatedText(
+  wrapped: WrappedKeyring,
+  recorded: { readonly version: number; readonly digest: string } | undefined,
+): string | undefined {
+  if (recorded === undefined || recorded.version < wrapped.version) return undefined;
+  if (recorded.version === wrapped.version && recorded.digest === digestOf(wrapped)) return undefined;
+  return (
+    `the keyring in the event log is version ${wrapped.version}, and the installation has recorded version ` +
+    `${recorded.version} with different content: the log was altered, or assembled from two backups`
+  );
+}
+
 /** A keyring moved to another installation or version does not unwrap. */
 function binding(installationId: string, version: number): Uint8Array {
   return lengthPrefixed(['svc-keyring-v1', installationId, String(version)]);

@@ -72,6 +72,11 @@ test.each<[string, (event: StoredEvent) => readonly StoredEvent[], RegExp]>([
     /does not verify: .*900/,
   ],
   ['lacks its keyring', (e) => (e.stream === 'svc-keyring' ? [] : [e]), /does not verify: it lacks the keyring/],
+  [
+    'has another keyring than was recorded',
+    (e) => [e.stream === 'svc-keyring' && !isForeign(e) ? { ...e, data: { ...e.data, ct: 'AAAA' } } : e],
+    /does not verify: the keyring in the event log is version 1/,
+  ],
   ['lacks an event', (e) => (e.stream === 'svc-fleet' && e.revision === 900 ? [] : [e]), /does not verify: .*90[01]/],
   ['has an unknown event', (e) => [e.revision === 900 ? { ...e, type: 'Unheard' } : e], /does not verify: .*Unheard/],
 ])('a log that %s gives no backup', async (name, change, reason) => {

@@ -224,6 +224,28 @@ describe('a log that was put together anew, with its own events, by somebody wit
     expect(await refusedStart(again)).toMatch(/svc-service breaks at revision \d+, .*: it was not written after/);
   });
 
+  test('with a keyring that was replaced put back is neither started nor imported', async () => {
+    const folder = await copy();
+    const keyring = ({ stream }: RecordedCommand): boolean => stream === 'svc-keyring';
+    const before = await openFolder(folder);
+    const [older] = (await wholeLog(before.eventStore)).filter(keyring);
+    await before.close();
+    expect(await runMaintenance('keys:rotate-sealing', [], environment(folder))).toMatchObject({ code: 0 });
+    const again = await rewritten(folder, (commands) =>
+      commands.map((command) => (keyring(command) ? older! : command)),
+    );
+    const sentence = /keyring in the event log is version 1, and the installation has recorded version 2/;
+    await expect(serving(again, async () => undefined)).rejects.toThrow(sentence);
+    expect(await verify(again)).toMatchObject({ code: 4, out: expect.stringMatching(sentence) });
+    const archive = join(root, 'older-keyring.jsonl');
+    expect(await runMaintenance('log:export', [archive], environment(again))).toMatchObject({ code: 0 });
+    const key = { SVC_MASTER_KEY_FILE: join(good, 'master.key') };
+    expect(await runMaintenance('restore', [archive], environment(join(root, 'no-restore'), key))).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(sentence),
+    });
+  });
+
   test('with an event of somebody else behind its end goes on without it, by an export up to there', async () => {
     const foreign = await rewritten(good, (commands) => {
       const last = commands.findLast(({ stream }) => stream === 'svc-fleet')!;

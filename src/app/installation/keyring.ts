@@ -17,6 +17,7 @@ import { backoff, storeRetry } from '../../kernel/retry.js';
 import {
   digestOf,
   newKeyring,
+  outdatedText,
   unwrapKeyring,
   wrapKeyring,
   type KeyringContent,
@@ -79,17 +80,8 @@ export async function storedKeyring({
   const { wrapped, revision } = stored;
   const content = openWrappedKeyring(masterKey, wrapped);
   const logChain = createLogChain(logChainKeyOf(content));
-  const { keyring: recorded } = await readService({ eventStore, logChain });
-  const isNewest =
-    recorded === undefined ||
-    recorded.version < wrapped.version ||
-    (recorded.version === wrapped.version && recorded.digest === digestOf(wrapped));
-  if (!isNewest) {
-    throw new WrongMasterKeyError(
-      `the keyring in the event log is version ${wrapped.version}, and the installation has recorded version ` +
-        `${recorded.version} with different content: the log was altered, or assembled from two backups`,
-    );
-  }
+  const outdated = outdatedText(wrapped, (await readService({ eventStore, logChain })).keyring);
+  if (outdated !== undefined) throw new WrongMasterKeyError(outdated);
   return { content, revision, logChain };
 }
 

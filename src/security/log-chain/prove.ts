@@ -4,9 +4,11 @@
  */
 import { headsNamedBy, headText, type LogHead } from '../../domain/log-chain/heads.js';
 import { BrokenChainError, emptyChain } from '../../domain/log-chain/links.js';
-import { chainedStreams, isForeign, lastEvent, type StoredEvent } from '../../kernel/event.js';
+import type { KeyringWrapped, ServiceEvent } from '../../domain/service/identity.js';
+import { chainedStreams, isForeign, lastEvent, streams, type StoredEvent } from '../../kernel/event.js';
 import { BrokenLogError, ownEvent } from '../../storage/broken-log.js';
 import { createCommandAssembler } from '../../storage/follow.js';
+import { outdatedText } from '../keyring.js';
 import type { LogChain } from './log-chain.js';
 
 export interface ProofOptions {
@@ -48,8 +50,24 @@ export type LogProof =
   /** One sentence for each problem. */
   | { readonly kind: 'damaged'; readonly proofs: readonly StreamProof[]; readonly problems: readonly string[] };
 
+/** Why a start refuses the keyring, which has no chain of its own; undefined when it does not. */
+async function keyringProblem(read: ProofOptions['read'], signal: AbortSignal): Promise<string | undefined> {
+  let wrapped: KeyringWrapped['data'] | undefined;
+  let recorded: Extract<ServiceEvent, { readonly type: 'KeyringRecorded' }>['data'] | undefined;
+  for (const stream of [streams.keyring, streams.service]) {
+    for await (const event of read(stream)) {
+      if (signal.aborted) return undefined;
+      if (isForeign(event)) continue;
+      const own = event as object as KeyringWrapped | ServiceEvent;
+      if (own.type === 'KeyringWrapped') wrapped = own.data;
+      if (own.type === 'KeyringRecorded') recorded = own.data;
+    }
+  }
+  return wrapped && outdatedText(wrapped, recorded);
+}
+
 /**
- * Proves all chains, and that each stream holds the heads that the others name.
+ * Proves all chains, that each stream holds the heads that the others name, and that the keyring is the newest.
  * @throws whatever `read` throws
  */
 export async function proveChains(
@@ -68,6 +86,8 @@ export async function proveChains(
     ...(finding === undefined ? [] : [finding.text]),
     ...missing,
   ]);
+  const keyring = await keyringProblem(read, signal);
+  if (keyring !== undefined) problems.push(keyring);
   return problems.length > 0 ? { kind: 'damaged', proofs, problems } : { kind: 'proven', proofs };
 }
 
