@@ -25,7 +25,7 @@ export interface BackupsDeps {
   /** Undefined: this instance makes none, and knows those that others make. */
   readonly settings: BackupSettings | undefined;
   readonly readStore: Pick<ReadStore, 'collection'> & {
-    readonly leases: Pick<Leases, 'acquire' | 'list' | 'release' | 'take'>;
+    readonly leases: Pick<Leases, 'acquire' | 'list' | 'purge' | 'release' | 'take'>;
   };
   readonly instanceId: string;
   readonly installationId: string;
@@ -209,6 +209,8 @@ export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
   if (settings !== undefined) {
     const nothing = { since: timestamp(clock.now()), at: null, instance_id: null, file: null, bytes: 0 };
     await documents.insert([{ id: documentId, fields: nothing }]);
+    // Of instances that were killed.
+    await leases.purge(makers, 0);
   }
   return {
     last: () => shared && { at: shared.at === null ? 0 : Date.parse(shared.at), bytes: shared.bytes },

@@ -15,7 +15,7 @@ import { incidentQueries } from './models/incidents.js';
 import { namesAt } from './models/names.js';
 import { shortError } from './engine/fold.js';
 import { startGroup, type Group } from './engine/group.js';
-import { readLayout, announceReading, stopReading, type Layout } from './engine/layout.js';
+import { announceReading, forgetDeadReaders, readLayout, stopReading, type Layout } from './engine/layout.js';
 import type { Projections, ProjectionStatus } from './port.js';
 import type { ReadModel } from './read-model.js';
 import { groupVersion, readModels } from './read-models.js';
@@ -105,7 +105,8 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
   const first = await start();
   current = first;
   const inUse = (): Group => current ?? first;
-  await withDeadline(announceLayouts().catch(logFailure), tuning.probeTimeoutMs);
+  const announced = announceLayouts().then(() => forgetDeadReaders(readStore));
+  await withDeadline(announced.catch(logFailure), tuning.probeTimeoutMs);
   const loop = startLoop(options.layoutPollMs ?? tuning.layoutPollMs, followLayout, logFailure);
 
   return {

@@ -229,6 +229,13 @@ describe('what was left', () => {
   });
 });
 
+test('no lease of an instance that was killed stays behind the next start', async () => {
+  const killed = { name: 'killed', holder: 'killed', ttlMs: -1, data: null };
+  await readStore.leases.take('backup_makers', killed);
+  await start('one');
+  expect(await readStore.leases.renew('backup_makers', [killed])).toEqual(['killed']);
+});
+
 describe('late', () => {
   test('after two intervals without one, with the reason, on every instance while one makes backups', async () => {
     const [one, two] = [await start('one', { everyMs: hour }), await start('two', { makesBackups: false })];

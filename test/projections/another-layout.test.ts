@@ -72,6 +72,14 @@ function troubled() {
   return { trouble, readStore };
 }
 
+it('a start forgets the instances that were killed while they read', async () => {
+  const killed = { name: 'killed', holder: 'killed', ttlMs: -1, data: null };
+  const { leases } = side.stores.readStore;
+  await leases.take('read_model_readers', killed);
+  await side.start();
+  expect(await leases.renew('read_model_readers', [killed])).toEqual(['killed']);
+});
+
 describe('an instance', () => {
   it('announces the layout that it reads, and ends that when it closes', async () => {
     const projections = await side.started(polling);

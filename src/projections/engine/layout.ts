@@ -107,6 +107,9 @@ export async function stopReading(readStore: ReadStore, reader: string): Promise
   await readStore.leases.release(readers, reader, reader);
 }
 
+/** Forgets the instances that ended without `stopReading`. @throws ServiceError `unavailable` */
+export const forgetDeadReaders = (readStore: ReadStore): Promise<void> => readStore.leases.purge(readers, 0);
+
 /** Whether any instance announces that it reads a layout. @throws ServiceError `unavailable` */
 export async function anyReader(readStore: ReadStore): Promise<boolean> {
   return (await readStore.leases.list(readers)).length > 0;
