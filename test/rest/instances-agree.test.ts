@@ -27,21 +27,40 @@ const single = [
   'dashboard/stats',
   'fleet/export',
   'nodes/labels',
+  'nodes/ports',
   'nodes/ports/runtime',
+  'service/identity',
+  'dashboard/history?window=5m',
+  'auth/me',
   'nodes/links',
 ];
 /** Of each item of a list, too. */
 const lists: { readonly [path: string]: readonly string[] } = {
-  nodes: ['', '/commands', '/config', '/referrers', '/links', '/diagnostics', '/free-ports'],
-  'l4-chains': ['', '/deployments', '/links', '/plan'],
-  'l4-upstreams': ['', '/health'],
+  nodes: [
+    '',
+    '/commands',
+    '/config',
+    '/referrers',
+    '/links',
+    '/diagnostics',
+    '/free-ports',
+    '/metrics',
+    '/history?window=5m',
+  ],
+  'l4-chains': ['', '/deployments', '/links', '/plan', '/history?window=5m'],
+  'l4-upstreams': ['', '/health', '/history?window=5m'],
   routes: ['', '/hops'],
   credentials: [''],
   'l3-networks': ['', '/nodes'],
   'fleet/sets': ['/drift'],
-  'join-tokens': [],
-  audit: [],
+  'join-tokens': [''],
+  audit: ['', '/changes'],
   incidents: [],
+  rollouts: [''],
+  'rollout-policies': [''],
+  webhooks: [''],
+  'auth/users': [''],
+  'auth/tokens': [''],
 };
 
 /** Everything that an instance shows, as text by path. */
@@ -49,9 +68,9 @@ async function shownBy(rest: RestFixture): Promise<ReadonlyMap<string, string>> 
   const shown = new Map<string, string>();
   const get = async (path: string): Promise<JsonData> => {
     const { data, error } = (await rest.call('GET', `/api/${path}`)).json();
-    // How long ago something was, is another time for each answer.
+    // What counts the time since something is different for each answer.
     const without = (key: string, value: unknown): unknown =>
-      key === 'generated_at' || key === 'duration_secs' ? undefined : value;
+      ['generated_at', 'duration_secs', 'lag'].includes(key) ? undefined : value;
     shown.set(path, JSON.stringify({ data, error }, without));
     return data;
   };
@@ -108,6 +127,8 @@ function createLife(seed: number) {
   async function applyOrReject(id: string, { at, session }: Agent): Promise<void> {
     // The secrets of random credentials cannot be opened, and so a configuration with one is not pushed.
     const isWithheld = (): boolean => at.logged.some((line) => line.includes('withheld') && line.includes(id));
+    // A held node gets nothing.
+    if ((await at.data('GET', `/api/nodes/${id}`)).held_by !== null) return;
     await at.data('POST', `/api/nodes/${id}/config`);
     const push = await Promise.race([session.receive(), until(isWithheld, 'a push is withheld')]);
     if (push !== undefined) await (dice.chance(0.3) ? session.reject(push) : session.apply(push));
@@ -116,7 +137,11 @@ function createLife(seed: number) {
   /** What the service refuses changes nothing. */
   async function act(rest: RestFixture, move: Move): Promise<void> {
     const set = `set-${dice.below(2)}`;
-    switch (dice.below(12)) {
+    const itemOf = async (list: string): Promise<JsonData | undefined> =>
+      anyOf((await rest.data('GET', `/api/${list}?page_size=20`)).items as JsonData[]);
+    const post = (path: string, body?: unknown): Promise<unknown> => rest.call('POST', `/api/${path}`, { body });
+    const policy = `policy-${dice.below(2)}`;
+    switch (dice.below(16)) {
       case 0: {
         const entry = anyOf((await rest.data('GET', '/api/audit?page_size=20')).items as JsonData[]);
         if (entry !== undefined) await rest.call('POST', `/api/audit/${entry.id}/revert`);
@@ -132,6 +157,44 @@ function createLife(seed: number) {
       }
       case 2:
         await rest.call('POST', `/api/fleet/sets/${set}/release`);
+        return;
+      case 3: {
+        const chain = anyOf(rest.gateway.fleet.tables.l4_chain.ids());
+        const how = dice.chance(0.7) ? `rollout=${policy}` : 'confirm=manual&confirm_secs=30';
+        const body = { multiplex: true, multiplex_port: 20_000 + (step += 1) };
+        const settings = `/api/settings/connectivity?${how}`;
+        if (chain === undefined || dice.chance(0.5)) await rest.call('PUT', settings, { body });
+        else await post(`l4-chains/${chain}/deploy?${how}`);
+        return;
+      }
+      case 4: {
+        const rollout = await itemOf('rollouts');
+        const step = anyOf(['pause', 'resume', 'advance', 'complete', 'revert']);
+        if (rollout !== undefined) await post(`rollouts/${rollout.id}/${step}`);
+        return;
+      }
+      case 5: {
+        const entry = await itemOf('audit');
+        if (entry !== undefined) await post(`audit/${entry.id}/confirm`);
+        return;
+      }
+      case 6:
+      case 7: {
+        const name = `${(step += 1)}`;
+        const [list, body] = anyOf(
+          Object.entries({
+            'rollout-policies': { name: policy, waves: [{ nodes: 1 }] },
+            webhooks: { name, url: 'https://hooks.example/' },
+            'auth/tokens': { name, role: 'viewer' },
+          }),
+        )!;
+        const old = await itemOf(list);
+        if (old === undefined || dice.chance(0.6)) await post(list, body);
+        else await rest.call('DELETE', `/api/${list}/${old.id}`);
+        return;
+      }
+      case 8:
+        await post(`service/identity/${dice.chance(0.6) ? 'rotate' : 'retire'}`);
         return;
       default: {
         const command = commandOf(rest.gateway.fleet, move, (step += 1));
