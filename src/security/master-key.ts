@@ -10,7 +10,7 @@ import { xchacha, xchachaNonceBytes } from '../kernel/crypto/crypto.js';
 import { syncFolder, systemErrorCode } from '../kernel/files.js';
 import { err, ok, type Result } from '../kernel/result.js';
 
-export const masterKeyBytes = 32;
+const masterKeyBytes = 32;
 const salt = 'svc-master-v1';
 
 export interface WrappedBytes {
@@ -94,7 +94,7 @@ async function loadFromDataFolder(settings: MasterKeySettings): Promise<Result<L
   }
   try {
     await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
-    await writeNewKey(path);
+    await createKeyFile(path);
     return loaded(await readFile(path, 'utf8'), path, 'data folder');
   } catch (error) {
     return err(`${path}: the master key could not be created (${codeOf(error)})`);
@@ -102,15 +102,20 @@ async function loadFromDataFolder(settings: MasterKeySettings): Promise<Result<L
 }
 
 /**
- * Writes the file completely or not at all, even if the machine crashes half way. If another process has written a key
- * meanwhile, that key stays.
+ * Creates a file with a key, completely or not at all, even if the machine crashes half way. If another process has created it
+ * meanwhile, that file stays.
+ * @param text of the key; a new one when absent
+ * @throws the file system's error
  */
-async function writeNewKey(path: string): Promise<void> {
+export async function createKeyFile(
+  path: string,
+  text = `${randomBytes(masterKeyBytes).toString('base64')}\n`,
+): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}`;
   try {
     const file = await open(temporary, 'wx', 0o600);
     try {
-      await file.writeFile(`${randomBytes(masterKeyBytes).toString('base64')}\n`);
+      await file.writeFile(text);
       await file.sync();
     } finally {
       await file.close();

@@ -291,6 +291,19 @@ describe('an installation', () => {
     await serving(copy, async (again) => expect(await nodesOf(await again.admin())).toEqual(before));
   }, 120_000);
 
+  it('gets another master key by the same command again when that was killed while it wrote the key', async () => {
+    const copy = join(root, 'killed-writing');
+    await cp(first, copy, { recursive: true });
+    const killed = `
+      import { open } from 'node:fs/promises';
+      const file = await open('/dev/null');
+      Object.getPrototypeOf(file).writeFile = () => process.kill(process.pid, 'SIGKILL');
+      await file.close();`;
+    const program = { ...inFolder(copy), NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(killed)}` };
+    expect(await runProgram('keys:rotate-master', [], program)).toMatchObject({ code: null, out: '' });
+    expect(await run('keys:rotate-master', [], inFolder(copy))).toMatchObject({ code: 0 });
+  });
+
   it('gets another key that seals, and still opens what the earlier one has sealed', async () => {
     const copy = join(root, 'sealing');
     await cp(first, copy, { recursive: true });

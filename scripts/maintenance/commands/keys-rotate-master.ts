@@ -1,15 +1,15 @@
 /** `npm run keys:rotate-master`: wraps the keyring with a new master key (`docs/how-to/rotate-keys.md#master-key`). */
-import { randomBytes } from 'node:crypto';
-import { link, open, rename } from 'node:fs/promises';
+import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../../src/app/config/config.js';
 import { systemClock } from '../../../src/kernel/clock.js';
+import { syncFolder } from '../../../src/kernel/files.js';
 import { randomIds } from '../../../src/kernel/ids.js';
-import { masterKeyBytes, loadMasterKey, type MasterKey } from '../../../src/security/master-key.js';
+import { createKeyFile, loadMasterKey, type MasterKey } from '../../../src/security/master-key.js';
 import { nextVersion } from '../../../src/security/keyring.js';
 import { replaceKeyring, storedKeyring, WrongMasterKeyError } from '../../../src/app/installation/keyring.js';
 import type { EventStore } from '../../../src/storage/event-store.js';
-import { CommandError, exitCodes, parseArguments, say, type ExitCode } from '../command-line.js';
+import { CommandError, exitCodes, isReadable, parseArguments, say, type ExitCode } from '../command-line.js';
 import { openInstallation, refuseRunning } from '../installation.js';
 import { masterKeyOf } from '../keyring.js';
 
@@ -96,40 +96,18 @@ async function nextKey({ dataDir }: Config, inDataFolder: boolean): Promise<Next
   }
   const { inline, file } = given ?? { inline: undefined, file: undefined };
   const created = given === undefined ? join(dataDir, nextFile) : undefined;
-  if (created !== undefined) await createKey(created);
+  // The one of an interrupted run may already wrap the keyring.
+  if (created !== undefined && !(await isReadable(created))) await createKeyFile(created);
   const loaded = await loadMasterKey({ inline, file: file ?? created, dataDir, mayCreate: false });
   if (loaded.ok) return { masterKey: loaded.value.masterKey, file: created };
   const problem = loaded.error.replaceAll('SVC_MASTER_KEY', 'SVC_NEW_MASTER_KEY');
   throw new CommandError(`The new master key cannot be used: ${problem}.`);
 }
 
-/** Reuses the key of an interrupted run, because it may already wrap the keyring. */
-async function createKey(path: string): Promise<void> {
-  let file;
-  try {
-    file = await open(path, 'wx', 0o600);
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return;
-    throw error;
-  }
-  try {
-    await file.writeFile(`${randomBytes(masterKeyBytes).toString('base64')}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
 /** Gives the old key a second name before the new one replaces it, so that a key exists at every moment. */
 async function putInPlace(dataDir: string, file: string, oldName: string): Promise<void> {
-  await link(join(dataDir, keyFile), join(dataDir, oldName)).catch((error: unknown) => {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-  });
-  await rename(file, join(dataDir, keyFile));
-  const folder = await open(dataDir, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
+  const current = join(dataDir, keyFile);
+  await createKeyFile(join(dataDir, oldName), await readFile(current, 'utf8'));
+  await rename(file, current);
+  await syncFolder(dataDir);
 }
