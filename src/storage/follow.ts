@@ -3,7 +3,7 @@
  * has caught up. Projections and delivery read the log through it, whichever adapter holds it. Implements
  * `docs/contract/domain.md#commands-and-events`.
  */
-import { sleep, yieldToEventLoop } from '../kernel/background.js';
+import { sleep, timedOut, withDeadline, yieldToEventLoop } from '../kernel/background.js';
 import { ServiceError, unreachable } from '../kernel/errors.js';
 import {
   holdsFacts,
@@ -232,7 +232,8 @@ export const giveUpMs = 60_000;
 /**
  * Reads the log to its end at the time of the call, for an export or a check: yields batches of whole commands. Ends
  * early, without an error, when the signal aborts.
- * @throws BrokenLogError, ServiceError `unavailable` when the store stays away
+ * @throws BrokenLogError, also when the log ends in the middle of a command; ServiceError `unavailable` when the store
+ *   stays away or silent
  */
 export async function* readWholeLog(
   store: Pick<EventStore, 'subscribe'>,
@@ -240,10 +241,26 @@ export async function* readWholeLog(
 ): AsyncGenerator<readonly RecordedCommand[], void, void> {
   const enough = new AbortController();
   const signal = AbortSignal.any([options.signal, enough.signal]);
+  /** The subscription has reached the end of the log. */
+  let isAtEnd = false;
+  async function* subscribe(to: SubscribeOptions): AsyncGenerator<LogItem, void, void> {
+    isAtEnd = false;
+    for await (const item of store.subscribe(to)) {
+      isAtEnd ||= item.kind === 'caught_up';
+      yield item;
+    }
+  }
+  const items = followLog({ subscribe }, { ...options, signal });
   let heard = performance.now();
   try {
-    for await (const item of followLog(store, { ...options, signal })) {
-      if (item.kind === 'caught_up') return;
+    for (;;) {
+      const next = await withDeadline(items.next(), giveUpMs);
+      if (next === timedOut) {
+        if (isAtEnd) throw new BrokenLogError('the log ends in the middle of a command');
+        throw new ServiceError('unavailable', `the event store has sent nothing for ${giveUpMs / 1000} s`);
+      }
+      if (next.done === true || next.value.kind === 'caught_up') return;
+      const item = next.value;
       if (item.kind === 'commands') yield item.commands;
       if (item.kind !== 'dropped') heard = performance.now();
       else if (performance.now() - heard > giveUpMs) {
@@ -252,5 +269,6 @@ export async function* readWholeLog(
     }
   } finally {
     enough.abort();
+    await items.return();
   }
 }

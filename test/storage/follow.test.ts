@@ -1,12 +1,18 @@
 /** The follower delivers whole commands, each once and in order, from a store that drops, repeats and splits. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { streams, type ForeignEvent, type RecordedCommand, type RecordedEvent } from '../../src/kernel/event.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import type { EventStore, LogItem, ResumePoint, SubscribeOptions } from '../../src/storage/event-store.js';
 import { BrokenLogError, ForeignEventError } from '../../src/storage/broken-log.js';
-import { createCommandAssembler, followLog, type FollowItem } from '../../src/storage/follow.js';
+import {
+  createCommandAssembler,
+  followLog,
+  giveUpMs,
+  readWholeLog,
+  type FollowItem,
+} from '../../src/storage/follow.js';
 import { hostileEventStore, type HostileEventStore } from '../support/hostile.js';
 import { appendAtEnd, commandOf } from './contract/appending.js';
 import { temporaryFolder } from './contract/temporary-folder.js';
@@ -212,6 +218,43 @@ describe('followLog', () => {
     const { items } = await follow(store, 'start', (_, item) => item.kind === 'caught_up');
     expect(items.map(({ kind }) => kind)).toEqual(['dropped', 'caught_up']);
     expect(startPoints).toHaveLength(2);
+  });
+});
+
+describe('readWholeLog', () => {
+  const read = async (script: readonly LogItem[]): Promise<number> => {
+    const { store } = scripted(script);
+    const { signal } = new AbortController();
+    let commands = 0;
+    for await (const some of readWholeLog(store, { streams: [streams.fleet], after: 'start', signal })) {
+      commands += some.length;
+    }
+    return commands;
+  };
+
+  it('waits for the rest of a command that the end of the log was told in', async () => {
+    const command = recorded(3, 1);
+    const rest: readonly LogItem[] = [{ kind: 'caught_up' }, { kind: 'events', events: command.slice(2) }];
+    const begin = { kind: 'events', events: [...recorded(1, 0), ...command.slice(0, 2)] } as const;
+    expect(await read([begin, ...rest])).toBe(2);
+  });
+
+  it.each<[string, readonly LogItem[], string]>([
+    [
+      'ends in the middle of a command',
+      [{ kind: 'events', events: recorded(2, 0).slice(0, 1) }, { kind: 'caught_up' }],
+      'the log ends in the middle of a command',
+    ],
+    ['falls silent', [{ kind: 'events', events: recorded(1, 0) }], 'the event store has sent nothing for 60 s'],
+  ])('gives up on a log that %s', async (_, script, message) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const reading = expect(read(script)).rejects.toThrow(message);
+      await vi.advanceTimersByTimeAsync(giveUpMs);
+      await reading;
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });
 
