@@ -303,6 +303,26 @@ describe('the history of a node, its chain and its upstream', () => {
     await history.close();
   });
 
+  it('is read in turns of the event loop where many nodes have counted', async () => {
+    const history = await openHistory({ readStore: opened.readStore, clock, logger: silentLogger }, 'many');
+    const nodes = 250;
+    for (let number = 0; number < nodes; number += 1) {
+      history.count(`n${number}`, clock.now(), [[upstream, { sessions: 1 }]]);
+    }
+    clock.advance(hourMs);
+    await history.flush();
+    let turns = 0;
+    const other = (): void => {
+      turns += 1;
+      running = setImmediate(other);
+    };
+    let running = setImmediate(other);
+    expect((await history.read(upstream, '5m', 0)).size).toBe(nodes);
+    clearImmediate(running);
+    expect(turns).toBeGreaterThanOrEqual(2);
+    await history.close();
+  });
+
   it('is not recorded where it is off', async () => {
     const reports = await openReports({ readStore: opened.readStore, instanceId: 'i', clock, logger: silentLogger });
     await beat(reports, { ...noBytes('aa'), bytes: 5 });

@@ -1,5 +1,5 @@
 /** What a node, a chain, an upstream and the fleet carried over time (decisions 360, 363 and 571). */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { LinkSample, RuntimeListener } from '../../src/reports/port.js';
 import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 import { startRest, type RestFixture } from '../support/rest-fixture.js';
@@ -195,4 +195,36 @@ test('a time that is none, another step and a stretch that ends before it begins
     'invalid_request: from: expected a time before "to", 2030-01-01T00:00:00.000Z',
   ]);
   expect((await rest.call('GET', `/api/nodes/${rest.deps.ids.next()}/history`)).statusCode).toBe(404);
+});
+
+test('of an upstream that many nodes dial, the points are read and joined in turns of the event loop', async () => {
+  const upstream = await create('/api/l4-upstreams', { name: 'web', endpoint: '192.0.2.1:80' });
+  const nodes: string[] = [];
+  for (let number = 0; number < 12; number += 1) {
+    const node_id = await create('/api/nodes', { name: `n${number}`, address: `n${number}.example` });
+    const hops = [{ node_id, listen_port: 443, outer: 'tcp', security: 'raw' }];
+    const definition = { name: `c${number}`, payload: 'tcp', target: { upstream_id: upstream }, hops };
+    await rest.data('POST', `/api/l4-chains/${await create('/api/l4-chains', definition)}/deploy`);
+    nodes.push(node_id);
+  }
+  let [turns, asked, atOnce] = [0, 0, 0];
+  const history = vi.spyOn(rest.deps.reports, 'history').mockImplementation(async () => {
+    asked += 1;
+    atOnce = Math.max(atOnce, asked);
+    // As long as a few documents take.
+    for (const until = performance.now() + 11; performance.now() < until;);
+    await Promise.resolve();
+    asked -= 1;
+    return new Map();
+  });
+  const other = (): void => {
+    turns += 1;
+    running = setImmediate(other);
+  };
+  let running = setImmediate(other);
+  expect((await historyOf(`l4-upstreams/${upstream}/history`)).points).toEqual([]);
+  clearImmediate(running);
+  expect([history.mock.calls.length, atOnce]).toEqual([1 + nodes.length, 1]);
+  expect(turns).toBeGreaterThan(nodes.length);
+  history.mockRestore();
 });

@@ -4,6 +4,7 @@
  * slots into hours, and deletes old hours. Points are set, never added, so that a repeated write changes nothing. Implements
  * decisions 340 and 341.
  */
+import { yieldToEventLoop } from '../../kernel/background.js';
 import { timestamp, type Clock } from '../../kernel/clock.js';
 import { getOrMake, groupBy } from '../../kernel/maps.js';
 import type { Collection, ReadStore, StoredDocument } from '../../storage/read-store.js';
@@ -153,6 +154,7 @@ export async function openHistoryDocuments(
           found.push({ nodeId: fields.node_id, step: of.name, own: id.endsWith(`/${own}`), points });
         }
         if (some.length < batch) return found;
+        await yieldToEventLoop();
       }
     },
 

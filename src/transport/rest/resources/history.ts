@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import { liveDefinition, nodesOf } from '../../../domain/chain/chain.js';
+import { createTurns } from '../../../kernel/background.js';
 import { timestamp } from '../../../kernel/clock.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import type { HistoryStep } from '../../../reports/history/history.js';
@@ -28,6 +29,7 @@ import { readHeaders } from '../schemas/headers.js';
 import { instant, query } from '../schemas/query.js';
 import { time, timeOf } from '../schemas/shared-schemas.js';
 import { diallersOf } from '../../../reports/status.js';
+import { tuning } from '../tuning.js';
 
 /** The finest first. */
 const steps = {
@@ -145,7 +147,7 @@ export function dashboardHistoryRoutes(app: RestApp, deps: RestDeps): void {
       const reported = await deps.reports.history(fleetSeries, asked.name, asked.kept);
       const nodes = countsOfNodes(deps);
       return ok(
-        historyView(deps, asked, [...reported.values()], { rtt: 'highest' }, (number, ms) => {
+        await historyView(deps, asked, [...reported.values()], { rtt: 'highest' }, (number, ms) => {
           const online = [...reported.values()].reduce((sum, line) => sum + (line.get(number)?.online_ms ?? 0), 0);
           return online / Math.max(1, ms * nodes((number + 1) * asked.step.ms));
         }),
@@ -200,38 +202,47 @@ async function historyOf(
   const asked = rangeOf(deps, query, Date.parse(created_at));
   const { reports } = deps;
   const reported = await reports.history(resourceId, asked.name, asked.kept);
-  const ownOf = async (nodeId: string): Promise<Points | undefined> => {
+  const ownOf = async (nodeId: string): Promise<Points> => {
     const own = nodeId === resourceId ? reported : await reports.history(nodeId, asked.name, asked.kept);
-    return own.get(nodeId);
+    return own.get(nodeId) ?? new Map();
   };
-  const presence = await Promise.all(nodeIds.map(ownOf));
-  const lines = [...reported.values()];
-  return historyView(
-    deps,
-    asked,
-    lines,
-    joined,
-    (number, ms) =>
-      onlineIn(
-        presence.map((line) => (line?.get(number)?.online_ms ?? 0) / ms),
-        joined.online,
-      ),
-    presence,
-  );
+  const online = await onlineMs(nodeIds, ownOf, joined.online);
+  const share = (number: number, ms: number): number => (online.get(number) ?? 0) / ms;
+  return historyView(deps, asked, [...reported.values()], joined, share, online.keys());
+}
+
+/** How long the nodes were online in each point, in milliseconds. One after the other: they may be thousands. */
+async function onlineMs(
+  nodeIds: readonly string[],
+  ownOf: (nodeId: string) => Promise<Points>,
+  which: Joined['online'],
+): Promise<ReadonlyMap<number, number>> {
+  const turn = createTurns(tuning.turnMs);
+  const online = new Map<number, number>();
+  for (const [index, nodeId] of nodeIds.entries()) {
+    const own = await ownOf(nodeId);
+    for (const number of new Set([...online.keys(), ...own.keys()])) {
+      const ms = own.get(number)?.online_ms ?? 0;
+      const others = index === 0 ? ms : (online.get(number) ?? 0);
+      online.set(number, which === 'lowest' ? Math.min(ms, others) : Math.max(ms, others));
+    }
+    await turn();
+  }
+  return online;
 }
 
 /**
  * @param online the share of a point's time, of which so many milliseconds are over and recorded
  * @param others further points whose times are shown
  */
-function historyView(
+async function historyView(
   { reports, clock }: RestDeps,
   { name, step, kept, to }: Range,
   lines: readonly Points[],
   joined: Pick<Joined, 'rtt'>,
   online: (number: number, ms: number) => number,
-  others: readonly (Points | undefined)[] = [],
-): HistoryView {
+  others: Iterable<number> = [],
+): Promise<HistoryView> {
   const { historySince } = reports;
   const countedSince = name === '1m' ? (historySince ?? 0) : 0;
   const spanOf = (number: number): number => {
@@ -239,17 +250,24 @@ function historyView(
     return Math.max(1, end - Math.max(number * step.ms, countedSince));
   };
   const within = (number: number): boolean => (number + 1) * step.ms > kept && number * step.ms < to;
-  const numbers = new Set([...lines, ...others].flatMap((points) => [...(points?.keys() ?? [])]).filter(within));
-  const points = [...numbers]
-    .toSorted((a, b) => a - b)
-    .map((number) => ({
+  const turn = createTurns(tuning.turnMs);
+  const numbers = new Set(others);
+  for (const line of lines) {
+    for (const number of line.keys()) numbers.add(number);
+    await turn();
+  }
+  const points: HistoryPoint[] = [];
+  for (const number of [...numbers].filter(within).sort((a, b) => a - b)) {
+    points.push({
       at: timestamp(number * step.ms),
       ...pointOf(
         lines.map((line) => line.get(number)),
         joined,
       ),
       online: rounded(online(number, spanOf(number))),
-    }));
+    });
+    await turn();
+  }
   const isRecorded = historySince !== undefined;
   const recorded_since = isRecorded && name === '1m' ? timestamp(historySince) : null;
   return { recorded: isRecorded, recorded_since, step: name, points };
@@ -272,9 +290,4 @@ function pointOf(
     errors: sum(({ errors }) => errors),
     rtt_ms: trips.length === 0 ? null : Math.round(trip * 1000) / 1000,
   };
-}
-
-function onlineIn(shares: readonly number[], which: Joined['online']): number {
-  if (shares.length === 0) return 0;
-  return which === 'lowest' ? Math.min(...shares) : Math.max(...shares);
 }
