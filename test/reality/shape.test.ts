@@ -65,7 +65,7 @@ beforeAll(async () => {
   target = await startTlsTarget({ ALPNProtocols: ['h2', 'http/1.1'] });
   front = await startFront(target.port);
   said = front.said;
-  fixture = await startRealityFixture(front.port);
+  fixture = await startRealityFixture(front.port, { probeMs: 2_000 });
   // The target is asked what it sends after a handshake, three times for each offer of protocols.
   await vi.waitFor(() => expect(said.length).toBe(9), 20_000);
 });
