@@ -162,6 +162,16 @@ describe('a log that is exported and imported', () => {
     expect(await importFrom(path, target)).toMatchObject({ written: false });
     await expectSame(target);
   });
+
+  it('is imported again when the log was emptied, though not the read store', async () => {
+    await fill(source, 13);
+    await exportTo(path, source);
+    const [target, emptied] = [await installations.open(), await installations.open()];
+    await importFrom(path, target);
+    const again = { ...emptied, readStore: target.readStore };
+    expect(await importFrom(path, again)).toMatchObject({ written: true, skipped: 0 });
+    await expectSame(again);
+  });
 });
 
 describe('an import is refused', () => {

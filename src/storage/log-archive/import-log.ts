@@ -135,10 +135,13 @@ export async function importLog(options: ImportOptions): Promise<ImportReport | 
 
 /** Marks an empty target. @returns true when it already contains this archive @throws ImportRefusedError */
 async function alreadyDone(options: ImportOptions, archiveId: string): Promise<boolean> {
-  const { readStore } = options;
+  const { eventStore, readStore, streams } = options;
   const marker = await readImportMarker(readStore);
-  if (marker?.archiveId === archiveId) return marker.state === 'done';
-  if (marker?.state === 'running') {
+  if (marker?.archiveId === archiveId) {
+    if (marker.state === 'running') return false;
+    // The log may have been emptied since, and the read store not.
+    for (const stream of streams) if ((await lastRevision(eventStore, stream)) !== undefined) return true;
+  } else if (marker?.state === 'running') {
     throw new ImportRefusedError(
       'the target holds an unfinished import of another archive: finish that import or empty the target',
     );
