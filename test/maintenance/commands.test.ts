@@ -1,6 +1,7 @@
 /** The maintenance commands as programs on the data folders of a real service: effect, output and exit code. */
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -212,6 +213,19 @@ describe('an installation', () => {
       err: expect.stringMatching(/the target is not empty: its log has events in svc-/),
     });
   });
+
+  it.skipIf(spawnSync('prlimit', ['--version']).status !== 0)(
+    'is not exported to a disk without room for the last line, and is once there is',
+    async () => {
+      const [file, { size }] = [join(root, 'full-disk.jsonl'), await stat(archive)];
+      const runs = [{ name: 'log:export', args: [file], env: inFolder(first) }];
+      const [full] = await runMaintenanceSeries(runs, ['prlimit', `--fsize=${size - 100}:unlimited`]);
+      expect(full).toMatchObject({ code: 1, err: expect.stringContaining('EFBIG') });
+      expect((await readdir(root)).filter((name) => name.startsWith('full-disk'))).toEqual(['full-disk.jsonl.part']);
+      expect(await run('log:export', [file], inFolder(first))).toMatchObject({ code: 0 });
+      expect((await stat(file)).size).toBe(size);
+    },
+  );
 
   it('that is half imported does not start, and the same import completes it', async () => {
     const half = join(root, 'half');

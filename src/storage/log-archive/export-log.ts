@@ -111,7 +111,7 @@ export async function exportLog(options: ExportOptions): Promise<ExportReport | 
       last_position: summary.lastPosition,
       content_sha256: summary.contentSha256,
     };
-    await file.write(endLine(blocks.chain(), totals));
+    await file.writeFile(endLine(blocks.chain(), totals));
     await file.sync();
     await rename(part, path);
     await syncFolder(dirname(path));
