@@ -28,12 +28,15 @@ const secretFields: ReadonlySet<string> = new Set([
   'body',
   'headers',
 ]);
-/** A control PSK, a REST token, a private key, an Authorization header, the user and password of a URL. */
+/**
+ * A control PSK, a join token, an API token, the secret of a webhook, a REST token, a private key, an Authorization header, the user
+ * and password of a URL.
+ */
 const secretTexts =
-  /svcpsk1_[\w-]+|eyJ[\w-]+\.[\w-]+\.[\w-]+|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(-----END [A-Z ]*PRIVATE KEY-----)?|\bBearer +\S+|(?<=:\/\/)[^\s/@]+@/g;
+  /svc(?:psk1|join1|at)_[\w-]+|whsec_[\w+/=-]+|eyJ[\w-]+\.[\w-]+\.[\w-]+|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(-----END [A-Z ]*PRIVATE KEY-----)?|\bBearer +\S+|(?<=:\/\/)[^\s/@]+@/g;
 const mask = '***';
 /** A cheap check first: nearly all texts are ids and paths. */
-const suspicious = /svcpsk1_|eyJ|PRIVATE KEY|Bearer|@/;
+const suspicious = /svc(?:psk1|join1|at)_|whsec_|eyJ|PRIVATE KEY|Bearer|@/;
 /** Shorter texts cannot contain any of these. */
 const shortestSecret = 12;
 /** Longest field; a stack is shorter. */

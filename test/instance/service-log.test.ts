@@ -29,10 +29,11 @@ test('fields that are named like a secret are masked', () => {
 });
 
 test('what looks like a secret in a text is masked, and the rest of the text stays', () => {
-  const psk = `svcpsk1_${randomBytes(64).toString('base64url')}`;
+  const given = ['svcpsk1_', 'svcjoin1_', 'svcat_'].map((mark) => `${mark}${randomBytes(64).toString('base64url')}`);
+  const webhook = `whsec_${Buffer.alloc(32, 0xff).toString('base64')}`;
   const jwt = `eyJhbGciOiJFZERTQSJ9.${randomBytes(40).toString('base64url')}.${randomBytes(64).toString('base64url')}`;
   const pem = '-----BEGIN PRIVATE KEY-----\nMC4CAQ\n-----END PRIVATE KEY-----';
-  for (const secret of [psk, jwt, pem, `Bearer ${jwt}`]) {
+  for (const secret of [...given, webhook, jwt, pem, `Bearer ${jwt}`]) {
     expect(logged({ error: `before ${secret} after` })['error']).toBe('before *** after');
   }
   expect(logged({ error: 'no server at mongodb://control:hunter2@mongo1/control' })['error']).toBe(
