@@ -2,7 +2,7 @@
  * What became of the commands to an agent, and what it measures (`docs/contract/rest.md#nodes`,
  * `docs/contract/rest.md#l4-upstreams`, `docs/contract/domain.md#health-of-a-chain`).
  */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
 import type { MetricsFacts } from '../../src/reports/port.js';
 import { eventually } from '../support/eventually.js';
@@ -156,5 +156,31 @@ describe('metrics', () => {
     // A chain that is not run dials nothing.
     await rest.data('PUT', `/api/l4-chains/${chain.id}`, { body: { enabled: false } });
     expect(await health()).toEqual([]);
+  });
+
+  test('of an upstream that many nodes dial come by name, in turns of the event loop', async () => {
+    const { id } = await rest.data('POST', '/api/l4-upstreams', { body: { name: 'web', endpoint: '192.0.2.1:80' } });
+    const hops = [{ node_id: nodeId, listen_port: 443, outer: 'tcp', security: 'raw' }];
+    const body = { name: 'c', payload: 'tcp', target: { upstream_id: id }, hops };
+    const chain = await rest.data('POST', '/api/l4-chains', { body });
+    await rest.data('POST', `/api/l4-chains/${chain.id}/deploy`);
+    const [live] = rest.deps.fleet.chainsWith(id);
+    const idOf = (number: number): string => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
+    // As if each of many nodes had such a chain.
+    const chains = Array.from({ length: 1_000 }, (_, number) => {
+      const fakes = hops.map((hop) => ({ ...live!.deployed!.hops[0]!, ...hop, node_id: idOf(999 - number) }));
+      return { ...live!, deployed: { ...live!.deployed!, hops: fakes } } as typeof live & object;
+    });
+    vi.spyOn(rest.deps.fleet, 'chainsWith').mockReturnValue(chains);
+    let turns = 0;
+    const other = (): void => {
+      turns += 1;
+      running = setImmediate(other);
+    };
+    let running = setImmediate(other);
+    const { items } = await rest.data('GET', `/api/l4-upstreams/${id}/health`);
+    clearImmediate(running);
+    expect(items.map(({ node_name }: { node_name: string }) => node_name)).toEqual(chains.map((_, at) => idOf(at)));
+    expect(turns).toBeGreaterThan(30);
   });
 });

@@ -7,6 +7,7 @@ import { sortKey } from '../../../domain/resource/meta.js';
 import { compareText } from '../../../kernel/compare-text.js';
 import type { MetricsFacts } from '../../../reports/port.js';
 import { answers, ok } from '../answers/envelope.js';
+import { listInPieces, sendPieces } from '../answers/streamed-json.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { diallersOf } from '../../../reports/status.js';
@@ -123,25 +124,36 @@ export function upstreamHealthRoutes(app: RestApp, deps: RestDeps): void {
         }),
       ),
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const { id } = orNotFound(deps.fleet.upstream(pathId(request.params, 'L4 upstream')), 'L4 upstream');
-      const nodeIds = [...diallersOf(deps.fleet, id)];
-      const items = nodeIds.map((node_id) => {
-        const reported = deps.reports.reportedMetrics(node_id);
-        const seen = reported?.report.gateway?.upstreams.find(({ cluster }) => cluster === id);
-        return {
-          node_id,
-          node_name: deps.fleet.node(node_id)?.name ?? node_id,
-          healthy: seen?.healthy ?? null,
-          since: seen === undefined ? null : (reported?.health_since[id] ?? null),
-          requests: seen?.requests ?? null,
-          errors: seen?.errors ?? null,
-          latency_p99_ms: seen?.latency_p99_ms ?? null,
-        };
-      });
-      return ok({ items: items.toSorted((a, b) => compareText(sortKey(a.node_name), sortKey(b.node_name))) });
+      return sendPieces(reply, healthPieces(deps, id));
     },
   });
+}
+
+async function* healthPieces(deps: RestDeps, upstreamId: string): AsyncGenerator<string, void> {
+  const nodes = [...diallersOf(deps.fleet, upstreamId)].map((id) => {
+    const name = deps.fleet.node(id)?.name ?? id;
+    return { id, name, key: sortKey(name) };
+  });
+  nodes.sort((a, b) => compareText(a.key, b.key));
+  yield '{"items":';
+  yield* listInPieces(nodes, (slice) => slice.map(({ id, name }) => healthSeenBy(deps, id, name, upstreamId)));
+  yield '}';
+}
+
+function healthSeenBy({ reports }: RestDeps, node_id: string, node_name: string, upstreamId: string) {
+  const reported = reports.reportedMetrics(node_id);
+  const seen = reported?.report.gateway?.upstreams.find(({ cluster }) => cluster === upstreamId);
+  return {
+    node_id,
+    node_name,
+    healthy: seen?.healthy ?? null,
+    since: seen === undefined ? null : (reported?.health_since[upstreamId] ?? null),
+    requests: seen?.requests ?? null,
+    errors: seen?.errors ?? null,
+    latency_p99_ms: seen?.latency_p99_ms ?? null,
+  } satisfies z.output<typeof health>;
 }
 
 type Gateway = NonNullable<MetricsFacts['gateway']>;
