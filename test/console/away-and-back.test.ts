@@ -56,6 +56,44 @@ describe.skipIf(browser === undefined)('a page that stays open', () => {
     await page.getByRole('row', { name: /came afterwards/ }).waitFor();
   });
 
+  test('reads what takes long to its end, however much happens meanwhile', async () => {
+    const admin = await site.service.admin();
+    const { id } = await admin.call<{ id: string }>('POST', '/api/nodes', { name: 'changes' });
+    const page = await site.openAs('viewer', '/nodes?q=changes');
+    const row = page.getByRole('row', { name: /changes/ });
+    await row.waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    await page.route(/\/api\/nodes\?/, (route) => setTimeout(() => void route.continue().catch(() => undefined), 800));
+    let turn = 0;
+    let isShown = false;
+    const shown = row
+      .getByText('changes often')
+      .waitFor()
+      .finally(() => (isShown = true));
+    shown.catch(() => undefined);
+    while (!isShown) {
+      turn += 1;
+      await admin.call('PUT', `/api/nodes/${id}`, { name: `changes often, ${turn} times` });
+    }
+    await shown;
+  });
+
+  test('says of a page that has lost its last row where the others are', async () => {
+    const admin = await site.service.admin();
+    const names = Array.from({ length: 51 }, (_, index) => `full-${index}`);
+    let last = '';
+    for (const name of names) last = (await admin.call<{ id: string }>('POST', '/api/nodes', { name })).id;
+    const page = await site.openAs('operator', '/nodes?q=full&page=2');
+    await page.getByRole('row', { name: /full-50/ }).waitFor();
+    await admin.call('DELETE', `/api/nodes/${last}`);
+    await page.getByText('none here, 50 on earlier pages').waitFor();
+    await page.getByRole('button', { name: 'Previous page' }).click();
+    await page.getByRole('row', { name: /full-49/ }).waitFor();
+    await expectAbsent(page, page.getByText('none here'));
+    await page.goto('/console/audit?q=full&page=9');
+    await page.getByText('none here, 52 on earlier pages').waitFor();
+  });
+
   test('has at most 60 rows of a list in the document, by pages, and says how many there are', async () => {
     const admin = await site.service.admin();
     const more = 130;

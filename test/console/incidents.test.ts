@@ -40,6 +40,27 @@ describe.skipIf(browser === undefined)('incidents', () => {
     await site.close();
   });
 
+  test('those that last are not fewer than they are', async () => {
+    const page = await site.openAs('viewer', '/audit');
+    await page.route(/\/api\/incidents\?.*open=true/, async (route) => {
+      const resource = { type: 'node', id: node.id, name: 'edge-1' };
+      const began_at = '2030-01-31T12:00:00.000Z';
+      const one = {
+        id: node.id,
+        resource,
+        status: 'offline',
+        began_at,
+        ended_at: null,
+        reason: null,
+        duration_secs: 1,
+      };
+      const data = { items: [one], total: 214, page: 1, page_size: 50 };
+      await route.fulfill({ json: { success: true, data, error: null } });
+    });
+    await page.goto('/console/incidents');
+    await page.getByRole('region', { name: 'Now' }).getByText('and 213 more').waitFor();
+  });
+
   test('one appears on top as it begins, says why and what was changed before, and ends while it is shown', async () => {
     const page = await site.openAs('viewer', '/incidents?resource_type=node');
     await page.getByText('Nothing is wrong now.').waitFor();

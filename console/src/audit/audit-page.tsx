@@ -28,13 +28,13 @@ export function AuditPage(): ReactNode {
   return (
     <Page title={text.title} actions={<ExportMenu search={search} />}>
       <Filters search={search} />
-      {data?.items.length === 0 && (
+      {data?.total === 0 && (
         <Empty title={filtered ? text.nothingFound : text.emptyTitle}>
           {filtered ? <TextLink to="/audit">{text.clear}</TextLink> : text.empty}
         </Empty>
       )}
       {data === undefined && <NotYet error={error} refetch={refetch} height={400} />}
-      {data !== undefined && data.items.length > 0 && (
+      {data !== undefined && data.total > 0 && (
         <>
           <Entries entries={data.items} />
           <Pager page={page} total={data.total} onPage={(to) => void navigate({ search: { ...search, page: to } })} />

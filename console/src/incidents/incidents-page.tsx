@@ -6,7 +6,7 @@ import type { ReactNode } from 'react';
 import { Choices } from '../shared/ui/choices.js';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
-import { none } from '../shared/ui/format.js';
+import { formatCount, none } from '../shared/ui/format.js';
 import { TextLink } from '../shared/ui/links.js';
 import { ListTable } from '../shared/ui/list-table.js';
 import { Page } from '../shared/ui/page.js';
@@ -58,6 +58,8 @@ export function IncidentsPage(): ReactNode {
   const filter = (changed: Partial<Search>): void =>
     void navigate({ search: { ...search, ...changed, page: undefined }, replace: true });
   const key = ({ id }: Incident): string => id;
+  const open = useQuery(incidentsQuery({ ...filters, open: 'true' }));
+  const more = (open.data?.total ?? 0) - (open.data?.items.length ?? 0);
   return (
     <Page title={text.title}>
       <Group gap="xs">
@@ -72,7 +74,7 @@ export function IncidentsPage(): ReactNode {
         <ListTable
           caption={text.openCaption}
           columns={openColumns}
-          query={useQuery(incidentsQuery({ ...filters, open: 'true' }))}
+          query={open}
           rowKey={key}
           empty={
             <Text size="sm" component="div">
@@ -80,6 +82,11 @@ export function IncidentsPage(): ReactNode {
             </Text>
           }
         />
+        {more > 0 && (
+          <Text size="sm" c="dimmed">
+            {text.more(formatCount(more))}
+          </Text>
+        )}
       </Section>
       <Section title={text.all}>
         <ListTable

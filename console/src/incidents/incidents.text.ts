@@ -4,6 +4,7 @@ export const text = {
   open: 'Now',
   openCaption: 'Incidents that last, newest first',
   none: 'Nothing is wrong now.',
+  more: (count: string) => `and ${count} more, which are among all below`,
   all: 'All',
   allCaption: 'Incidents of the last 90 days, newest first',
   emptyTitle: 'No incidents in 90 days',

@@ -47,10 +47,13 @@ function typesOf({ type, data }: FeedItem): readonly string[] {
 export function followFeed(): void {
   let pending = new Set<string>();
   let timer: ReturnType<typeof setTimeout> | undefined;
+  /** A read that was begun anew for each event would never end. */
+  let reading = false;
   let notBefore = 0;
 
   async function refresh(): Promise<void> {
     timer = undefined;
+    reading = true;
     const types = pending;
     pending = new Set();
     const began = Date.now();
@@ -62,19 +65,26 @@ export function followFeed(): void {
         (meta?.follows ?? []).some((one) => types.has(one)),
     });
     notBefore = Date.now() + (Date.now() - began);
+    reading = false;
     if (pending.size > 0) schedule();
   }
   function schedule(): void {
+    if (reading) return;
     timer ??= setTimeout(() => void refresh(), Math.max(gatherMs, notBefore - Date.now()));
+  }
+  /** Also what was asked of a service that may never answer it. */
+  function readAll(): void {
+    reading = false;
+    pending.add('all');
+    schedule();
   }
 
   onFeed((items) => {
-    for (const type of items === 'everything' ? ['all'] : items.flatMap(typesOf)) pending.add(type);
+    if (items === 'everything') return readAll();
+    for (const type of items.flatMap(typesOf)) pending.add(type);
     schedule();
   });
   setInterval(() => {
-    if (document.hidden) return;
-    pending.add('all');
-    schedule();
+    if (!document.hidden) readAll();
   }, healMs);
 }

@@ -90,7 +90,7 @@ export function DataTable<Row extends RowData>(props: DataTableProps<Row>): Reac
   const { caption, columns, rows, rowKey, empty, paging, sorting, choosing } = props;
   const shown = useMemo(() => columns.filter((column, index) => index === 0 || isSaid(column, rows)), [columns, rows]);
   const table = useTable<Features, Row>({ features, columns: shown, data: rows ?? noRows, getRowId: rowKey });
-  if (rows?.length === 0) return empty;
+  if (rows?.length === 0) return paging !== undefined && paging.total > 0 ? <Pager {...paging} /> : empty;
   return (
     <div>
       <Table.ScrollContainer minWidth={0} type="native" className={classes.scroll}>
@@ -222,22 +222,25 @@ function SortButton({ by, sorting: { sort, onSort }, children }: SortButtonProps
   );
 }
 
-/** Which rows are shown of how many, and the way to the others. */
+/** Which rows are shown of how many, and the way to the others: back from a page that has lost its last row, too. */
 export function Pager({ page, total, onPage }: Paging): ReactNode {
   const pages = Math.max(1, Math.ceil(total / pageSize));
   const first = (page - 1) * pageSize + 1;
+  const isPast = page > pages;
   return (
     <Group justify="flex-end" gap="xs" pt="xs">
       <Text size="sm" c="dimmed" className={classes.range}>
-        {text.rows(formatCount(first), formatCount(Math.min(page * pageSize, total)), formatCount(total))}
+        {isPast
+          ? text.pastRows(formatCount(total))
+          : text.rows(formatCount(first), formatCount(Math.min(page * pageSize, total)), formatCount(total))}
       </Text>
-      {pages > 1 && (
+      {(pages > 1 || isPast) && (
         <>
           <ActionIcon
             variant="default"
             aria-label={text.previousPage}
             disabled={page <= 1}
-            onClick={() => onPage(page - 1)}
+            onClick={() => onPage(isPast ? pages : page - 1)}
           >
             ‹
           </ActionIcon>

@@ -11,19 +11,23 @@ function tick(): void {
   for (const tell of changed) tell();
 }
 
+/** As a store of React. It stands still while nobody looks. @internal exported for tests */
+export const clock = {
+  subscribe(tell: () => void): () => void {
+    changed.add(tell);
+    if (timer === undefined) {
+      timer = setInterval(tick, tickMs);
+      now = Date.now();
+    }
+    return () => {
+      changed.delete(tell);
+      if (changed.size > 0) return;
+      clearInterval(timer);
+      timer = undefined;
+    };
+  },
+  now: (): number => now,
+};
+
 /** The time in milliseconds, which moves every few seconds. */
-export function useNow(): number {
-  return useSyncExternalStore(
-    (tell) => {
-      changed.add(tell);
-      timer ??= setInterval(tick, tickMs);
-      return () => {
-        changed.delete(tell);
-        if (changed.size > 0) return;
-        clearInterval(timer);
-        timer = undefined;
-      };
-    },
-    () => now,
-  );
-}
+export const useNow = (): number => useSyncExternalStore(clock.subscribe, clock.now);

@@ -39,6 +39,7 @@ export const text = {
   removed: (name: string) => `${name} deleted.`,
   inTheWay: 'In use. Change or delete these first:',
   rows: (first: string, last: string, total: string) => `${first}–${last} of ${total}`,
+  pastRows: (total: string) => `none here, ${total} on earlier pages`,
   previousPage: 'Previous page',
   nextPage: 'Next page',
   field: 'Field',
