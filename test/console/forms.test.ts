@@ -5,7 +5,15 @@ import { goTo } from '../../bench/console/pages.js';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
 import { openSite, type Site } from './support/site.js';
-import { addressOf, expectAbsent, expectCovered, expectCut, expectText, expectValue } from './support/waiting.js';
+import {
+  addressOf,
+  expectAbsent,
+  expectCount,
+  expectCovered,
+  expectCut,
+  expectText,
+  expectValue,
+} from './support/waiting.js';
 
 const browser = await openBrowser();
 
@@ -175,6 +183,45 @@ describe.skipIf(browser === undefined)('a form', () => {
     await page.getByText('Token ci added.').waitFor();
     await toNodes(page).click();
     await isAtNodes(page);
+  });
+
+  test('of one’s own account, what was typed stays when another page saves it', async () => {
+    const page = await site.openAs('viewer', '/account');
+    const fullName = page.getByRole('textbox', { name: 'Full name' });
+    await fullName.fill('Vera');
+    const other = await site.openAs('viewer', '/account');
+    await other.getByRole('textbox', { name: 'Email' }).fill('vera@example.com');
+    await button(other, 'Save').click();
+    await other.getByText('Account saved.').waitFor();
+    // A page that has been away reads everything anew.
+    await site.endSession(page);
+    const dialog = page.getByRole('dialog', { name: 'Sign in' });
+    await dialog.getByLabel('User name').fill('viewer');
+    await dialog.locator('input[name=password]').fill(site.service.adminPassword);
+    await dialog.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('button', { name: 'Keep mine' }).click();
+    await expectValue(fullName).toBe('Vera');
+    await expectValue(page.getByRole('textbox', { name: 'Email' })).toBe('vera@example.com');
+    await button(page, 'Save').click();
+    await page.getByText('Account saved.').waitFor();
+    await expectValue(fullName).toBe('Vera');
+    await toNodes(page).click();
+    await isAtNodes(page);
+  });
+
+  test('one’s own change is not told as that of somebody else while the next page comes', async () => {
+    const { id } = await site.admin.call<{ id: string }>('POST', '/api/nodes', { name: 'own' });
+    const page = await site.openAs('operator', `/nodes/${id}/edit`);
+    await page.getByText('Live', { exact: true }).waitFor();
+    await page.getByRole('textbox', { name: 'Name' }).fill('own, renamed');
+    let come = (): void => undefined;
+    const mayCome = new Promise<void>((resolve) => (come = resolve));
+    await page.route(/node-page-/, (route) => mayCome.then(() => route.continue()));
+    await button(page, 'Save').click();
+    await page.getByRole('heading', { name: 'Edit own, renamed' }).waitFor();
+    await expectCount(page.getByText('Someone else changed this')).toBe(0);
+    come();
+    await page.getByRole('link', { name: 'Edit' }).waitFor();
   });
 
   test('what was typed is still there for the same person when their session has ended, and for no other', async () => {

@@ -167,6 +167,24 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await page.getByRole('row', { name: 'endpoint 203.0.113.9:443 203.0.113.10:443' }).waitFor();
   });
 
+  test('a plan of what a fleet file said before is not shown', async () => {
+    const page = await site.openAs('operator', '/fleet-file');
+    const document = page.getByRole('textbox', { name: 'Document (YAML or JSON)' });
+    let come = (): void => undefined;
+    const mayCome = new Promise<void>((resolve) => (come = resolve));
+    await page.route('**/api/fleet/plan', (route) => mayCome.then(() => route.continue()));
+    await document.fill('svc: 1\nset: early\nnodes: {early: {}}\n');
+    await button(page, 'Preview changes').click();
+    await document.fill('svc: 1\nset: late\nnodes: {late: {}}\n');
+    const planned = page.waitForResponse('**/api/fleet/plan');
+    come();
+    await (await planned).finished();
+    await expectDisabled(button(page, 'Preview changes')).toBe(false);
+    await expectAbsent(page, page.getByRole('region', { name: 'Plan' }));
+    await button(page, 'Preview changes').click();
+    await page.getByRole('region', { name: 'Plan' }).getByText('late').first().waitFor();
+  });
+
   test('a webhook is made, and its secret is shown once', async () => {
     const page = await site.openAs('admin', '/webhooks/new');
     await page.getByRole('textbox', { name: 'Name' }).fill('pager');

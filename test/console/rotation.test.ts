@@ -7,7 +7,7 @@ import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
 import { more } from './support/hands.js';
 import { openSite, type Site } from './support/site.js';
-import { expectAbsent, expectCount, valueOf } from './support/waiting.js';
+import { expectAbsent, expectCount, expectNowhere, valueOf } from './support/waiting.js';
 
 const browser = await openBrowser();
 
@@ -73,6 +73,21 @@ describe.skipIf(browser === undefined)('guided rotation', () => {
     const { psk_fingerprint: now } = await site.admin.call<Node>('GET', `/api/nodes/${node.id}`);
     expect(now).not.toBe(node.psk_fingerprint);
     await page.getByText(now).waitFor();
+  });
+
+  test('a second PSK that somebody else has replaced is shown no longer', async () => {
+    const page = await site.openAs('operator', `/nodes/${node.id}/psk`);
+    await button(page, 'Make second PSK').click();
+    const replaced = await secretOf(page);
+    await site.admin.call('POST', `/api/nodes/${node.id}/psk?mode=candidate`, {});
+    const { psk_candidate: candidate } = await site.admin.call<{ psk_candidate: { fingerprint: string } }>(
+      'GET',
+      `/api/nodes/${node.id}`,
+    );
+    await page.getByText(candidate.fingerprint).waitFor();
+    await expectAbsent(page, page.getByRole('textbox', { name: 'Second PSK', exact: true }));
+    await expectNowhere(page, replaced);
+    await site.admin.call('DELETE', `/api/nodes/${node.id}/psk/candidate`);
   });
 
   test('the identity has two keys until every node is over; the page counts them, and what is not over is named', async () => {

@@ -40,18 +40,21 @@ const profileOf = (user: User | undefined): Profile => ({
 });
 
 function Profile({ me }: { readonly me: User }): ReactNode {
+  const [saves, setSaves] = useState(0);
   return (
     <Section title={text.profile}>
       <Facts facts={{ [text.username]: me.username, [text.role]: text.roles[me.role] }} />
       <ResourceForm<Profile, User>
-        key={me.version}
+        key={saves}
         resource={me}
         valuesOf={profileOf}
         labels={{ display_name: text.displayName, email: text.email }}
         save={updateAccount}
-        onSaved={() => {
+        onSaved={({ data }) => {
           sayDone(text.saved);
-          void queryClient.invalidateQueries({ queryKey: meQuery.queryKey });
+          queryClient.setQueryData(meQuery.queryKey, data);
+          // A form of what is saved.
+          setSaves(saves + 1);
         }}
         role="viewer"
         saveLabel={text.save}

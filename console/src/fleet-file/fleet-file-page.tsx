@@ -37,28 +37,34 @@ export function FleetFilePage(): ReactNode {
   );
 }
 
+interface MadePlan {
+  readonly of: Request;
+  readonly plan: Plan;
+  readonly idempotencyKey: string;
+}
+
 function File({ onApplied }: { readonly onApplied: (applied: Applied) => void }): ReactNode {
   const mayApply = useMay('operator');
   const [request, setRequest] = useState(noFile);
-  const [plan, setPlan] = useState<{ readonly plan: Plan; readonly idempotencyKey: string }>();
+  const [made, setMade] = useState<MadePlan>();
   const planning = useAttempt();
   const applying = useAttempt();
   const rollout = useRollout();
   useLoss('typed', () => (request.document.trim() === '' ? [] : [text.file]));
-  /** A plan is of one document and its options. */
+  /** A plan is of one document and its options, which may have been changed while it was made. */
+  const plan = made?.of === request ? made : undefined;
   const change = (changed: Partial<Request>): void => {
     setRequest({ ...request, ...changed });
-    setPlan(undefined);
     planning.forget();
     applying.forget();
   };
   const show = (): Promise<void> =>
     planning.attempt(async () => {
       applying.forget();
-      setPlan(undefined);
-      setPlan({ plan: await planFile(request), idempotencyKey: newIdempotencyKey() });
+      setMade(undefined);
+      setMade({ of: request, plan: await planFile(request), idempotencyKey: newIdempotencyKey() });
     });
-  const apply = ({ plan: { etag }, idempotencyKey }: NonNullable<typeof plan>): Promise<void> =>
+  const apply = ({ plan: { etag }, idempotencyKey }: MadePlan): Promise<void> =>
     applying.attempt(async () => {
       const { data, requestId } = await applyFile(request, etag, idempotencyKey, rollout.query);
       const undone = data.commands.length === 1 ? { resourceId: data.apply_id, requestId } : undefined;

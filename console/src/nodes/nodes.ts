@@ -93,11 +93,13 @@ export const controlEndpointQuery = queryOptions({
 export const issuePsk = (id: string): Promise<Pick<Schemas['NodePsk'], 'control_psk'>> =>
   dataOf(api.POST('/api/nodes/{id}/psk', { params: pathOf(id) }));
 
+export type MadeCandidate = Schemas['NodePskCandidate'];
+
 /** A second PSK beside the first. @throws Refusal */
-export const makeCandidate = (id: string, days: number): Promise<Pick<Schemas['NodePskCandidate'], 'control_psk'>> =>
+export const makeCandidate = (id: string, days: number): Promise<MadeCandidate> =>
   dataOf(
     api.POST('/api/nodes/{id}/psk', { params: { ...pathOf(id), query: { mode: 'candidate', valid_days: days } } }),
-  );
+  ) as Promise<MadeCandidate>;
 
 /** Takes the second PSK back. @throws Refusal */
 export const dropCandidate = (id: string): Promise<Done<unknown>> =>

@@ -22,7 +22,7 @@ import { SecretOnce } from '../shared/ui/secret-once.js';
 import { Section } from '../shared/ui/section.js';
 import { Sign, type Mood } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
-import { dropCandidate, makeCandidate, nodes, type Node } from './nodes.js';
+import { dropCandidate, makeCandidate, nodes, type MadeCandidate, type Node } from './nodes.js';
 import { rotationOf, type PskRotation } from './psk-rotation.js';
 import { pskCommands, pskText as text } from './psk.text.js';
 
@@ -32,7 +32,7 @@ export const PskPage = resourcePage(nodes, ({ resource: node }) => {
   const { id, name, psk_candidate: candidate } = node;
   const mayRotate = useMay('operator');
   /** While it is shown; null inside when the answer no longer had it. */
-  const [made, setMade] = useState<{ readonly psk: string | null }>();
+  const [made, setMade] = useState<MadeCandidate>();
   const [seen, setSeen] = useState<string>();
   useEffect(() => {
     if (candidate !== null) setSeen(candidate.fingerprint);
@@ -61,7 +61,7 @@ export const PskPage = resourcePage(nodes, ({ resource: node }) => {
                   title: text.make,
                   done: rotation.state === 'waiting' || rotation.state === 'over',
                   meaning: text.makeMeaning,
-                  children: <Make id={id} rotation={rotation} onMade={(psk) => setMade({ psk })} />,
+                  children: <Make id={id} rotation={rotation} onMade={setMade} />,
                 },
                 {
                   title: text.put,
@@ -69,11 +69,12 @@ export const PskPage = resourcePage(nodes, ({ resource: node }) => {
                   meaning: text.putMeaning,
                   children: rotation.state === 'waiting' && (
                     <Stack gap="sm">
-                      {made !== undefined && (
+                      {/* Somebody else may have made another one. */}
+                      {made !== undefined && made.psk_candidate?.fingerprint === candidate?.fingerprint && (
                         <SecretOnce
                           title={text.secret}
                           label={text.secret}
-                          secret={made.psk}
+                          secret={made.control_psk}
                           onKept={() => setMade(undefined)}
                         >
                           {text.once}
@@ -134,7 +135,7 @@ function Now({ node }: { readonly node: Node }): ReactNode {
 interface MakeProps {
   readonly id: string;
   readonly rotation: PskRotation;
-  readonly onMade: (psk: string | null) => void;
+  readonly onMade: (made: MadeCandidate) => void;
 }
 
 function Make({ id, rotation, onMade }: MakeProps): ReactNode {
@@ -143,8 +144,7 @@ function Make({ id, rotation, onMade }: MakeProps): ReactNode {
   const waiting = rotation.state === 'waiting';
   const make = (): Promise<void> =>
     attempt(async () => {
-      const { control_psk: psk } = await makeCandidate(id, Number(days) || usualDays);
-      onMade(psk);
+      onMade(await makeCandidate(id, Number(days) || usualDays));
       await queryClient.invalidateQueries({ queryKey: ['node'] });
     });
   return (

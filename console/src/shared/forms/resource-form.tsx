@@ -143,16 +143,16 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
         : save({ values: typed, headers: { 'if-match': `"${base.version}"` } }));
       saved.current = true;
       draft?.drop();
+      // It goes on saving until it is left, or made anew: what it has is saved, and the service tells it as news.
       await then(done);
     } catch (error) {
+      setSaving(false);
       if (!(error instanceof Refusal)) throw error;
       const field = fieldOf(error.sentence, Object.keys(labels));
       if (field !== undefined) showMistakes({ [field]: sentenceOf(error) });
       else setRefused(error);
       // The newest version, for the reader to compare.
       if (error.code === 'precondition_failed') await queryClient.invalidateQueries();
-    } finally {
-      setSaving(false);
     }
   };
 
