@@ -96,6 +96,16 @@ describe.skipIf(browser === undefined)('the command palette', () => {
     await page.locator('input[name=password]').waitFor();
   });
 
+  test('a search that failed does not seem to have found nothing', async () => {
+    const page = await site.openAs('viewer', '/');
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.route(/\/api\/routes\?/, (route) => route.abort());
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: /^Find anything/ }).fill('edge-1');
+    await page.getByRole('dialog').getByText('The service does not answer.').waitFor();
+    await expectAbsent(page, page.getByText('No matches'));
+  });
+
   test('a viewer is offered nothing that the service would refuse', async () => {
     const page = await site.openAs('viewer', '/');
     await page.getByRole('button', { name: /^Go to/ }).click();

@@ -25,6 +25,14 @@ describe.skipIf(browser === undefined)('signing in', () => {
     await expectAccessible(page);
   });
 
+  test('a sign-out that did not reach the service is told', async () => {
+    const page = await site.openAs('viewer', '/');
+    await page.route('**/api/auth/logout', (route) => route.abort());
+    await page.getByRole('button', { name: /^Signed in as viewer/ }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByText('The service does not answer.').waitFor();
+  });
+
   test('somebody who signs in gets the page of the address, without a token that scripts could read, until they sign out', async () => {
     const page = await site.open('/nodes?status=offline');
     await page.getByLabel('User name').fill('admin');

@@ -7,9 +7,9 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useNavigate, type LinkProps } from '@tanstack/react-router';
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
-import { Refusal } from '../shared/api/client.js';
 import { useMay, type Role } from '../shared/session.js';
 import { sayRefused } from '../shared/ui/done.js';
+import { Problem } from '../shared/ui/problem.js';
 import { actions, pages } from './navigation.js';
 import { otherActions } from './palette-actions.js';
 import { inOrder, wantedOf, type Item } from './palette-items.js';
@@ -76,6 +76,7 @@ export function Palette({ onDone }: { readonly onDone: () => void }): ReactNode 
   const enabled = wanted.verb !== undefined || wanted.q !== '';
   const {
     data: found = [],
+    error,
     isPlaceholderData,
     isPending,
   } = useQuery({
@@ -100,10 +101,7 @@ export function Palette({ onDone }: { readonly onDone: () => void }): ReactNode 
   const isSettled = asked === typed && !isPlaceholderData && !(enabled && isPending);
   const take = ({ run, staysOpen = false }: Item): void => {
     if (!staysOpen) onDone();
-    Promise.resolve(run()).catch((error: unknown) => {
-      if (!(error instanceof Refusal)) throw error;
-      sayRefused(error);
-    });
+    Promise.resolve(run()).catch((error: unknown) => sayRefused(error));
   };
   useEffect(() => {
     if (!isAwaited.current || !isSettled) return;
@@ -143,7 +141,8 @@ export function Palette({ onDone }: { readonly onDone: () => void }): ReactNode 
           <Option key={item.key} item={item} index={index} isChosen={index === chosen} onTake={take} />
         ))}
       </div>
-      {items.length === 0 && isSettled && (
+      {error !== null && isSettled && <Problem error={error} />}
+      {error === null && items.length === 0 && isSettled && (
         <Text size="sm" p="md" pt={0} role="status">
           {text.nothingFound}
         </Text>

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { meQuery, signOut } from '../shared/session.js';
+import { sayRefused } from '../shared/ui/done.js';
 import { text } from './shell.text.js';
 
 export function UserMenu(): ReactNode {
@@ -20,7 +21,9 @@ export function UserMenu(): ReactNode {
       <Menu.Dropdown>
         <Menu.Label>{text.signedInAs(me.username, text.roles[me.role])}</Menu.Label>
         <Menu.Item onClick={() => void navigate({ to: '/account' })}>{text.pages.account}</Menu.Item>
-        <Menu.Item onClick={() => void signOut()}>{text.signOut}</Menu.Item>
+        <Menu.Item onClick={() => void signOut().catch((error: unknown) => sayRefused(error))}>
+          {text.signOut}
+        </Menu.Item>
       </Menu.Dropdown>
     </Menu>
   );

@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { Refusal, type Done } from '../api/client.js';
+import type { Done } from '../api/client.js';
 import { nameOf, type ListedType, type Query, type Save } from '../api/crud.js';
 import { keepForItsPage } from '../just-made.js';
 import { sayDone, sayDoneOf, sayRefused } from '../ui/done.js';
@@ -75,7 +75,6 @@ export function newPage<V extends Values, R extends Named, M extends R = R>(page
                   await also.run(data);
                 } catch (error) {
                   // It is added: its page says what is not done, and offers it.
-                  if (!(error instanceof Refusal)) throw error;
                   sayRefused(error);
                 }
                 show(data);

@@ -70,13 +70,13 @@ async function undo(commands: readonly Command[]): Promise<void> {
     }
     sayDone(text.undone);
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
     sayRefused(error, text.undoFailed);
   }
 }
 
-/** Where no form shows it. @param title what could not be done */
-export function sayRefused(error: Refusal, title?: string): void {
+/** Says a refusal where no form shows it. Anything else is thrown on. @param title what could not be done */
+export function sayRefused(error: unknown, title?: string): void {
+  if (!(error instanceof Refusal)) throw error;
   notifications.show({
     color: 'red',
     autoClose: false,
