@@ -50,7 +50,8 @@ export async function openDeliveries(
       added.set(id, count);
       const order = `${delivery.at} ${String(count).padStart(12, '0')}`;
       await stored.set([{ id: ids.next(), fields: { ...delivery, webhook_id: id, order } }]);
-      if (count % tuning.trimEvery === 0) await keep(id, limits.webhooks.deliveries);
+      // With the first one too: a process may end before it has recorded many.
+      if (count % tuning.trimEvery === 1) await keep(id, limits.webhooks.deliveries);
     },
     async newest(id, limit) {
       const found = await stored.find({ groups: [id], direction: 'desc', limit });
