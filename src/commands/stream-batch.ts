@@ -110,6 +110,8 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
       }
       if (stop.signal.aborted) return failAll('the service shut down before the event store took the fact');
       await sleep(backoff(tuning.factRetry, tries), stop.signal);
+      // An earlier try was written after all, with a fact that has been dropped since.
+      if (outcome.kind === 'conflict' && group.length > 1) return appendOneByOne(group);
     }
   };
 

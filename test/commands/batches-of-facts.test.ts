@@ -7,6 +7,8 @@ import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { eventOf, refused, storeOf, unavailable, unknown } from '../support/append-outcomes.js';
 import { eventually } from '../support/eventually.js';
+import { createManualClock } from '../support/manual-clock.js';
+import { openTemporaryStores } from '../support/temporary-stores.js';
 
 describe('a batch of facts', () => {
   const batchOf = (store: ReturnType<typeof storeOf>, options: Partial<StreamBatchOptions> = {}) => {
@@ -84,6 +86,24 @@ describe('a batch of facts', () => {
     expect(store.appends.map(({ types }) => types.join(''))).toEqual(['AB', 'B', 'B', 'B', 'C']);
     expect(warnings).toHaveLength(1);
     await batch.close();
+  });
+
+  test('that was written, though nobody knows, is tried again without what was dropped meanwhile', async () => {
+    const stores = await openTemporaryStores(createManualClock());
+    let tries = 0;
+    const { add, batch } = batchOf({
+      ...storeOf(),
+      async append(...args) {
+        const outcome = await stores.eventStore.append(...args);
+        tries += 1;
+        if (tries > 1) return outcome;
+        batch.drop(({ type }) => type === 'B');
+        return unknown;
+      },
+    });
+    expect(await Promise.all([add('A'), add('B'), add('C')])).toEqual(['recorded', 'superseded', 'recorded']);
+    expect(await add('D')).toBe('recorded');
+    await stores.close();
   });
 
   test('is refused for good at the third refusal: one by one when an append is, all that wait when the stream is', async () => {
