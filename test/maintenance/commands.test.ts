@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { durationText, progressLine } from '../../scripts/maintenance/progress-bar.js';
 import { createRestClient, signIn, type RestClient } from '../../scripts/stack/rest-client.js';
 import { startProgram } from '../../scripts/stack/process.js';
@@ -226,6 +226,29 @@ describe('an installation', () => {
       expect((await stat(file)).size).toBe(size);
     },
   );
+
+  it.each([
+    ['log:import', () => [archive]],
+    ['projections:rebuild', () => []],
+  ])('is not called damaged when %s is interrupted during the proof', async (name, args) => {
+    const stop = new AbortController();
+    let out = '';
+    vi.stubEnv('SVC_DATA_DIR', first);
+    vi.spyOn(process.stdout, 'write').mockImplementation((text) => ((out += String(text)), true));
+    vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+      // The first of the streams is proven.
+      if (String(text).startsWith('proving ')) stop.abort();
+      return true;
+    });
+    try {
+      const command = await maintenanceCommands.find((one) => one.name === name)!.load();
+      expect(await command.run(args(), stop.signal)).toBe(130);
+    } finally {
+      vi.restoreAllMocks();
+      vi.unstubAllEnvs();
+    }
+    expect([stop.signal.aborted, out]).toEqual([true, '']);
+  });
 
   it('that is half imported does not start, and the same import completes it', async () => {
     const half = join(root, 'half');

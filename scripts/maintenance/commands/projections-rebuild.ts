@@ -44,6 +44,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const installation = await openInstallation({ signal });
   try {
     await refuseUnproven(installation, signal);
+    if (signal.aborted) return exitCodes.interrupted;
     return flags.has('--check') ? await check(installation, only, signal) : await rebuild(installation, only, signal);
   } finally {
     await installation.close();
@@ -54,7 +55,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
 async function refuseUnproven(installation: Installation, signal: AbortSignal): Promise<void> {
   const { masterKey } = await masterKeyOf(installation);
   const proof = await proveLog(sourceOfStore(installation.eventStore), masterKey, [], signal);
-  if (proof.kind === 'proven') return;
+  if (proof.kind === 'proven' || signal.aborted) return;
   const why = proof.kind === 'no_chain' ? 'it has no log chain' : proof.problems[0];
   throw new CommandError(`Nothing is rebuilt from a log that is not proven: ${why}.`);
 }
