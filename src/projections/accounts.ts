@@ -26,9 +26,9 @@ export interface CommittedAccounts extends LogFold {
   until(condition: () => boolean, timeoutMs: number): Promise<boolean>;
   /** Calls back when tokens end by a password change, a sign-out or a delete, on any instance; they are refused from then on. */
   onTokensEnded(listener: () => void): void;
-  /** Reads the log from the accounts to its end. @throws ServiceError `unavailable`, BrokenChainError, UnknownEventError */
+  /** Folds the rest of the log, to its end. @throws ServiceError `unavailable`, BrokenChainError, UnknownEventError */
   catchUp(): Promise<void>;
-  /** The same for requests: those at the same time share a read, and none waits longer than `timeoutMs`. */
+  /** The same for requests: concurrent ones share a read, and none waits longer than `timeoutMs`. */
   readToEnd(timeoutMs: number): Promise<void>;
   /** True once the end of the log was reached. */
   caughtUp(): boolean;

@@ -1,7 +1,7 @@
 /**
- * Stores the folds in memory after a fixed number of events, in the background; the first time sooner, so that no start repeats
- * the replay of the start before it. All are stored together, because a start reads the log from the oldest one. Implements
- * `docs/contract/domain.md#commands-and-events`.
+ * Stores the in-memory folds after every so many events, in the background; the first time sooner, so that no start
+ * repeats the previous start's replay. All are stored together, because a start reads the log from the oldest one.
+ * Implements `docs/contract/domain.md#commands-and-events`.
  */
 import { yieldToEventLoop } from '../kernel/background.js';
 import { errorText } from '../kernel/errors.js';
@@ -27,7 +27,7 @@ export interface CheckpointWriterDeps {
   readonly logger: Logger;
   /** Events between two checkpoints. */
   readonly every: number;
-  /** Events after whose replay a start writes a checkpoint. */
+  /** A start that has replayed this many events writes a checkpoint. */
   readonly everyStart: number;
 }
 

@@ -1,6 +1,7 @@
 /**
- * A fold of streams of facts, and of the fleet beside them, at the end of the log: in memory, with a checkpoint of JSON lines. What
- * the events mean is the caller's. `log-follower.ts` feeds it. Implements `docs/contract/domain.md#commands-and-events`.
+ * An in-memory fold of streams of facts, and of the fleet beside them, at the end of the log, with a checkpoint of JSON
+ * lines. The caller knows what the events mean. `log-follower.ts` feeds it. Implements
+ * `docs/contract/domain.md#commands-and-events`.
  */
 import { readCommand } from '../domain/log/upcast.js';
 import { errorText } from '../kernel/errors.js';
@@ -30,7 +31,7 @@ export interface FoldedFacts<Line> {
 
 export interface FactFold {
   readonly streams: readonly string[];
-  /** Revision of the newest event of a stream that is folded; -1 before any. */
+  /** Revision of the newest folded event of a stream; -1 before any. */
   revision(stream: string): number;
   /** True once an event of a stream is folded, false after `timeoutMs`. */
   holds(stream: string, revision: number, timeoutMs: number): Promise<boolean>;

@@ -1,6 +1,7 @@
 /**
- * The joint state of everything that follows the log on this instance: whether it may write, should get traffic, and shows a
- * command. Neither starts nor closes the followers. Implements `docs/contract/rest.md#consistency`.
+ * The joint state of everything that follows the log on this instance: whether it may write, whether it should get
+ * traffic, and whether it shows a command yet. Neither starts nor closes the followers. Implements
+ * `docs/contract/rest.md#consistency`.
  */
 import { chainBreakText } from '../domain/log-chain/links.js';
 import { sleep } from '../kernel/background.js';
@@ -48,7 +49,7 @@ export interface Followers {
 const progressEveryMs = 5_000;
 const pollMs = 20;
 
-/** Polls. @param doing a log line, every five seconds */
+/** Polls. @param doing the line to log every five seconds */
 async function until(done: () => boolean, logger: Logger, doing: () => Parameters<Logger['info']>): Promise<void> {
   for (let loggedAt = performance.now(); !done();) {
     await sleep(pollMs);
@@ -88,7 +89,7 @@ export function createFollowers(parts: FollowerParts): Followers {
 
   /**
    * True when the folds in memory have reached a revision of the fleet, or have stopped for good and made the instance
-   * read-only. Includes the facts, because an agent admitted earlier could be sent again what it has rejected.
+   * read-only. Includes the facts, because an agent admitted earlier could be sent what it has already rejected.
    */
   const memoryHolds = (head: number): boolean =>
     (foldsStopped() || committed.fleet().revision.value >= head) &&

@@ -1,6 +1,6 @@
 /**
- * The distance of the state in memory to the end of the log, judged by its subscription alone. Whether this instance may serve
- * also depends on the compiler version (`fleet/committed-fleet.ts`).
+ * How far the state in memory is from the end of the log, judged by its subscription alone. Whether this instance may
+ * serve also depends on the compiler version (`fleet/committed-fleet.ts`).
  */
 import { errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';

@@ -19,9 +19,9 @@ import { tuning } from './tuning.js';
 /** Something folded in memory from some streams. */
 export interface LogFold {
   readonly streams: readonly string[];
-  /** Revision of the last event of one of its streams that is folded; -1 before any. */
+  /** Revision of the last folded event of one of its streams; -1 before any. */
   revision(stream: string): number;
-  /** Log position of the last event that is folded; 0 before any. */
+  /** Log position of the last folded event; 0 before any. */
   position(): number;
   /** Present on a fold that may begin at a stored checkpoint. */
   readonly save?: StoredFold['save'];

@@ -27,7 +27,7 @@ export interface IncidentQuery extends NewestFirst {
   readonly resourceType?: string | undefined;
   readonly resourceId?: string | undefined;
   readonly isOpen?: boolean | undefined;
-  /** Those that lasted at some time between both, RFC 3339, UTC, with milliseconds. */
+  /** Incidents that lasted at some time between these two; RFC 3339, UTC, with milliseconds. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
 }
@@ -85,7 +85,7 @@ export interface EntryConfirmation {
 export type StoredEntry = Omit<AuditEntry, 'confirm'>;
 
 export interface AuditEntry {
-  /** null for one that nobody is asked to confirm. */
+  /** Null for an entry that nobody is asked to confirm. */
   readonly confirm: EntryConfirmation | null;
   readonly id: string;
   readonly at: string;
@@ -144,7 +144,7 @@ export interface ProjectionStatus {
 }
 
 export interface ResourceListQuery<S> extends ListQuery {
-  /** Whether something else than the name holds what `q` searches. @param searched as by `nameKey` */
+  /** Whether something other than the name contains what `q` searches for. @param searched as by `nameKey` */
   readonly mentions?: ((state: S, searched: string) => boolean) | undefined;
   /** A further filter on the folded state. */
   readonly matches?: ((state: S) => boolean) | undefined;

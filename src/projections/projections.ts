@@ -28,7 +28,7 @@ export interface ProjectionsOptions {
   readonly logger: Logger;
   /** `StoreClocks.deletionTime`. */
   deletionTime(newest: number | undefined): number | undefined;
-  /** Another version and other read models than this release's: for tests. */
+  /** A version and read models other than this release's: for tests. */
   readonly version?: number;
   readonly models?: readonly ReadModel[];
   /** Milliseconds between reads of the layout: for tests. */

@@ -1,6 +1,6 @@
 /**
  * Translates failures into the ones that the read store's port promises: library errors become `unavailable`, and
- * errors the caller made stay as they are. Does not retry. Implements `read-store.ts`.
+ * errors that the caller caused pass through unchanged. Does not retry. Implements `read-store.ts`.
  */
 import { timedOut, withDeadline } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';

@@ -72,7 +72,7 @@ export interface SubscribeOptions {
    */
   readonly streams: readonly string[];
   readonly after: ResumePoint | 'start';
-  /** For a reader that needs little: about how much an item holds and is read ahead. `bounds` when absent. */
+  /** For a reader that needs little: roughly how much to put into an item, and to read ahead. `bounds` when absent. */
   readonly ahead?: { readonly events: number; readonly bytes: number } | undefined;
   /** Ends the iteration without an error. */
   readonly signal: AbortSignal;
@@ -142,7 +142,7 @@ export interface EventStore {
   /** Sets the given limits; the rest of the stream's metadata stays. @throws ServiceError `unavailable` */
   setRetention(stream: string, retention: Retention): Promise<void>;
   loadFoldCheckpoint(name: string): Promise<FoldCheckpoint | undefined>;
-  /** Replaces the checkpoint of the same name. Not to be called for a name while a call for it is running. */
+  /** Replaces the checkpoint of the same name. Must not be called for a name while a call for that name is running. */
   saveFoldCheckpoint(name: string, checkpoint: FoldCheckpoint): Promise<void>;
   /** Subscriptions that have ended with `StarvedError` since the store was opened. */
   starved(): number;

@@ -22,7 +22,7 @@ export function watchForeignEvents<Log extends Pick<EventStore, 'subscribe'>>(
   logger: Logger,
 ): WatchedLog<Log> {
   const counts = new Map<string, number>();
-  /** Subscriptions go forward, and the read models' starts first: events that are not newer were reported before. */
+  /** Subscriptions only go forward, and the read models' starts first, so older events were reported before. */
   const newest = new Map<string, number>();
 
   function note({ stream, revision, id, type, foreign }: ForeignEvent): void {

@@ -53,7 +53,7 @@ export function isInRange(index: IndexSpec | undefined, fields: Fields, range: G
   return (from === undefined || place.order >= from) && (below === undefined || place.order < below);
 }
 
-/** @throws RangeError when the collection has no index, or none for times, or the query no group, a bad `limit` or a bad `skip` */
+/** @throws RangeError for no index, or none with times, or a query without a group or with a bad `limit` or `skip` */
 export function assertQuery(spec: CollectionSpec, query: GroupRange & Partial<GroupQuery>): void {
   if (spec.index === undefined) throw new RangeError(`collection ${spec.name} has no index`);
   if (query.times !== undefined && spec.index.time === undefined) {

@@ -1,6 +1,6 @@
 /**
- * A lease that one of several instances holds for as long as it lives. It is asked for and renewed at a pace, and judged by
- * this process's monotonic clock: an instance that slept past its end knows that it has lost it.
+ * A lease that one of several instances holds for as long as it lives. It is requested and renewed at intervals, and
+ * expires by this process's monotonic clock, so an instance that slept past its end knows that it has lost it.
  */
 import type { Clock } from '../kernel/clock.js';
 import type { Leases } from './read-store.js';
@@ -11,15 +11,15 @@ export interface HeldLeaseOptions {
   readonly name: string;
   readonly holder: string;
   readonly ttlMs: number;
-  /** How often it is renewed, or asked for. */
+  /** How often it is renewed or requested. */
   readonly everyMs: number;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Called whenever the store has given it. @param isTaken this instance did not hold it before; if that call fails, it does not yet */
+  /** Called whenever the store has granted it. @param isTaken it was not held before, and is not if this call fails */
   onGiven(isTaken: boolean): void | Promise<void>;
 }
 
 export interface HeldLease {
-  /** Asks the store where it is time to. @returns whether this instance holds the lease now @throws ServiceError `unavailable` */
+  /** Asks the store if it is time to. @returns whether this instance holds it now @throws ServiceError `unavailable` */
   hold(): Promise<boolean>;
   /** Whether this instance holds it, without asking. */
   isHeld(): boolean;

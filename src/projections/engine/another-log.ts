@@ -1,7 +1,8 @@
 /**
- * Detects read models of another log, as after an older log was restored beside them: its new events would be skipped as
- * already applied. A position does not show this once the log has grown, so the checkpoint keeps two anchors: the last event
- * that the read models hold, and the last one that never expires. Implements `docs/architecture.md#read-models`.
+ * Detects read models of another log, such as when an older log was restored beside them: new events would be skipped
+ * as already applied. A position does not show this once the log has grown, so the checkpoint keeps two anchors: the
+ * last event that the read models hold, and the last one that never expires. Implements
+ * `docs/architecture.md#read-models`.
  */
 import { ServiceError } from '../../kernel/errors.js';
 import { expires, lastEvent, type RecordedCommand } from '../../kernel/event.js';

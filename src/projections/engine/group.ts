@@ -75,7 +75,7 @@ async function open(options: GroupOptions, progress: Progress, status: StatusBoa
   let queryable = active === release;
   const expiry = (): Promise<number> => removeExpired({ models, collections, deletionTime });
 
-  /** Points the store to this version once it has caught up, unless a newer release has its pointer there. */
+  /** Points the store to this version once it has caught up, unless a newer release has set the pointer. */
   async function activate(): Promise<void> {
     // A log may still deliver expired events, whose documents must not be shown.
     await expiry();

@@ -30,7 +30,7 @@ interface TombstoneDeps {
   /** Position of the stored checkpoint, where a restart begins; undefined when there is none. */
   checkpoint(): Promise<number | undefined>;
   collections(): Iterable<Collection>;
-  /** The time that deletes go by (`src/instance/store-clocks.ts`). */
+  /** The time that decides deletes (`src/instance/store-clocks.ts`). */
   deletionTime(): number | undefined;
 }
 

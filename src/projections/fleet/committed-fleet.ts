@@ -30,14 +30,14 @@ import { isMismatch, mismatchText } from './compiler-mismatch.js';
 export interface CommittedFleet extends LogFold {
   fleet(): Fleet;
   state(): ServingState;
-  /** Called with each batch before anything that waits for it continues. These three return how to stop. */
+  /** Called with each batch before anything that waits for it continues. These three return how to unsubscribe. */
   onBatch(listener: (batch: FoldBatch) => void): () => void;
   onStateChange(listener: (state: ServingState) => void): () => void;
   /** Called when the fleet has become up to date. */
   onUpToDate(listener: () => void): () => void;
   /** True when ready and at the end of the log: only then may anything be pushed. */
   upToDate(): boolean;
-  /** Reads the log from the fleet to its end. @throws ServiceError `unavailable`, BrokenChainError, UnknownEventError */
+  /** Folds the rest of the log, to its end. @throws ServiceError `unavailable`, BrokenChainError, UnknownEventError */
   catchUp(): Promise<void>;
   /** Resolves true once the fleet has passed the revision of `svc-fleet`, false after `timeoutMs`. */
   passed(revision: number, timeoutMs: number): Promise<boolean>;

@@ -1,7 +1,7 @@
 /**
  * Queries on the committed fleet, all from memory. `src/reports/` has what agents report. Implements
- * `docs/architecture.md#read-models`, and of `docs/contract/rest.md` the intent in `#port-management` and `#nodes`, and the
- * counts of resources in `#dashboard`.
+ * `docs/architecture.md#read-models` and, from `docs/contract/rest.md`, the intent in `#port-management` and `#nodes`
+ * and the counts of resources in `#dashboard`.
  */
 import { chainKey, type ChainState } from '../../domain/chain/chain.js';
 import { activeRevert } from '../../domain/aggregate/reverts.js';
@@ -31,7 +31,6 @@ import type { CommittedFleet } from './committed-fleet.js';
 import { allResourceQueries, resourceQueries } from './resources.js';
 import type { Fleet } from '../../domain/fleet/fleet.js';
 
-/** Queries on the committed fleet, which is in memory. */
 export type FleetQueries = ReturnType<typeof fleetQueries>;
 
 export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Clock) {
@@ -60,7 +59,7 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     /** All nodes, by name, then id. */
     allNodes: () => nodes.list({ page: 1, pageSize: Number.MAX_SAFE_INTEGER, sort: 'name' }).items,
     rollout: (id: string) => fleet().tables.rollout.get(id),
-    /** The rollout whose wave of the node is not released yet. */
+    /** The rollout that has not yet released the node's wave. */
     heldBy: (nodeId: string) => fleet().heldBy(nodeId),
     /** The intended listeners of a node, with policies; none for an unknown node. */
     portRows: (nodeId: string) => portRows(fleet(), nodeId),
@@ -91,7 +90,7 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     base: (set: string) => baseOf(fleet().singletons.fleet.value, set),
     /** The revert of a fleet entry that is in effect. */
     revertOf: (entryId: string) => activeRevert(fleet().reverts, entryId),
-    /** What became of the change of an entry that a person is to confirm; null for another. */
+    /** The outcome of an entry's change that a person has to confirm; null for any other entry. */
     confirmationOf: (entryId: string) => confirmationOf(fleet(), entryId),
     /** Revision of `svc-fleet` that the committed fleet has reached; -1 for an empty log. */
     revision: () => fleet().revision.value,
@@ -135,7 +134,7 @@ function createLiveListeners(fleet: () => Fleet): (nodeId: string) => ReadonlySe
   };
 }
 
-/** @returns a function that counts each resource, in slices; the counts are at least as new as the fold at the call */
+/** @returns a function that counts each resource, in slices, at least as new as the fold at the time of the call */
 function createResourceCounts(fleet: () => Fleet, clock: Clock): () => Promise<ResourceCounts> {
   const count = (): Promise<ResourceCounts> => withPauses(countResources(fleet(), clock.now()));
   return createShared(count, {

@@ -64,8 +64,8 @@ export function foldedFleet(fleet: Fleet): FoldedFleet {
 }
 
 /**
- * Applies the fleet's commands to `folded` and adds their effects to the batch. When a command throws, and where it yields, the
- * fleet and the batch hold all commands before it and nothing of it.
+ * Applies the fleet's commands to `folded` and adds their effects to the batch. When a command throws, and whenever it
+ * yields, the fleet and the batch hold all commands before it and nothing of it.
  * @param batch the batch that is reported next
  * @throws MissingEventsError, BrokenChainError, UnknownEventError
  */

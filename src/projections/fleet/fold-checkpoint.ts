@@ -77,7 +77,7 @@ export function readFleet(stored: FoldCheckpoint, logChain: Pick<LogChain, 'seal
 }
 
 /**
- * False when the log ends before the fold or went another way.
+ * False when the log ends before the fold or has diverged from it.
  * @param last the event of the log at the fold's revision
  */
 export function isInLog(fleet: Fleet, last: RecordedEvent | undefined): boolean {

@@ -1,6 +1,6 @@
 /**
- * List and get for every declared resource, from the tables of the committed fleet. Each order that was used once is kept, and
- * later changes are merged into it: a page costs a walk over the rows, never a sort. Implements
+ * List and get for every declared resource, from the tables of the committed fleet. Each order is kept once it has been
+ * used, and later changes are merged into it: a page costs a walk over the rows, never a sort. Implements
  * `docs/architecture.md#adding-a-resource` and `docs/contract/rest.md#envelope`, list queries.
  */
 import type { Fleet } from '../../domain/fleet/fleet.js';

@@ -36,7 +36,7 @@ export type Message =
   /** It needs the events after this revision of `svc-fleet`; -1 for all. */
   | { readonly kind: 'ready'; readonly revision: number }
   | { readonly kind: 'more' }
-  /** With secrets sealed; undefined when the node had no generation so early. */
+  /** With secrets sealed; undefined when the node had no generation that early. */
   | { readonly kind: 'compiled'; readonly snapshot: NodeSnapshot | undefined }
   /** The log was tampered with. */
   | { readonly kind: 'broken'; readonly at: ChainBreak };

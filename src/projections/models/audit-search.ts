@@ -1,6 +1,7 @@
 /**
- * Audit queries that the index does not answer alone: entries of several types, without some types, or with a name. Entries are read
- * newest first, in slices, and looked at one by one. Implements `docs/contract/rest.md#audit`, `not_resource_type` and `q`.
+ * Audit queries that the index alone cannot answer: for several types, for all but some types, or by name. Entries are
+ * read newest first, in slices, and looked at one by one. Implements `docs/contract/rest.md#audit`, `not_resource_type`
+ * and `q`.
  */
 import { yieldToEventLoop } from '../../kernel/background.js';
 import { nameKey } from '../../domain/resource/meta.js';
@@ -14,7 +15,7 @@ type Audit = Collection<AuditFields>;
 type EntryDocument = StoredDocument<AuditFields>;
 type Wanted = Pick<AuditQuery, 'resourceTypes' | 'notResourceTypes' | 'q'>;
 
-/** Whether the index answers a query alone. */
+/** Whether the index alone answers a query. */
 export const isIndexed = ({ resourceTypes = [], notResourceTypes = [], q }: Wanted): boolean =>
   resourceTypes.length <= 1 && notResourceTypes.length === 0 && q === undefined;
 
@@ -52,7 +53,7 @@ export async function searchAudit(
   return { found, total: counted ?? total };
 }
 
-/** How many entries a query selects, where the index tells: names, and entries of several types, must be looked at. */
+/** How many entries a query selects; undefined if the index cannot tell, as for names and several types. */
 async function countOf(audit: Audit, ranges: readonly GroupRange[], wanted: Wanted): Promise<number | undefined> {
   const { resourceTypes = [], notResourceTypes = [], q } = wanted;
   const shared = (types: readonly string[]): number => types.filter((type) => !closedTypes.has(type)).length;
@@ -104,7 +105,7 @@ async function* newestOf(
 const nothing = { waiting: [] as EntryDocument[] };
 const orderOf = (waiting: readonly EntryDocument[]): string => waiting.at(-1)?.fields.order ?? '';
 
-/** @returns whether the name of an entry's resource, or of its actor, holds a text, as they were called then */
+/** @returns a function: whether the name that an entry's resource, or its actor, had then contains `q` */
 async function namesWith(names: Collection<NameFields>, q: string): Promise<(entry: AuditFields) => boolean> {
   const searched = nameKey(q);
   const holds = (name: string | null | undefined): boolean => nameKey(name ?? '').includes(searched);

@@ -14,21 +14,21 @@ import type { ReadModel } from '../read-model.js';
 
 export type IncidentFields = {
   readonly groups: readonly string[];
-  /** When it began, and the position of its first fact, which tells apart what began together. */
+  /** When it began, and the position of its first fact, which distinguishes incidents that began at the same time. */
   readonly order: string;
   readonly resource_type: string;
   readonly resource_id: string;
   readonly resource_name: string;
-  /** The worst. */
+  /** The worst so far. */
   readonly status: string;
-  /** Of the worst. */
+  /** The reason for that status. */
   readonly reason: string | null;
   readonly began_at: string;
   /** When it ended; `lasting` while it has not. */
   readonly until: string;
 };
 
-/** After every time, so that incidents that last are among those that end after any time. */
+/** Later than any time, so that a search by end finds open incidents too. */
 const lasting = '9999-12-31T23:59:59.999Z';
 
 const incidentGroups = {
@@ -83,7 +83,7 @@ export function incidentQueries(open: () => Collection<IncidentFields>): Project
         ...(isOpen ? [incidentGroups.open] : []),
         ...(resourceType === undefined ? [] : [incidentGroups.type(resourceType)]),
       ];
-      // What began at `to` is within, whatever follows the time.
+      // Includes incidents that began exactly at `to`, whatever position follows the time.
       const range = {
         groups: groups.length > 0 ? groups : [incidentGroups.all],
         below: to === undefined ? undefined : `${to}~`,

@@ -1,6 +1,6 @@
 /**
- * Stored read model: the names of each resource over time, kept after its delete. The audit shows entries with the names of
- * their time, which most events lack. Implements `docs/contract/rest.md#audit`, `resource.name`.
+ * Stored read model: the names of each resource over time, kept after its delete. The audit shows entries with the
+ * names of that time, which most events lack. Implements `docs/contract/rest.md#audit`, `resource.name`.
  */
 import { userType } from '../../domain/accounts/declaration.js';
 import { namedBy } from '../../domain/audit/describe.js';

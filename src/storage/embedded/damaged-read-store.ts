@@ -1,7 +1,7 @@
 /**
- * Sets a damaged read store aside. LMDB maps its file into memory and trusts it, so reading a damaged one ends the
- * process; the log makes the read store anew. Each close leaves a note of the file as it was. Without a matching note,
- * after a crash or when somebody wrote to the file, another process first reads all of it. Implements
+ * Sets a damaged read store aside. LMDB maps its file into memory and trusts it, so reading a damaged file crashes the
+ * process; the read store is then rebuilt from the log. Each close leaves a note of the file's state. Without a
+ * matching note, as after a crash or an outside write, a separate process first reads the whole file. Implements
  * `docs/contract/domain.md#commands-and-events`, the read store is disposable.
  */
 import { spawn } from 'node:child_process';
@@ -10,7 +10,7 @@ import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '../../kernel/logger.js';
 
-/** A store that takes longer to read counts as sound: its start must not wait for it. */
+/** A store that takes longer to read counts as sound: a start must not wait for that. */
 const readMs = 10_000;
 
 const noteOf = (path: string): string => join(path, 'closed');
@@ -44,7 +44,7 @@ export async function setAsideIfDamaged(path: string, logger: Logger): Promise<v
   );
 }
 
-/** The exit code of a process that the library has told of damage: by a negative code, unlike the system's errors. */
+/** The exit code of a process in which the library reported damage: by a negative code, unlike system errors. */
 const damagedCode = 9;
 const crashes: readonly (string | null)[] = ['SIGSEGV', 'SIGBUS', 'SIGABRT', 'SIGILL', 'SIGFPE', 'SIGTRAP'];
 
@@ -64,7 +64,7 @@ const readAll = `
   }
 `;
 
-/** How a process ends that reads the whole store, if that shows damage; undefined also when it is not done in time. */
+/** Reads the whole store in another process. @returns the damage found; undefined if there is none, or time ran out */
 async function damageOf(path: string): Promise<string | undefined> {
   const library = createRequire(import.meta.url).resolve('lmdb');
   // It gets no settings, which include secrets.

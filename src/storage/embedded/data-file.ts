@@ -32,7 +32,7 @@ export interface SpaceReserve {
  * A generous upper bound of what a commit writes: for each change, its leaf page, a split of it and the pages of its
  * value; once, the branch pages and the free list. Many small changes share leaves: together they cannot touch more
  * pages than exist, plus the new ones they need.
- * @param changes of each database
+ * @param changes the changes, per database
  * @param used bytes of the file before the commit
  */
 export function commitBytes(changes: readonly Iterable<readonly [string, Buffer | undefined]>[], used: number): number {

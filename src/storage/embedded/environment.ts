@@ -85,13 +85,13 @@ export interface EnvironmentOptions<Name extends string> {
   readonly path: string;
   /** The databases to open. */
   readonly databases: Readonly<Record<Name, ValueKind>>;
-  /** Whether commits may ask to be visible only. */
+  /** Whether a commit may ask for `visible`. */
   readonly mixed: boolean;
   readonly ownership: Ownership;
   readonly logger: Logger;
 }
 
-/** The files of an environment while they are open, and again after a commit has broken them. */
+/** The open files of an environment, which can be reopened after a commit has broken them. */
 interface Files<Name extends string> {
   /** Undefined after a failed attempt to reopen them, and when they are closed. */
   current(): Handles<Name> | undefined;

@@ -36,7 +36,7 @@ function openDatabase(root: RootDatabase<Buffer, Buffer>, name: string, kind: Va
   return root.openDB<unknown, Key>(name, options);
 }
 
-/** Opens and creates them in one transaction, because each transaction costs a flush. */
+/** Opens or creates the databases in one transaction, because each transaction costs a flush. */
 function openDatabases<Name extends string>(handles: Handles<Name>, kinds: ReadonlyMap<Name, ValueKind>): void {
   const { root, databases } = handles;
   root.transactionSync(() => {

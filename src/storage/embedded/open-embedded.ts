@@ -78,7 +78,7 @@ async function unusable(path: string, error: unknown, otherwise: string): Promis
   return new DataFolderError(isFull ? fullDisk(path) : `${otherwise}: ${errorText(error)}.`, { cause: error });
 }
 
-/** What new environments need, about. */
+/** About what new environments need. */
 const roomBytes = 256 * 1024;
 
 /** @throws the file system's error when the disk has no room */

@@ -1,6 +1,6 @@
 /** Tuning numbers of the embedded adapter. The bounds that every adapter keeps are in `../bounds.ts`. */
 export const tuning = {
-  /** Operations that may wait for a group commit; beyond it, they are refused as unavailable. */
+  /** Operations that may wait for a group commit; more are refused as unavailable. */
   writeQueue: 20_000,
   /** Bounds of one group commit; the bytes are approximate. */
   groupOperations: 512,

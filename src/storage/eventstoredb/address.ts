@@ -1,5 +1,5 @@
 /**
- * Parses the URL of the store into the settings of the client package, whose own parser prints passwords, and cuts them
+ * Parses the URL of the store into the settings of the client package, whose own parser prints passwords and cuts them
  * at a colon. Accepts the schemes of all clients of this store, also called KurrentDB. No error quotes any part of the
  * URL. Implements `docs/contract/configuration.md#configuration`.
  */

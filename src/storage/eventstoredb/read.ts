@@ -65,7 +65,7 @@ async function takePage(
 
 /**
  * Reads one page; retries when the node is not the leader or is unreachable.
- * @param retryMs for how long
+ * @param retryMs how long to retry
  * @throws ServiceError `unavailable`
  * @internal exported for tests
  */

@@ -1,7 +1,7 @@
 /**
  * Reports a log that is no longer the one that was followed: emptied, restored from an older backup, or another
- * installation's. It is logged when that starts, once a minute, and when it ends, however many subscriptions run into
- * it. `subscription.ts` refuses to continue.
+ * installation's. Logs this when it starts, once a minute meanwhile, and when it ends, however many subscriptions are
+ * affected. `subscription.ts` refuses to continue.
  */
 import { FORWARDS } from '@eventstore/db-client';
 import type { Clock } from '../../kernel/clock.js';
@@ -34,7 +34,7 @@ export function createReplacedLog(
   let newest: Pick<StoredEvent, 'stream' | 'revision' | 'id' | 'position'> | undefined;
   let told: { at: number; readonly after: number } | undefined;
 
-  /** What the log has in place of the newest event delivered; undefined when that tells nothing. */
+  /** What the log holds where the newest delivered event was; undefined when that says nothing. */
   async function inItsPlace(): Promise<string | undefined> {
     if (newest === undefined) return undefined;
     const { stream, revision, id } = newest;

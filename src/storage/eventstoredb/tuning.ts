@@ -56,7 +56,7 @@ const standard = {
   keepaliveMs: 10_000,
   /** How long one node of a cluster may take to name the leader. */
   gossipSeconds: 2,
-  /** A slower answer to the question for the server's time is too inexact. */
+  /** The server's time from a slower answer is too inexact. */
   serverTimeMs: 5_000,
 };
 

@@ -1,7 +1,7 @@
 /**
  * Writes an archive of a whole installation: its log, in order. Writes to `<path>.part` and renames it when complete;
  * an interrupted export continues after its last complete block. Only reads, so the service may keep running. Secrets
- * stay sealed. Foreign events are left out in streams where no command refers to the one before.
+ * stay sealed. Foreign events are left out in streams whose commands do not refer to the previous one.
  */
 import { open, rename, rm, stat, truncate, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -51,7 +51,7 @@ export interface ExportOptions extends ArchiveScope {
 export interface ExportReport {
   readonly totals: ArchiveTotals;
   readonly log: LogSummary;
-  /** The fault of the exported log. The archive contains it unchanged. */
+  /** The faults of the exported log. The archive contains them unchanged. */
   readonly problems: readonly string[];
   /** Events written by an earlier, interrupted export. */
   readonly continued: number;

@@ -11,7 +11,7 @@ import type { Retention } from '../event-store.js';
 
 export const archiveFormat = 'gateway-control-log';
 
-/** Bounds and waits of everything that reads or writes archives. */
+/** Bounds of everything that reads or writes archives. */
 export const archiveBounds = {
   /** A block of lines, with its checksum, is closed at either bound. One block is held in memory at a time. */
   blockLines: 1000,

@@ -1,6 +1,6 @@
 /**
- * Interprets the driver's errors, and does the write whose error is an answer. `../answer-unavailable.ts` turns all
- * others into the port's answers.
+ * Interprets the driver's errors, and does the writes for which an error can be an answer. `../answer-unavailable.ts`
+ * turns all other errors into the port's answers.
  */
 import { MongoBulkWriteError, MongoServerError, type Collection, type Filter } from 'mongodb';
 import { StoreAccessError, textsOf, tlsError } from '../store-access.js';
@@ -37,8 +37,8 @@ export const isMissing = (error: unknown): boolean => hasCode(error, namespaceNo
 
 /**
  * Replaces the document that the filter finds, or inserts it.
- * @param filter names its id, and may want more
- * @returns false if a document has its id that the filter did not find: another one, or one that was inserted meanwhile
+ * @param filter contains the document's id, and may contain further conditions
+ * @returns false if a document with this id exists that the filter did not match, perhaps inserted meanwhile
  */
 export async function replaceOrInsert<T extends { readonly _id: string }>(
   documents: Collection<T>,

@@ -3,7 +3,7 @@
  *
  * An update that computes with the server's time needs a pipeline, which not every server has. So the time is read
  * first (`hello`) and then compared and written like any value. It is slightly stale, which favours a live holder: a
- * lease counts as expired only if it had expired when the time was read. Each change is of one document, and atomic.
+ * lease counts as expired only if it had expired when the time was read. Each change affects one document, atomically.
  */
 import type { Collection, Db } from 'mongodb';
 import type { Json } from '../../kernel/json.js';

@@ -36,7 +36,7 @@ export function createProgress(checkpoints: Collection<MongoCheckpoint>, pointer
       const { commit, prepare } = checkpoint;
       const lower = { _id, $or: [{ commit: { $lt: commit } }, { commit, prepare: { $lt: prepare } }] };
       const save = () => replaceOrInsert(checkpoints, lower, { _id, ...fieldsOf(checkpoint) });
-      // Again: the stored checkpoint is not lower, or one was inserted meanwhile that may be lower.
+      // Tries again: the stored checkpoint is not lower, or was inserted meanwhile and may be lower.
       if (!(await save())) await save();
     },
     async deleteCheckpoint(projection, version) {

@@ -1,6 +1,6 @@
 /**
  * Removes expired events, to bound disk space. Removes whole appends, so that a subscription never sees half of one,
- * but never a stream's last append. `read-stream.ts` hides expired events at once. Implements
+ * but never a stream's last append. `reading.ts` hides expired events at once. Implements
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet` (`$maxAge`).
  */
 import { decodeHead } from './event-codec.js';

@@ -1,6 +1,6 @@
 /**
- * One physical collection: reads, and guarded and unguarded writes with their index entries. `collections.ts` creates
- * collections, and `group-entries.ts` keeps their index. Implements `read-store.ts` (Collection).
+ * One physical collection: reads, and guarded and unguarded writes with their index entries. The `read-store.ts` beside
+ * it creates collections, and `group-entries.ts` keeps their index. Implements `read-store.ts` (Collection).
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import { unreachable } from '../../../kernel/errors.js';
