@@ -1,6 +1,6 @@
 /**
- * The commands `join` and `identity`, which a person runs and which end. Results and failures are sentences on standard error. Implements
- * `docs/contract/joining.md#the-machines-side`.
+ * The one-shot commands `join` and `identity`, run by a person. Results and failures are sentences on standard error.
+ * Implements `docs/contract/joining.md#the-machines-side`.
  */
 import { hostname } from 'node:os';
 import { agentKeysFrom } from '../channel/noise/control-psk.js';
@@ -15,7 +15,7 @@ import { exitCodes } from './exit-codes.js';
 import { joinMachine } from './joining.js';
 import { forgetRequest, identityPath, readIdentity, writeIdentity } from './state-directory.js';
 
-/** For how long `join` tries again. */
+/** How long `join` keeps trying. */
 const defaultPatienceMs = 60_000;
 
 const say = (sentence: string): void => void process.stderr.write(`${sentence}\n`);
@@ -85,7 +85,7 @@ export async function replacePsk(given: Given<'identity'>, environment: Environm
   }
   const keys = agentKeysFrom(psk);
   if (!keys.ok) return wrong(`--psk-file: ${keys.error}`);
-  // A candidate that is written twice, or that the service refuses, does not cost the PSK before it.
+  // Writing a candidate twice, or one that the service refuses, does not lose the previous PSK.
   const former = psk === known.control_psk ? known.former_control_psk : known.control_psk;
   await writeIdentity(stateDir, { ...known, control_psk: psk, former_control_psk: former });
   say(`Node ${known.node_id} has the PSK ${keys.value.fingerprint} from now on: systemctl reload gateway-agent`);

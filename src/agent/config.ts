@@ -21,7 +21,7 @@ export interface AgentConfig {
   readonly rekeyIntervalSeconds: number;
   /** Reject a snapshot with anything that cannot run, instead of running the rest. */
   readonly rejectUnsupported: boolean;
-  /** Where it keeps what waits for a confirmation; undefined: nowhere. */
+  /** Where a configuration that waits for its confirmation is kept; undefined: nowhere. */
   readonly stateDir?: string | undefined;
   readonly logLevel: LogLevel;
   /** Where it serves `/healthz` and `/metrics`; undefined: nowhere. */
@@ -89,13 +89,13 @@ const secrets: ReadonlySet<string> = new Set(['SVC_CONTROL_PSK', 'SVC_JOIN_TOKEN
 export const stateDirOf = ({ SVC_AGENT_STATE_DIR: folder }: Environment): string =>
   folder === undefined || folder === '' ? '/var/lib/gateway-agent' : folder;
 
-/** Whether the environment says as which node the agent connects, so that no identity counts. */
+/** Whether the environment names the node that the agent connects as, so the identity file does not count. */
 export const namesNode = (environment: Environment): boolean =>
   ['SVC_AGENT_ID', 'SVC_CONTROL_PSK', 'SVC_CONTROL_PSK_FILE'].some((name) => (environment[name] ?? '') !== '');
 
 /**
  * Reads the agent's settings from its environment.
- * @param identity counts where the environment names no node
+ * @param identity used if the environment names no node
  * @throws AgentConfigError listing every wrong variable
  */
 export function readAgentConfig(environment: Environment, identity?: Identity): AgentConfig {
@@ -125,7 +125,10 @@ const joinSchema = schema.omit({ SVC_AGENT_ID: true, SVC_CONTROL_PSK: true }).ex
   }),
 });
 
-/** What a machine that joins needs of its environment; all of it is checked. @throws AgentConfigError listing every wrong variable */
+/**
+ * The settings that a joining machine needs from its environment, all checked.
+ * @throws AgentConfigError listing every wrong variable
+ */
 export function readJoinSettings(environment: Environment): {
   readonly token: string;
   readonly endpoint: ControlEndpoint;

@@ -1,5 +1,5 @@
 /**
- * Makes this machine a node with a join token, so that whatever ends the process leaves an identity or nothing but the id of the
+ * Makes this machine a node with a join token. However the process ends, it leaves an identity, or only the id of the
  * request, which the next try repeats. Implements `docs/contract/joining.md#the-machines-side`.
  */
 import { formatEndpoint, type ControlEndpoint } from '../channel/reality/endpoint.js';
@@ -21,7 +21,7 @@ export interface JoinPlan {
   /** The name that the machine gives itself. */
   readonly name: string;
   readonly stateDir: string;
-  /** For how long it tries again when the service does not answer, in milliseconds. */
+  /** How long it keeps trying while the service does not answer, in milliseconds. */
   readonly patienceMs: number;
   /** @param message why the last try failed */
   onRetry(message: string, waitMs: number): void;

@@ -10,7 +10,7 @@ import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { formatHostPort, type HostPort } from '../kernel/host-port.js';
 import type { AgentHandle } from './agent.js';
 
-/** Enough for a monitor and a person beside it. */
+/** Enough for a monitor and a person. */
 const connectionsMax = 16;
 const timeoutMs = 5_000;
 
@@ -67,7 +67,7 @@ function metricsOf(agent: Pick<AgentHandle, 'state'>): Registry {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  // Gauges with the name of a counter, which promtool refuses; the same by type have other names.
+  // promtool refuses these gauges, because they are named like counters; the gauges by type have other names.
   for (const name of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${name}_total`);
   const gauge = (name: string, help: string, value: () => number): void =>
     void new Gauge({

@@ -1,6 +1,6 @@
 /**
- * `gateway-agent run`: the agent of the node that the environment or `identity.json` names, until a signal ends it; a machine that is
- * no node yet joins first. Logs one JSON line per event.
+ * `gateway-agent run`: the agent of the node that the environment or `identity.json` names, until a signal ends it; a
+ * machine that is not a node yet joins first. Logs one JSON line per event.
  */
 import { hostname } from 'node:os';
 import { pino, stdTimeFunctions } from 'pino';
@@ -34,7 +34,11 @@ const loggerOf = (level: LogLevel, base: { readonly node?: string }): Logger =>
     logOutput(process.env),
   );
 
-/** The environment, which is not `process.env`: that one has no secrets any more. @returns the exit code @throws AgentConfigError, StateError */
+/**
+ * @param environment not `process.env`, from which the secrets have been removed
+ * @returns the exit code
+ * @throws AgentConfigError, StateError
+ */
 export async function run(environment: Environment): Promise<number> {
   // The waits between connections do not keep the process alive, but the agent must run until it is stopped.
   const alive = setInterval(() => undefined, 60_000);

@@ -1,7 +1,8 @@
 /**
- * The agent's state directory: `identity.json`, which says as which node it connects, the id of a request to join whose answer
- * may be lost, and what `unconfirmed-file.ts` keeps. A file is written beside its name, flushed and renamed, so that it is whole
- * whenever the process ends. The agent keeps nothing else on disk. Implements `docs/contract/joining.md#the-machines-side`.
+ * The agent's state directory: `identity.json`, which names the node that it connects as; the id of a request to join
+ * whose answer may be lost; and what `unconfirmed-file.ts` keeps. A file is written under another name, flushed and
+ * renamed, so it is whole whenever the process ends. The agent keeps nothing else on disk. Implements
+ * `docs/contract/joining.md#the-machines-side`.
  */
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -16,7 +17,7 @@ const psk = z.string().refine((text) => agentKeysFrom(text).ok);
 const identitySchema = z.object({
   node_id: z.string().regex(/^[\x21-\x7e]{1,128}$/),
   control_psk: psk,
-  /** The one before, for as long as the service does not take the other. */
+  /** The previous PSK, used while the service refuses the new one. */
   former_control_psk: psk.optional(),
   /** As in `SVC_CONTROL_ENDPOINT`. */
   endpoint: z.string().refine((text) => typeof readEndpoint(text) !== 'string'),
@@ -31,20 +32,20 @@ export class StateError extends Error {}
 const identityFile = 'identity.json';
 const requestFile = 'join-request';
 const requestBytes = 16;
-/** Drafts that a killed process has left have it too. */
+/** Also identifies drafts that a killed process has left. */
 const draftEnding = '.draft';
-/** More than either file takes. */
+/** More than either file needs. */
 const fileBytesMax = 16 * 1024;
 
 export const identityPath = (folder: string): string => join(folder, identityFile);
 
-/** @returns undefined for a machine that is no node yet @throws StateError */
+/** @returns undefined for a machine that is not a node yet @throws StateError */
 export async function readIdentity(folder: string): Promise<Identity | undefined> {
   const text = await read(folder, identityFile, fileBytesMax);
   if (text === undefined) return undefined;
   const parsed = identitySchema.safeParse(jsonOf(text));
   if (parsed.success) return parsed.data;
-  // Nothing of it is repeated: it may be any file.
+  // Nothing from the file is quoted: it may be any file.
   const expected = 'expected node_id, control_psk and endpoint';
   throw new StateError(`${identityPath(folder)}: ${expected}; a machine without this file can join anew`);
 }
@@ -54,7 +55,10 @@ export async function writeIdentity(folder: string, identity: Identity): Promise
   await writeFile(folder, identityFile, `${JSON.stringify(identity, undefined, 2)}\n`);
 }
 
-/** The id of the request to join, on the disk: the one of an earlier try that did not end, or a new one. @throws StateError */
+/**
+ * The id of the request to join, stored on disk: that of an earlier try that did not finish, or a new one.
+ * @throws StateError
+ */
 export async function requestToJoin(
   folder: string,
 ): Promise<{ readonly requestId: Uint8Array; readonly isRepeated: boolean }> {
@@ -67,15 +71,15 @@ export async function requestToJoin(
 
 export const requestPath = (folder: string): string => join(folder, requestFile);
 
-/** Removes what is of no use once there is an identity, including what killed processes have left. */
+/** Removes files that are useless once there is an identity, including those that killed processes have left. */
 export async function forgetRequest(folder: string): Promise<void> {
   const names = await readdir(folder).catch(() => []);
   const gone = names.filter((name) => name === requestFile || name.endsWith(draftEnding));
-  // The machine is a node all the same.
+  // Failures do not matter: the machine is a node all the same.
   await Promise.allSettled(gone.map((name) => rm(join(folder, name))));
 }
 
-/** The value of a file that may be large; undefined where there is none, a link, or no JSON. @throws StateError */
+/** The value of a file that may be large; undefined if it is missing, a link, or not JSON. @throws StateError */
 export async function readJson(folder: string, name: string): Promise<unknown> {
   return jsonOf((await read(folder, name)) ?? '');
 }
@@ -90,7 +94,7 @@ export async function removeFile(folder: string, name: string): Promise<void> {
   }
 }
 
-/** @param most bytes of it; all without it @returns undefined where there is none, or a link */
+/** @param most bytes to read; by default all @returns undefined if the file is missing or a link */
 async function read(folder: string, name: string, most?: number): Promise<string | undefined> {
   const path = join(folder, name);
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -118,7 +122,7 @@ export async function writeFile(folder: string, name: string, text: string): Pro
     const file = await open(draft, 'wx', 0o600);
     try {
       await file.writeFile(text);
-      // The service's own user cannot be known here, but the directory is its.
+      // The user of the service is not known here, but owns the directory.
       if (process.geteuid?.() === 0) {
         const { uid, gid } = await stat(folder);
         await file.chown(uid, gid);

@@ -1,7 +1,7 @@
 /**
- * What an agent goes back to, on the disk while it waits for a confirmation, so that a restart loses neither that nor the clock.
- * At all other times there is no such file: the agent keeps no configuration on disk. Implements
- * `docs/contract/rollouts.md#confirmed-changes`.
+ * The configuration that an agent goes back to, kept on disk while another waits for its confirmation, so that a
+ * restart loses neither it nor the time that has passed. At all other times there is no such file: the agent keeps no
+ * configuration on disk. Implements `docs/contract/rollouts.md#confirmed-changes`.
  */
 import { z } from 'zod';
 import { RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
@@ -13,7 +13,7 @@ const schema = z.object({
   generation: z.string().regex(/^\d{1,20}$/),
   checksum: z.base64(),
   secs: z.int().min(1),
-  /** Wall-clock milliseconds: the clock goes on while no process runs. */
+  /** Wall-clock milliseconds, because time passes while no process runs. */
   until: z.number(),
   /** An encoded `RuntimeConfigSnapshot`. */
   last: z.base64(),
@@ -28,7 +28,7 @@ export interface UnconfirmedFile {
   remove(): Promise<void>;
 }
 
-/** Of one node, because several agents of a machine may share a directory. */
+/** The file of one node, because several agents on a machine may share a directory. */
 export function unconfirmedFile(folder: string, nodeId: string, clock: Clock): UnconfirmedFile {
   const name = `unconfirmed-${encodeURIComponent(nodeId)}.json`;
   return {
@@ -36,7 +36,7 @@ export function unconfirmedFile(folder: string, nodeId: string, clock: Clock): U
       const parsed = schema.safeParse(await readJson(folder, name));
       if (!parsed.success) return undefined;
       const { generation, checksum, secs, until, last } = parsed.data;
-      // A clock that was set meanwhile lengthens no wait.
+      // A clock that was set meanwhile does not lengthen the wait.
       const left = Math.min(secs * 1_000, Math.max(0, until - clock.now()));
       return {
         last: RuntimeConfigSnapshot.decode(Buffer.from(last, 'base64')),

@@ -22,12 +22,12 @@ import {
   type Confirming,
 } from './confirming.js';
 
-/** How long after a configuration could not be gone back to it is tried again. */
+/** How long to wait after a failed attempt to go back before the next one. */
 const tryAgainMs = 5_000;
 const longestTimerMs = 3_600_000;
 
 export interface Applier {
-  /** Resolves once a configuration whose time was up when the agent started is gone back from. */
+  /** Resolves once the agent has gone back from a configuration whose time was already up at the start. */
   readonly ready: Promise<void>;
   offer(snapshot: RuntimeConfigSnapshot): void;
   /** The service has confirmed a generation. */
@@ -40,14 +40,14 @@ export interface Applier {
 
 /** The meaning of a report for the agent itself. */
 export interface Reported {
-  /** What it has applied waits for a confirmation, without which it goes back. */
+  /** The applied configuration waits for a confirmation; without one, the agent goes back. */
   readonly goesBackLater: boolean;
   readonly wentBack: boolean;
 }
 
 export interface ApplierOptions {
   readonly gateway: Pick<Gateway, 'apply'>;
-  /** Where what is not confirmed survives a restart; undefined: nowhere. */
+  /** Keeps an unconfirmed configuration across restarts; undefined: it is not kept. */
   readonly file: UnconfirmedFile | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -86,7 +86,7 @@ export function createApplier({ gateway, file, clock, logger, onReport }: Applie
   };
 
   const apply = async (snapshot: RuntimeConfigSnapshot): Promise<void> => {
-    // Before it is applied: it may be what ends this process.
+    // Saved before it is applied, because applying it may end this process.
     await save(afterApplied(state, snapshot, clock.monotonic()));
     try {
       const outcome = await gateway.apply(snapshot);
@@ -140,7 +140,7 @@ export function createApplier({ gateway, file, clock, logger, onReport }: Applie
     clearTimeout(timer);
     const due = dueAt();
     if (closed || due === undefined) return;
-    // Looked at again by the hour, because a timer cannot wait for every number of seconds.
+    // Checked again every hour, because a timer cannot wait for an arbitrarily long time.
     timer = setTimeout(wake, Math.min(Math.max(0, due - clock.monotonic()), longestTimerMs));
     timer.unref();
   };

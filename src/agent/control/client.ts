@@ -104,7 +104,7 @@ export function createControlClient(options: ControlClientOptions): ControlClien
     return err({ status: answer.code, detail: "the agent's clock differs from the service's", skewed: true });
   };
 
-  /** @param tookMs of which the service read its clock at some time */
+  /** @param tookMs how long the call took; the service read its clock at some point during it */
   const openedSession = ({ noise, sessionId, grant }: Opened, tookMs: number): OpenedSession => ({
     grant,
     clockOffset: {

@@ -32,14 +32,14 @@ const isSame = (a: Stamped, b: Stamped | undefined): boolean =>
 /** @param now monotonic milliseconds */
 export function afterApplied(state: Confirming, snapshot: RuntimeConfigSnapshot, now: number): Confirming {
   const { generation, checksum, confirmWithinSecs: secs } = snapshot;
-  // A generation that was confirmed once is not waited for again.
+  // A generation that was confirmed once needs no second confirmation.
   if (secs === undefined || isSame(snapshot, state.last)) return { last: snapshot, waiting: undefined };
-  // The same one again, perhaps after a restart: its clock goes on.
+  // The same snapshot again, perhaps after a restart: its time keeps running.
   const due = isSame(snapshot, state.waiting) ? (state.waiting?.due ?? now) : now + secs * 1_000;
   return { last: state.last, waiting: { generation, checksum: Buffer.from(checksum), secs, due, snapshot } };
 }
 
-/** A confirmation of anything else than what waits changes nothing. */
+/** A confirmation of any generation but the waiting one changes nothing. */
 export function afterConfirmed(state: Confirming, generation: bigint): Confirming {
   const { waiting } = state;
   if (waiting?.generation !== generation || waiting.snapshot === undefined) return state;

@@ -1,7 +1,7 @@
 /**
- * Joins over the control protocol: one session under the id of a join token, in which the service makes this machine a node. Keeps
- * nothing: the caller keeps the id of the request before, and the PSK after. Implements the agent's side of
- * `docs/contract/joining.md#join-tokens`.
+ * Joins over the control protocol: one session under the id of a join token, in which the service makes this machine a
+ * node. Stores nothing: the caller stores the id of the request beforehand, and the PSK afterwards. Implements the
+ * agent's side of `docs/contract/joining.md#join-tokens`.
  */
 import { agentKeysFrom } from '../../channel/noise/control-psk.js';
 import { joinKeysFrom } from '../../channel/noise/join-token.js';
@@ -27,7 +27,7 @@ export interface JoinOptions {
 
 export type JoinOutcome =
   | { readonly kind: 'joined'; readonly node_id: string; readonly node_name: string; readonly control_psk: string }
-  /** For good; the service, or this program, says why. */
+  /** Final; the message comes from the service or from this program. */
   | { readonly kind: 'refused'; readonly message: string }
   /**
    * Nobody knows the token: it is wrong, deleted or expired. Not authenticated, so a service that is being restored, or somebody

@@ -1,6 +1,6 @@
 /**
- * Which PSK the agent opens a session under: the one that its identity file has now, and while the service refuses that, the one
- * that was good before. Keeps no file and sets no timer. Implements `docs/contract/rollouts.md#guided-rotation`.
+ * Which PSK the agent opens a session under: the one in its identity file now, or the last good one while the service
+ * refuses that. Keeps no file and sets no timer. Implements `docs/contract/rollouts.md#guided-rotation`.
  */
 import type { AgentKeys } from '../../channel/noise/control-psk.js';
 import { GrpcStatus } from '../../kernel/errors.js';
@@ -9,7 +9,7 @@ import { err, ok, type Result } from '../../kernel/result.js';
 import type { ControlClient, OpenedSession } from './client.js';
 import type { OpenRefusal } from './opening.js';
 
-/** The PSKs of the identity file, the one to use first, now; none where there is no file. Never rejects. */
+/** Reads the PSKs of the identity file, the preferred one first; none without a file. Never rejects. */
 export type ReadPsks = () => Promise<readonly AgentKeys[]>;
 
 export interface OpenedUnder {
@@ -22,7 +22,7 @@ export interface PskChoice {
   /** The service has answered on a session: the PSK that it was opened under is good. */
   answered(keys: AgentKeys): void;
   isGood(keys: AgentKeys): boolean;
-  /** Whether the identity file has another PSK than the one that is good. */
+  /** Whether the identity file has a PSK other than the good one. */
   hasAnother(): Promise<boolean>;
 }
 

@@ -22,7 +22,7 @@ import { createReconnectPace, rekeyDelay, type ConnectionEnd } from './reconnect
 import { startSession, type Session, type SessionDependencies } from './session.js';
 import { createSoon } from './soon.js';
 
-/** Heartbeats beside the regular ones. The service reads two payloads a second, 20 at once, regular ones included. */
+/** Extra heartbeats. The service reads two payloads a second, 20 at once, regular ones included. */
 const extraHeartbeats = { perSecond: 1, burst: 10 } as const;
 // docs/contract/agent-protocol.md#the-reference-agent
 const extraMetrics = { perSecond: 1 / 5, burst: 1 } as const;
@@ -43,7 +43,7 @@ interface SessionLoopOptions extends Pick<
   readonly config: Pick<AgentConfig, 'nodeId' | 'endpoint' | 'keys' | 'rekeyIntervalSeconds'>;
   readonly agentVersion: string;
   readonly readPsks: ReadPsks;
-  /** Undefined: what waits for a confirmation does not survive a restart. */
+  /** Undefined: an unconfirmed configuration does not survive a restart. */
   readonly unconfirmed: UnconfirmedFile | undefined;
   /** Answers RUN_DIAGNOSTICS; an abort of the signal ends it early. */
   readonly diagnose: (offset: ClockOffset | undefined, signal: AbortSignal) => Promise<DiagnosticsReport>;
@@ -67,15 +67,15 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   let measured: ClockOffset | undefined;
   let connected = false;
   const psks = createPskChoice(config.keys, options.readPsks, logger);
-  /** The identity file has another PSK than when a session was opened last. */
+  /** The identity file has another PSK than when the last session was opened. */
   let reloaded = false;
   const pace = createReconnectPace(random);
   let sequence = 0n;
   /** Aborted when the current session is to be replaced by one over a connection of its own. */
   let renewal = new AbortController();
-  /** What was applied after the newest connection was begun asks for a newer one. */
+  /** A configuration applied since the newest connection began requires a newer connection. */
   let needsConnection = false;
-  /** Aborted when a wait between two tries is of no use any more. */
+  /** Aborted to end a wait between two tries early. */
   let wake = new AbortController();
   const pause = (ms: number, over: AbortSignal): Promise<void> => sleep(ms, AbortSignal.any([over, wake.signal]));
   const wakeUp = (): void => {
@@ -167,7 +167,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
     }
   };
 
-  /** @param moved another connection takes the place of the first one */
+  /** @param moved called when another connection replaces the first one */
   const runSessions = async (client: ControlClient, moved: (to: ControlClient) => void): Promise<ConnectionEnd> => {
     const first = await open(client, stop.signal);
     if (!first.ok) return { kind: 'refused', ...first.error };
@@ -253,7 +253,7 @@ type Next =
 interface Waits {
   /** Until the rekey starts. */
   readonly rekeyMs: number;
-  /** Aborted when it starts at once. */
+  /** Aborted to start it at once. */
   readonly renewed: AbortSignal;
   readonly stopped: AbortSignal;
   pause(ms: number, over: AbortSignal): Promise<void>;
@@ -281,7 +281,7 @@ async function untilReplaced(
   for (let failures = 0; !over.aborted; failures += 1) {
     const client = dial();
     const replacement = await open(client, over);
-    // While it was opened, one over a connection of its own may have been asked for.
+    // While it was being opened, a session over a connection of its own may have been requested.
     const isInVain = over.aborted || (renewed.aborted && client === own);
     if (replacement.ok && !isInVain) return { kind: 'rekey', opened: replacement.value, client };
     if (client !== own) client.close();
@@ -295,7 +295,7 @@ async function untilReplaced(
   return end === undefined ? { kind: 'stop' } : { kind: 'ended', end };
 }
 
-/** A PSK that the service has never answered under is no reason to wait when it ends: the one before is good. */
+/** The revocation of a PSK that the service never answered under is no reason to wait: the previous one is good. */
 function triedInVain(end: ConnectionEnd): ConnectionEnd {
   const isRevoked = end.kind === 'closed' && end.close.reason === SessionCloseReason.REVOKED;
   return isRevoked ? { kind: 'lost', detail: 'the PSK of the identity file was taken back' } : end;

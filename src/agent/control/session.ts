@@ -44,11 +44,11 @@ export interface Session {
   report(report: ConfigApplyReport): void;
   /** Answers RUN_DIAGNOSTICS. @returns false if the session is over */
   diagnosed(report: DiagnosticsReport): boolean;
-  /** Sends no more heartbeats: they would tell that the agent is reachable, which only another session can show. */
+  /** Sends no more heartbeats: they would suggest that the agent is reachable, which only another session can show. */
   hush(): void;
-  /** Sends a heartbeat beside the regular ones. @returns false if the session is over */
+  /** Sends a heartbeat in addition to the regular ones. @returns false if the session is over */
   beat(): boolean;
-  /** Sends a MetricsReport beside the regular ones. @returns false if the session is over */
+  /** Sends a MetricsReport in addition to the regular ones. @returns false if the session is over */
   measure(): boolean;
   /**
    * Sends SessionClose and waits up to `limits.agentControl.closeWaitMs` for the service to end the stream. Before

@@ -28,7 +28,7 @@ interface DiagnosisSources {
   readonly logLines: () => readonly string[];
 }
 
-/** Less free memory of the machine, or more of the descriptors used, needs attention. */
+/** A smaller share of free memory, or a larger share of used descriptors, needs attention. */
 const lowMemory = 0.05;
 const manyDescriptors = 0.9;
 

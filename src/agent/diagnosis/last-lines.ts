@@ -10,7 +10,7 @@ export interface LastLines {
   lines(): readonly string[];
 }
 
-/** The agent logs no secret; a PSK that came into its log in another way, such as with an error, is masked. */
+/** The agent logs no secret; a PSK that gets into its log some other way, such as inside an error, is masked. */
 const psk = /svcpsk1_[\w-]*/g;
 
 export function keepLastLines(logger: Logger, clock: Clock): LastLines {

@@ -1,6 +1,6 @@
 /**
  * Tries everything that the rules dial, and the targets of REALITY hops: each way once, whichever rules share it, a
- * bounded number at once, and for a bounded time. A probe that is not tried is not called ok.
+ * bounded number at once, and for a bounded time. A probe that was not tried is not reported as ok.
  */
 import type { DiagnosticsItem } from '../../gen/svc/control/v1/diagnostics.js';
 import type { RuleOrigin } from '../../gen/svc/control/v1/transport.js';
@@ -55,7 +55,7 @@ async function tried(probe: Probe, clock: Clock, over: AbortSignal): Promise<Dia
   return { name, value: `not reached after ${ms} ms: ${late.aborted ? 'no answer in time' : why}`, ok: false };
 }
 
-/** By what distinguishes them. */
+/** Keyed by what distinguishes them. */
 async function probesOf(target: Target, clock: Clock): Promise<Map<string, Probe>> {
   const probes = new Map<string, Probe>();
   const pause = createTurns(10);
@@ -122,7 +122,7 @@ function kindOf(security: DialSecurity, transport: 'tcp' | 'udp'): { readonly ho
   }
 }
 
-/** As a client under this name: it must answer, and in a way that the hop can imitate. */
+/** Connects like a client that asks for this name: the target must answer in a way that the hop can imitate. */
 async function reachTarget(
   endpoint: HostPort,
   serverName: string,

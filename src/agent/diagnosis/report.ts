@@ -7,11 +7,11 @@ import { limits } from '../../kernel/limits.js';
 import { onOneLine } from '../../kernel/one-line.js';
 
 const { diagnostics, stringBytes } = limits.agent;
-/** For the log, even if the items could fill the report. */
+/** Reserved for the log, even if the items could fill the report. */
 const logBytes = 16 * 1024;
-/** Of the timestamp, and of the item that says what is left out. */
+/** Reserved for the timestamp, and for the item that says what is left out. */
 const reservedBytes = 256;
-/** Of an entry, before its content. */
+/** Overhead of an entry before its content. */
 const headerBytes = 4;
 const ellipsis = Buffer.from('…');
 
@@ -51,7 +51,7 @@ function shortened(text: string): string {
   const bytes = Buffer.from(onOneLine(text));
   if (bytes.length <= stringBytes) return bytes.toString();
   let end = stringBytes - ellipsis.length;
-  // Not within a character.
+  // Do not cut within a character.
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return Buffer.concat([bytes.subarray(0, end), ellipsis]).toString();
 }

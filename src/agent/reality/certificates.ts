@@ -1,9 +1,9 @@
 /**
  * The certificates that a server shows to an agent: parses them, also in the compressed form that browsers accept (RFC
  * 8446, section 4.4.2; RFC 8879), and checks whether browsers would trust them for a name and whether the server has
- * the key of its own (section 4.4.3). For a target, the result only decides the text of an error and how the agent
- * leaves; nothing is entrusted to the target. But an agent that mistook a copied chain for the target's, as no browser
- * does, would give itself away.
+ * the key of its own certificate (section 4.4.3). For a target, the result only decides the text of an error and how
+ * the agent leaves; nothing is entrusted to the target. But an agent that mistook a copied chain for the target's,
+ * which no browser does, would give itself away.
  */
 import { X509Certificate, constants, verify, type KeyObject } from 'node:crypto';
 import { rootCertificates } from 'node:tls';

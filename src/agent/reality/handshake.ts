@@ -200,7 +200,7 @@ function otherAnswer(hello: Buffer | undefined): Fault {
   }
 }
 
-/** Reads up to the server's Finished, and verifies it; the transcript ends with it. @returns otherwise the fault */
+/** Reads up to the server's Finished, which ends the transcript, and verifies it. @returns the flight, or the fault */
 async function readFlight(
   socket: Duplex,
   records: RecordReader,

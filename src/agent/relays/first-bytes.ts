@@ -39,7 +39,7 @@ export function peek(socket: Socket, waitMs: number): Promise<Peeked | undefined
       settle({ serverName, ended: undefined });
     };
     const onData = (chunk: Buffer): void => {
-      // Another protocol is told by its first byte, even if its client waits after a few.
+      // The first byte reveals another protocol, even if its client waits after a few.
       const hello = length === 0 && chunk[0] !== recordType.handshake ? 'other' : collector.push(chunk);
       chunks.push(chunk);
       length += chunk.length;

@@ -70,7 +70,7 @@ export function readTarget(url: string, rawHeaders: readonly string[]): RequestT
   return { host: host.toLowerCase().replace(/\.$/, ''), path: withoutDots(path), authority };
 }
 
-/** A segment of one or two dots, of which each may be percent-encoded. */
+/** A segment of one or two dots, each possibly percent-encoded. */
 const dotSegment = /\/(?:\.|%2e){1,2}(?=\/|$)/i;
 
 /** Resolves dot segments (RFC 3986, section 5.2.4), so that no path leaves the prefix that it matches. */

@@ -1,8 +1,8 @@
 /**
  * The REALITY hops of one TCP listener: tells clients that hold a hop's key from strangers, who are joined to the
  * target within limits of bytes and silence. A hop that replaces another takes over its clients as soon as it knows its
- * target, so that none of them waits; a hop that no rule has any more accepts nobody new, and ends when its handshakes
- * have. The handshake is in `src/transport/listener/reality/`. Implements the listening side of
+ * target, so that none of them waits; a hop that no rule has any more accepts no new clients, and ends with its last
+ * handshake. The handshake is in `src/transport/listener/reality/`. Implements the listening side of
  * `docs/data-plane.md#reality`.
  */
 import type { Socket } from 'node:net';

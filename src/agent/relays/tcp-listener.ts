@@ -193,7 +193,7 @@ function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: Tcp
     decided(client);
     if (side !== undefined) await relay(side, rule.route);
   };
-  /** Joins a client that has already ended its direction, so that nothing can be put back, to the target. */
+  /** Joins to the target a client that has already ended its direction, so its bytes cannot be put back. */
   const endAtTarget = async (client: Socket, { hop }: RealityRule, ended: Buffer): Promise<void> => {
     meter.refused();
     const target = await dial(hop.target, new AbortController().signal);

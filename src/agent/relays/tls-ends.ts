@@ -1,15 +1,16 @@
 /**
- * Tells a TLS connection that was cut from one that ended with close_notify. `node:tls` calls both an end, so it never learns of
- * the end of the socket: what it then still calls an end was a close_notify. Implements `docs/data-plane.md#tls`.
+ * Tells a TLS connection that was cut from one that ended with close_notify. `node:tls` reports both as an end. So it
+ * is never told that the socket has ended: any end that it still reports is a close_notify. Implements
+ * `docs/data-plane.md#tls`.
  */
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 
 export interface TlsCarrier {
-  /** What TLS runs on in place of the socket. */
+  /** What TLS runs on instead of the socket. */
   readonly stream: Duplex;
-  /** Destroys the TLS connection with an error once all that came is read, unless it has ended by then. */
+  /** Destroys the TLS connection with an error once everything received has been read, unless it has ended by then. */
   watch(tls: TLSSocket): void;
 }
 
@@ -22,7 +23,7 @@ export function createTlsCarrier(socket: Socket): TlsCarrier {
   const check = (): void => {
     if (watched === undefined || !isRead(watched)) return;
     const tls = watched;
-    // An end that TLS has read is told a moment after the last byte.
+    // TLS reports an end that it has read a moment after the last byte.
     setImmediate(() => {
       if (isRead(tls) && !tls.readableEnded)
         tls.destroy(new Error('no close_notify came before the end of the connection'));
@@ -38,7 +39,7 @@ export function createTlsCarrier(socket: Socket): TlsCarrier {
     write(chunk: Buffer, _encoding, done) {
       socket.write(chunk, done);
     },
-    // TLS gives several records at once: one call of the system for all of them.
+    // TLS writes several records at once: one system call sends them all.
     writev(chunks, done) {
       socket.cork();
       for (const [index, { chunk }] of chunks.entries()) {

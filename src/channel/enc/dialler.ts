@@ -56,7 +56,7 @@ export function createEncDialler(options: EncDiallerOptions): EncDialler {
   let current: EncSession | undefined;
   let previous: { readonly session: EncSession; readonly until: number } | undefined;
   let attempt: Attempt | undefined;
-  /** When something was first sent that nothing authentic has followed. */
+  /** When the first datagram was sent that nothing authentic has followed. */
   let unansweredSince: number | undefined;
   let pings = 0;
   let pingAt = 0;
@@ -120,7 +120,7 @@ export function createEncDialler(options: EncDiallerOptions): EncDialler {
       finish(true, content.readUInt32BE(0), content.readUInt32BE(indexBytes), content.subarray(2 * indexBytes), now);
   };
 
-  /** Pings a listener that has been silent for long, and then assumes that it has forgotten the session. */
+  /** Pings a listener that has been silent for long; if it stays silent, assumes that it has forgotten the session. */
   const lookForLife = (since: number, now: number): void => {
     if (now - since < timing.silenceMs || now < pingAt || attempt?.inside === false) return;
     if (pings >= timing.pings) return begin(false, now);
