@@ -1,11 +1,11 @@
 /**
- * Finds the agent that sends too much beside the frames of its session, such as pings: HTTP/2 answers them, and pausing reads does
- * not hold them back.
+ * Recognises an agent that sends too much besides the frames of its session, such as pings: HTTP/2 answers them, and
+ * pausing reads does not hold them back.
  */
 import type { AgentConnection } from '../listener/connection.js';
 
 /**
- * What a connection may carry beside the ciphertexts of its session. Acknowledging a snapshot of 64 MiB takes some 50
+ * What a connection may carry besides the ciphertexts of its session. Acknowledging a snapshot of 64 MiB takes some 50
  * KiB, and data waiting in the windows of HTTP/2 counts until it is read.
  */
 const besideFrames = {

@@ -70,7 +70,7 @@ export class ConfigExchange {
     // The report becomes a fact, which waits while the event store is away; the requests after it must not wait.
     this.#queue.run(() => this.#nodeSession?.report(outcome, at) ?? Promise.resolve(), reportWaitMs);
   }
-  /** A heartbeat has arrived: it comes after the reports before it. */
+  /** A heartbeat has arrived. It is queued after the reports that came before it. */
   beat(): void {
     if (!this.#awaitsBeat) return;
     this.#awaitsBeat = false;

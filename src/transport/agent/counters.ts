@@ -43,7 +43,7 @@ export function countIn<Key extends string>(counts: Map<Key, number>, key: Key):
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
-/** Current values, beside the counters. */
+/** Current values, in addition to the counters. */
 export interface Gauges {
   readonly sessions: number;
   readonly pending: number;

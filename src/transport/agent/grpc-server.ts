@@ -1,7 +1,8 @@
 /**
- * The gRPC server of the agent protocol on node:http2: limits, the two RPCs of SecureAgentService, and AgentService, which is not
- * served. Handles bytes and statuses, and knows nothing about sessions. It does not use grpc-js, which does not expose the
- * connection of a call and cannot bound its headers. `grpc-call.ts` is one call. Implements `docs/contract/wire.md#services` and the gRPC statuses of `docs/contract/agent-protocol.md#control`.
+ * The gRPC server of the agent protocol on node:http2: limits, the two RPCs of SecureAgentService, and AgentService,
+ * which is not served. Handles bytes and statuses, and knows nothing about sessions. It does not use grpc-js, which
+ * neither exposes the connection of a call nor bounds its headers. `grpc-call.ts` is one call. Implements
+ * `docs/contract/wire.md#services` and the gRPC statuses of `docs/contract/agent-protocol.md#control`.
  */
 import {
   constants,
@@ -23,11 +24,11 @@ import { callStarted, watchUnproven } from './unproven.js';
 /** Interval of HTTP/2 pings to agents, and how long their answer may take. */
 const keepaliveMs = 60_000;
 const keepaliveTimeoutMs = 20_000;
-/** How long after its last answer a connection ended for faulty calls is closed. */
+/** How long a connection that is ended for faulty calls stays open after its last answer. */
 const endedConnectionMs = 100;
-/** The service expects no longer header values; longer ones count as absent. */
+/** The longest header value that the service expects; longer ones count as absent. */
 const valueChars = 256;
-/** What a header counts beyond its name and value (RFC 9113, section 6.5.2). */
+/** What a header counts in addition to its name and value (RFC 9113, section 6.5.2). */
 const bytesPerHeader = 32;
 
 const sessionOptions = {
@@ -127,7 +128,7 @@ export function createGrpcServer(handlers: GrpcHandlers, logger: Logger): GrpcSe
   };
 }
 
-/** @returns starts to serve a call by its method */
+/** @returns a function that starts to serve a call by its method */
 function createMethods(
   handlers: GrpcHandlers,
   logger: Logger,

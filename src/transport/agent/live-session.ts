@@ -57,7 +57,7 @@ class AttachedSession implements LiveSession {
   /** Lower-case hex; empty for an agent that does not name its process. */
   #processId = '';
   #over = false;
-  /** While its PSK is made the node's, nothing more is read; undefined at all other times. */
+  /** Pending while its PSK becomes the node's, when nothing more is read; undefined at all other times. */
   #proof: Promise<void> | undefined;
   readonly nodeId: string;
   readonly id: string;
@@ -188,7 +188,7 @@ class AttachedSession implements LiveSession {
     return this.#state.phase === 'live';
   }
   get waitingRequests(): number {
-    // Reading stops at a few already.
+    // A few are enough to stop reading.
     return this.#proof === undefined ? Math.max(this.#config.waiting, this.#heartbeats.waiting) : Infinity;
   }
   get waitingAnswers(): number {

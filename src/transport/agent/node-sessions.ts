@@ -23,8 +23,8 @@ const rekeyWindowMs = 20_000;
 export interface NodeSessionsDeps {
   readonly telemetry: Pick<Telemetry, 'sessionOpened' | 'sessionEnded'>;
   /**
-   * Makes the candidate of a node's PSK, under which a session was proven, its PSK. False if it is none any more; rejects when
-   * that cannot be known now.
+   * Makes the candidate PSK under which a session was proven the node's PSK. False if it is no longer a candidate;
+   * rejects when that cannot be known now.
    */
   proveCandidate(nodeId: string, fingerprint: string, sessionId: string): Promise<boolean>;
   readonly facts: Pick<FactRecorder, 'agent' | 'drop'>;
@@ -51,7 +51,7 @@ export interface NodeSessions {
   /** Another session has taken this one's presence lease. */
   lost(nodeId: string, sessionId: string): void;
   revoke(nodeId: string): void;
-  /** Revokes those sessions of a node, or of all. */
+  /** Revokes the sessions that are over, of a node or of all nodes. */
   revokeThose(nodeId: string | undefined, isOver: (session: LiveSession) => boolean): void;
   /** True once all current sessions of the node on this instance are gone, false after `timeoutMs`. */
   sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;

@@ -162,13 +162,13 @@ function createHandshakes(
   const { clock, delivery } = deps;
   const decoy = createDecoy();
 
-  /** What both sides must know for a PSK; without one, what nobody knows. */
+  /** What both sides must know for a PSK; without a usable PSK, secrets that nobody knows. */
   const partyOf = (nodeId: string, psk: AcceptedPsk | undefined, address: string): Party => {
     const localStatic = psk === undefined ? undefined : deps.serviceKeys.pairOf(psk.service_public);
     if (psk === undefined || localStatic === undefined) return decoy.open();
     const opened = deps.openVerifier(nodeId, psk.verifier);
     if (opened.kind === 'opened') return { ...opened.verifier, localStatic };
-    // Anybody who knows the node's id can repeat it.
+    // Sampled, because anybody who knows the node's id can repeat it.
     const event = { reason: 'handshake_verifier', address, node_id: nodeId, cause: opened.reason };
     deps.refusals.note(event, 'cannot open a PSK verifier');
     return decoy.open();
@@ -185,7 +185,7 @@ function createHandshakes(
     const now = clock.now();
     const timestampMs = Number(offer.value.timestampMs);
     if (Math.abs(timestampMs - now) > agent.clockSkewMs) return refuse(skewed(now), true);
-    // By its ephemeral key, to which the whole message is bound.
+    // Identified by its ephemeral key, to which the whole message is bound.
     const ephemeral = Buffer.from(request.handshake.subarray(0, 32)).toString('latin1');
     const replay = deps.replays.note(ephemeral, timestampMs + agent.clockSkewMs, now);
     if (replay === 'replayed') return refuse({ ...refused, outcome: 'replayed' }, true);

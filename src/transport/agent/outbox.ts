@@ -17,7 +17,10 @@ import type { CloseReason } from './close-reasons.js';
 const revokedFlushMs = 100;
 /** Time between sending the status of a revoked session and closing its socket, so that the status is delivered. */
 const revokedLingerMs = 20;
-/** A process that was busy for that long has not looked at its sockets meanwhile; each turn of the event loop does. */
+/**
+ * Turns of the event loop before a socket is closed: each looks at the sockets, which a busy process may not have done
+ * in time.
+ */
 const turnsBeforeKill = 20;
 
 interface OutboxOptions {

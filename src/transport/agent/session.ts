@@ -23,7 +23,7 @@ import type { AgentIntervals } from './heartbeats.js';
 
 /** All times are monotonic milliseconds. */
 interface OpenState {
-  /** Of a join token: `join` until its request has come, `joining` until that is answered. */
+  /** For a join token: `join` until its request has come, `joining` until that is answered. */
   readonly phase: 'hello' | 'live' | 'join' | 'joining';
   readonly nodeId: string;
   readonly helloBy: number;

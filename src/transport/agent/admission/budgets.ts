@@ -194,7 +194,7 @@ export function createFaultyCalls(addresses: Pick<AddressBudget, 'take'>, refusa
       }
       const count = (counts.get(connection) ?? 0) + 1;
       counts.set(connection, count);
-      // Calls that were open beside the fifth are counted after it.
+      // Calls that were open at the same time as the fifth are counted after it.
       if (count !== limits.agent.faultyCallsPerConnection || connection.closed) return false;
       refusals.note({ reason: 'connection_faulty_calls', address }, 'a connection was ended for its faulty calls');
       return true;

@@ -1,8 +1,8 @@
 /**
- * Sessions that were opened but not attached yet: kept for 10 s, at most two per node (the oldest is dropped), any number per
- * join token, found
- * only from the connection that opened them, taken once. Implements the pending sessions of
- * `docs/contract/agent-protocol.md#opensession` and the attaching of `docs/contract/agent-protocol.md#control`.
+ * Sessions that were opened but not attached yet: kept for 10 s, at most two per node (the oldest is dropped) and any
+ * number per join token, found only from the connection that opened them, and taken once. Implements the pending
+ * sessions of `docs/contract/agent-protocol.md#opensession` and the attaching of
+ * `docs/contract/agent-protocol.md#control`.
  */
 import { joinTokenIn } from '../../../kernel/ids.js';
 import { limits } from '../../../kernel/limits.js';

@@ -22,7 +22,7 @@ export interface RealityServer {
 
 /** For the service's listener. */
 export interface RealitySettings extends RealityServer {
-  /** Whether the h2c preface is accepted beside REALITY. */
+  /** Whether the h2c preface is accepted as well as REALITY. */
   readonly allowH2c: boolean;
   /** How many connections may be mirrored to the target at once; default 4096. */
   readonly mirrored?: number;

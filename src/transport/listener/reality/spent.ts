@@ -4,8 +4,8 @@ import type { Clock } from '../../../kernel/clock.js';
 import { tuning } from './tuning.js';
 
 /**
- * Whether a mirrored connection has used up its bytes, or has been silent for long while its client leaves data unread,
- * which holds memory, or while there are many. Called repeatedly.
+ * Whether a mirrored connection has used up its bytes, or has been silent for long while there are many or its client
+ * leaves data unread, which holds memory. Called repeatedly.
  */
 export function isSpent(socket: Socket, clock: Clock, many: () => boolean): () => boolean {
   let bytes = 0;

@@ -19,7 +19,7 @@ export const tuning = {
   uselessRecords: 32,
   /** Records that a ClientHello may be split over: browsers send one. */
   clientHelloRecords: 64,
-  /** How long an agent waits to learn what other instances have seen, beside the target's flight. */
+  /** How long an agent waits to learn what other instances have seen, while the target's flight arrives. */
   sharedHellosMs: 500,
   /** Agents' hellos that are remembered, to recognise replays. */
   replayEntries: 1_000_000,
