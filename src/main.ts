@@ -57,7 +57,7 @@ async function main(): Promise<void> {
   logCryptoLibrary(logger);
   const uncaught = handleUncaught(logger, () => process.exit(1));
   const starting = startApp(config, logger, fail, uncaught);
-  // Whatever the settings and however far the start is: SIGHUP without a listener would end the process.
+  // With any settings, and at any stage of the start, SIGHUP without a listener would end the process.
   process.on('SIGHUP', () => void starting.then(({ reload }) => reload()).catch(() => undefined));
   const { close } = await starting;
   let stopping = false;

@@ -50,7 +50,7 @@ class Agent:
         return seconds
 
     async def open_session(self, stub, may_retry=True):
-        """One session, tried again at once if it is refused for skew."""
+        """Opens a session; if it is refused for clock skew, tries once more at once."""
         noise = NoiseConnection.from_name(b"Noise_KKpsk0_25519_ChaChaPoly_SHA256")
         noise.set_as_initiator()
         noise.set_prologue(b"svc-control-v1\0" + NODE_ID.encode())
@@ -86,7 +86,7 @@ class Agent:
                     while session is not None:
                         session, end = await session.run()
                     self.revoked = end.reason == pb.SESSION_CLOSE_REASON_REVOKED
-                except Exception as error:  # whatever it is, the next attempt may do better
+                except Exception as error:  # whatever it is, the next attempt may succeed
                     print(repr(error), file=sys.stderr)
             await self.pause(max(self.backoff(), wait_after(end)))
 

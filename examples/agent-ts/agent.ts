@@ -47,7 +47,10 @@ interface End {
 
 const backoff = (): number => Math.min(30_000, 1_000 * 2 ** Math.min(failures++, 6)) * (0.5 + Math.random() / 2);
 
-/** One session; tried again at once, once, if it is refused for skew. @throws what gRPC or the handshake says */
+/**
+ * Opens a session; if it is refused for clock skew, tries once more at once.
+ * @throws what gRPC or the handshake says
+ */
 async function openSession(client: Client, mayRetry = true): Promise<Session> {
   const timestampMs = Math.max(0, Math.round(Date.now() + offset));
   const handshake = startHandshake(

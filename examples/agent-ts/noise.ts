@@ -1,6 +1,6 @@
 /**
- * The agent's side of `Noise_KKpsk0_25519_ChaChaPoly_SHA256`, and the keys that a control PSK stands for: docs/agent-protocol.md,
- * "Keys" and "OpenSession". Where your language has a Noise library, this file is one call of it.
+ * The agent's side of `Noise_KKpsk0_25519_ChaChaPoly_SHA256`, and the keys that a control PSK stands for:
+ * docs/agent-protocol.md, "Keys" and "OpenSession". If your language has a Noise library, this file is one call to it.
  */
 import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
 import { x25519 } from '@noble/curves/ed25519.js';

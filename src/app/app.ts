@@ -25,7 +25,7 @@ import { sleep } from '../kernel/background.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
 
 interface Running extends Omit<RunningApp, 'reload'> {
-  /** What nodes told last: the store that had it may be empty when the service starts again. */
+  /** The last reports of the nodes: the store that had them may be empty when the service restarts. */
   known(): Known;
 }
 

@@ -12,7 +12,7 @@ interface CommandMetrics {
   metrics(): readonly MetricSource[];
 }
 
-/** Of a command with a rollout, the type of the command itself. */
+/** The type of a command; for a command with a rollout, that of the command itself. */
 function typeOf(command: { readonly type: string; readonly command?: unknown }): string {
   const { command: inner } = command;
   return typeof inner === 'object' && inner !== null ? String(Reflect.get(inner, 'type')) : command.type;

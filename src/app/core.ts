@@ -96,7 +96,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   closers.add('projections', () => projections.close());
   closers.add('facts', async () => {
     await facts.close();
-    // The read models stop with the last writes in them, such as a sign-in.
+    // The read models must hold the last writes, such as a sign-in, before they stop.
     const head = await eventStore.headPosition().catch(() => undefined);
     if (head !== undefined) await projections.reached(head, limits.rest.projectionWaitMs);
   });
@@ -141,7 +141,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   const headOf = headsIn({ signingKey, committed, accountsView });
   const damage = followers.damage() ?? (await missingHead(eventStore, headOf));
   if (damage !== undefined) throw damagedLog(damage);
-  // After the folds, whose names it starts with.
+  // Created after the folds, because it starts with their names.
   const feed = createFeed({
     eventStore,
     projections,

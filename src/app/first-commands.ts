@@ -15,7 +15,7 @@ import type { Fleet } from '../domain/fleet/fleet.js';
 const lookEveryMs = 1_000;
 
 /**
- * Resolves when it has run, or when it has to wait.
+ * Resolves once `run` has run, or has to wait.
  * @param reason why nothing may be written now, or undefined
  * @throws what `run` throws if it runs at once; later failures are logged and retried
  */

@@ -1,6 +1,6 @@
 /**
- * What is judged by the reports of nodes on the core: the counts of the whole fleet, the facts about status, and how rollouts go
- * on. See `docs/architecture.md`.
+ * The parts on the core that judge the reports of nodes: the counts of the whole fleet, the facts about status, and the
+ * progress of rollouts. See `docs/architecture.md`.
  */
 import type { CommandHandlers } from '../commands/handlers-port.js';
 import { systemContext } from '../commands/system.js';

@@ -35,7 +35,7 @@ interface MeasuredParts {
   readonly others: readonly Measured[];
 }
 
-/** @param parts what is measured beside the core */
+/** @param parts what is measured besides the core */
 export function serviceMetrics(core: Core, parts: MeasuredParts): readonly MetricSource[] {
   const { clocks, committed, delivery, eventStore, health, projections, logChain } = core;
   const logs = { requests: core.requestLog, sessions: core.sessionLog };

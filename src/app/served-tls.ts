@@ -1,6 +1,7 @@
 /**
- * The certificate of REST while the service runs: its files are read again on SIGHUP and every twenty seconds, by their content,
- * so that no change is missed whatever the file system tells. A pair that does not fit, or that clients would refuse now, is refused, and the former one stays. `config/tls-files.ts` reads them. Implements
+ * The certificate of REST while the service runs: its files are read again on SIGHUP and every twenty seconds, by their
+ * content, so that no change is missed, whatever the file system reports. A pair that does not match, or that clients
+ * would refuse now, is refused, and the former one stays. `config/tls-files.ts` reads them. Implements
  * `docs/contract/joining.md#certificates-of-rest`.
  */
 import { startLoop } from '../kernel/background.js';
@@ -11,11 +12,11 @@ import type { ServedTls } from '../transport/rest/deps.js';
 import type { Config } from './config/config.js';
 import { readTls, type TlsFiles } from './config/tls-files.js';
 
-/** A change is served within a minute, also where two looks are needed because the files were replaced one by one. */
+/** A change is served within a minute, even if two looks are needed because the files were replaced one by one. */
 const lookEveryMs = 20_000;
 
 export interface WatchedTls extends ServedTls {
-  /** Reads the files now, and says in the log what came of it. Never rejects. */
+  /** Reads the files now, and logs the outcome. Never rejects. */
   reload(): Promise<void>;
   close(): Promise<void>;
 }
@@ -26,7 +27,7 @@ export async function watchTls(
   { logger, clock, everyMs = lookEveryMs }: { logger: Logger; clock: Pick<Clock, 'now'>; everyMs?: number },
 ): Promise<WatchedTls> {
   let served = await readTls(files);
-  /** Why the files were refused last; told once. */
+  /** Why the files were last refused; logged once. */
   let refusal: string | undefined;
   const complain = (error: unknown): void =>
     logger.error({ error: messageOf(error) }, 'REST keeps its certificate: the files cannot be used');

@@ -1,6 +1,6 @@
 /**
- * The PSKs that authenticate a node or a join token, and how many of them a handshake is tried with, so that its time tells
- * nothing about one node. Implements `docs/contract/rollouts.md#guided-rotation`.
+ * The PSKs that authenticate a node or a join token, and how many of them a handshake tries, so that its duration
+ * reveals nothing about any one node. Implements `docs/contract/rollouts.md#guided-rotation`.
  */
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { hasExpired } from '../domain/join-token/join-token.js';

@@ -177,7 +177,7 @@ function createTargetAnswers(deps: AnswerDeps, draining: () => ConfigAnswer) {
     return undefined;
   };
 
-  /** What a held node gets; undefined when its bytes are gone and it asks for what it has not applied. */
+  /** The answer to a held node; undefined if its bytes are gone and it claims anything but what it applied. */
   const ofHold = async (
     session: SessionState,
     record: ApplyHistoryRecord,
@@ -211,7 +211,7 @@ function createTargetAnswers(deps: AnswerDeps, draining: () => ConfigAnswer) {
       const target = targetOf(newest, record.history, tryAgain(record));
       const lastGood = target === 'last_good' ? await ofLastGood(record, claim) : undefined;
       if (lastGood !== undefined) return lastGood;
-      // Nothing else can be served, and what nobody confirmed is not tried again by itself.
+      // Nothing else can be served, and an unconfirmed snapshot is not retried by itself.
       const isOver = tryAgain(record) !== newest.generation && rejectOf(record.history, newest)?.unconfirmed === true;
       if (isOver && claim.stamp !== undefined) return { kind: 'unchanged', generation: 0 };
       return ofNewest(session, record, claim, newest);

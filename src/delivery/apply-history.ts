@@ -91,7 +91,7 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
     const loading = read(nodeId).then(
       (record) => {
         entry.record = record;
-        // A session that has ended meanwhile leaves it remembered.
+        // If the session has ended meanwhile, the history stays remembered.
         if (active.get(nodeId) === entry) released.delete(nodeId);
         return record;
       },

@@ -36,7 +36,7 @@ export interface ApplyReports {
   report(record: ApplyHistoryRecord, session: ReportingSession, report: ApplyReport, at: number): Promise<void>;
   /** Notes that the node runs a snapshot. The history changes at once; resolves like `report`. */
   applied(record: ApplyHistoryRecord, session: ReportingSession, applied: Applied): Promise<void>;
-  /** The agent was seen after what it applied in this session: tells it that this is confirmed. */
+  /** The agent was seen after an apply in this session: tells it that the apply is confirmed. */
   confirm(record: ApplyHistoryRecord, session: ReportingSession): void;
   /** Reports by outcome since the start, without confirmations in ConfigRequests. */
   counts(): ReadonlyMap<ReportOutcome, number>;
@@ -63,12 +63,12 @@ export interface ApplyReportsDeps {
   generation(nodeId: string): number | undefined;
   /** The node waits for its wave of a rollout. */
   waits(nodeId: string): boolean;
-  /** Its last need of a confirmation. */
+  /** The node's last need for a confirmation. */
   need(nodeId: string): NodeNeed | undefined;
   readonly recordFact: RecordFact;
 }
 
-/** Longest place of an error in a log line. */
+/** Longest place of an error in a log line, in characters. */
 const placeChars = 256;
 
 /** Records facts, and notes the outcome in the history record. */
@@ -101,7 +101,7 @@ function newestStamp(
   return newest.kind === 'made' ? newest.stamp : undefined;
 }
 
-/** What a report of an apply sets off, and what its confirmation does. */
+/** Acts on the report of an apply, and on its confirmation. */
 function createApplied(deps: ApplyReportsDeps, record: ReturnType<typeof createRecorder>) {
   const applied = async (entry: ApplyHistoryRecord, session: ReportingSession, outcome: Applied): Promise<void> => {
     const { sessionId, offers } = session;
@@ -154,7 +154,7 @@ function createApplied(deps: ApplyReportsDeps, record: ReturnType<typeof createR
       .catch(logsWarning(deps.logger, 'a confirmation was not recorded', { node_id: nodeId }));
   };
 
-  /** Keeps the bytes of what the node runs, unless they are its last-good snapshot already. */
+  /** Keeps the bytes of the snapshot that the node runs, unless it is its last-good one already. */
   const saveApplied = (entry: ApplyHistoryRecord, { named, stamp, pushed }: Applied): void => {
     if (named === 'newest') saveNewest(entry, stamp);
     if (named === 'pushed' && pushed !== undefined) save(entry, pushed);

@@ -137,7 +137,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     node: (nodeId) => committed.fleet().tables.node.get(nodeId),
     settings: () => committed.fleet().singletons.connectivity.value,
     ...createAcceptedPsks(committed.fleet, clock),
-    // One read for all who ask while the one before is under way: strangers may cause it.
+    // All who ask while a read is under way share the next one, because strangers may cause reads.
     atHead: createShared(() => parts.atHead().catch(() => false), {
       stamp: () => 0,
       isFresh: () => false,

@@ -25,7 +25,7 @@ export type Newest<T> =
 export interface NewestSnapshots {
   /** @throws ServiceError `unavailable` if the log is at another compiler version */
   get(nodeId: string): Newest<SnapshotPush>;
-  /** Generation and checksum only, often without compiling. @throws as `get` */
+  /** Generation and checksum only, often without compiling. @throws like `get` */
   stamp(nodeId: string): Newest<undefined>;
   /** The node was deleted. */
   forget(nodeId: string): void;

@@ -109,7 +109,7 @@ function isAboutRollouts(changed: Iterable<string>): boolean {
 export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   const { sessions, histories } = deps;
   let offered = 0;
-  /** Nodes with a session here from which a hold has kept their newest snapshot. */
+  /** Nodes with a session here whose newest snapshot a hold has withheld. */
   const held = new Set<string>();
 
   const request = async (session: SessionState, configVersion: bigint, checksum: Uint8Array): Promise<ConfigAnswer> => {
@@ -135,7 +135,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
     }
   };
 
-  /** What is sent of a snapshot: with the time in which the agent waits for its confirmation, where it does. */
+  /** A snapshot as it is sent: with the time in which it must be confirmed, if it must. */
   const asSent = ({ nodeId, confirm }: SessionState, push: SnapshotPush): SnapshotPush => {
     const record = confirm === undefined ? undefined : histories.peek(nodeId);
     const secs = record && confirmWithin(deps.need(nodeId), record.history, push.generation);

@@ -54,7 +54,7 @@ export interface NodeSession {
   report(report: ApplyReport, at: number): Promise<void>;
   /**
    * The agent has sent a heartbeat, after every report before it: what it applied is confirmed.
-   * @returns false when it is to be called with the next one too
+   * @returns false if it must be called for the next one too
    */
   beat(): boolean;
   /** A push was sent completely: the node's apply state becomes `pushed`. */
@@ -109,7 +109,7 @@ export interface Delivery {
    */
   onPsksEnded(listener: (nodeId: string | undefined) => void): () => void;
 
-  /** @param confirm sends ConfigConfirmed; undefined of an agent without the feature `confirm` */
+  /** @param confirm sends ConfigConfirmed; undefined for an agent without the feature `confirm` */
   openNodeSession(
     nodeId: string,
     sessionId: string,
@@ -118,7 +118,7 @@ export interface Delivery {
   ): NodeSession;
   /** The newest generation that was sent completely to an open session of this instance. */
   pushed(nodeId: string): { readonly generation: number; readonly at: number } | undefined;
-  /** For how many milliseconds the agent has taken nothing of what is offered here; 0 while nothing waits. */
+  /** For how many milliseconds the agent has taken nothing that is offered here; 0 while nothing waits. */
   unsentMs(nodeId: string): number;
 
   /**

@@ -11,7 +11,7 @@ import type { Offers } from './time-to-applied.js';
 export interface Applied {
   readonly stamp: Stamp;
   readonly named: Named;
-  /** Of `pushed`: that snapshot. */
+  /** The snapshot, if `named` is `pushed`. */
   readonly pushed?: SnapshotPush | undefined;
   readonly durationMs: number;
   /** Arrival, monotonic milliseconds. */
@@ -31,11 +31,11 @@ export interface SessionState {
   pushed: { readonly generation: number; readonly at: number } | undefined;
   /** The newest offer that the agent has not taken, and since when it has taken nothing, monotonic. */
   unsent: { readonly generation: number; readonly since: number } | undefined;
-  /** The newest offer or answer on which the agent has not reported: of a held node it stays the target. */
+  /** The newest offer or answer on which the agent has not reported: for a held node, it stays the target. */
   unreported: SnapshotPush | undefined;
   /** Offers without an answer yet, to measure the time to applied. */
   readonly offers: Offers;
-  /** Tells the agent that a generation is confirmed; undefined of an agent without the feature. */
+  /** Tells the agent that a generation is confirmed; undefined for an agent without the feature. */
   readonly confirm: ((generation: number) => void) | undefined;
   /** The applied generation that is confirmed once the agent is seen again; undefined when there is none. */
   unconfirmed: Applied | undefined;

@@ -69,7 +69,7 @@ export type Hold =
   | 'none'
   /** Its target is the last-good snapshot, which is the last one that it applied. */
   | 'kept'
-  /** The bytes of what it applied last are gone: it keeps that, and gets the newest once it asks with anything else. */
+  /** The bytes of its last applied snapshot are gone: it keeps that, and gets the newest once it asks with another. */
   | 'bytes_gone';
 
 /** Implements `docs/contract/rollouts.md#hold`. @param waits the node's wave is not released */
@@ -171,7 +171,7 @@ export function versionClaim(configVersion: bigint, newestGeneration: number): V
 export interface Known {
   readonly newest: Stamp | undefined;
   readonly lastGood: Stamp | undefined;
-  /** What a held node was sent before it was held, and has not reported on. */
+  /** The snapshot that a held node was sent before it was held, and has not reported on. */
   readonly pushed: SnapshotPush | undefined;
 }
 

@@ -33,7 +33,7 @@ interface Queued<Name> {
   readonly expires_at: string;
 }
 
-/** A RUN_DIAGNOSTICS that its agent has got and may still answer. */
+/** A RUN_DIAGNOSTICS that its agent has received and may still answer. */
 export type Asked = StoredDocument<Claim>;
 
 /** When a command was sent, RFC 3339, and whether the agent has answered it. */
@@ -44,14 +44,14 @@ export interface Delivered {
 
 export interface CommandClaims {
   /**
-   * Claims a node's commands that are neither expired nor claimed, oldest first, at most 16; of those to run diagnostics
-   * one a minute. A heartbeat waits for the answer, so it does not take long: a claim that the store has not confirmed by
-   * then is returned by a later call. Returns only confirmed claims; never rejects.
+   * Claims a node's commands that are neither expired nor claimed, oldest first, at most 16, and at most one
+   * RUN_DIAGNOSTICS a minute. A heartbeat waits for the answer, so it does not take long: a claim that the store has
+   * not confirmed by then is returned by a later call. Returns only confirmed claims; never rejects.
    */
   claim<Name>(nodeId: string, queued: readonly Queued<Name>[]): Promise<readonly Name[]>;
-  /** Of the given commands those that were sent, by id. @throws ServiceError `unavailable` */
+  /** Those of the given commands that were sent, by id. @throws ServiceError `unavailable` */
   delivered(ids: readonly string[]): Promise<ReadonlyMap<string, Delivered>>;
-  /** The diagnostics that a node was asked for, and may still answer. @throws ServiceError `unavailable` */
+  /** The RUN_DIAGNOSTICS that a node has received and may still answer. @throws ServiceError `unavailable` */
   asked(queued: readonly Queued<unknown>[]): Promise<readonly Asked[]>;
   /** The agent has answered these. @throws ServiceError `unavailable` */
   answered(asked: readonly Asked[]): Promise<void>;
@@ -101,9 +101,9 @@ async function claimEarlier(claims: Collection<Claim>, { clock, queued }: Comman
 }
 
 /**
- * Without those that must wait. Every instance that asks at the same time claims the same RUN_DIAGNOSTICS, so that only
- * one of them sends one.
- * @param queued all of the node
+ * The open commands, without those that must wait. Every instance that asks at the same time claims the same
+ * RUN_DIAGNOSTICS, so that only one of them sends one.
+ * @param queued all commands of the node
  */
 async function due<Name>(
   claims: Collection<Claim>,
@@ -120,7 +120,7 @@ async function due<Name>(
   return open.filter((one) => one === next || !isDiagnosis(one));
 }
 
-/** Removes claims of before a time, but for commands that are still shown. */
+/** Removes claims from before a time, except those of commands that are still shown. */
 async function removeOld(claims: Collection<Claim>, below: string, shown: ReadonlySet<string>): Promise<void> {
   for (let skip = 0, read = purgedAtOnce; read === purgedAtOnce;) {
     const old = await claims.find({ groups: [kind], below, direction: 'asc', skip, limit: purgedAtOnce });

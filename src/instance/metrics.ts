@@ -85,7 +85,7 @@ function readWhenShown({ type, name, help, label, read }: NumberSource): Metric 
         ...options,
         collect() {
           this.reset();
-          // Which has set a number without a label to 0.
+          // `reset` has set a number without a label to 0.
           if (label === undefined) this.remove();
           show((labels, value) => this.set(labels, value));
         },

@@ -1,8 +1,9 @@
 /**
- * Compares the clock of this instance with its stores' clocks: at the start, every minute, and more often while they are
- * apart. In between, the monotonic clock extends the last comparison, so that a jump shows at once. An instance whose
- * clock is too far off must not write. A store without a clock has events of the future at most, after this clock was
- * ahead: commands go on, and nothing is deleted by age. Implements `docs/contract/domain.md#commands-and-events`.
+ * Compares the clock of this instance with its stores' clocks: at the start, every minute, and more often while they
+ * are apart. In between, the monotonic clock extends the last comparison, so that a jump shows at once. An instance
+ * whose clock is too far off must not write. A store without a clock can at most have events of the future, recorded
+ * while this clock was ahead: commands continue, and nothing is deleted by age. Implements
+ * `docs/contract/domain.md#commands-and-events`.
  */
 import { startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';

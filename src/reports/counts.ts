@@ -1,7 +1,7 @@
 /**
- * The state of the whole fleet, kept current: what each node, chain and upstream adds to the counts is judged again when its
- * reports or its configuration change. Listeners are told whose status may have changed; what is told to people of it is in
- * `src/status/`. Implements `docs/contract/rest.md#dashboard`.
+ * The state of the whole fleet, kept current: what each node, chain and upstream adds to the counts is judged again
+ * when its reports or its configuration change. Listeners learn whose status may have changed; `src/status/` decides
+ * what people are told. Implements `docs/contract/rest.md#dashboard`.
  */
 import type { ChainHealth } from '../domain/chain/health.js';
 import { upstreamStatus, type UpstreamStatus } from '../domain/upstream/health.js';
@@ -32,7 +32,7 @@ export interface Counts {
 }
 
 export interface CountsDeps extends StatusDeps {
-  /** Calls back with each node that has reported, or was deleted. @returns how to stop, as the next two */
+  /** Calls back with each node that has reported, or was deleted. @returns how to stop, like the next two */
   onReport(listener: (nodeId: string) => void): () => void;
   onFact(listener: (nodeId: string) => void): () => void;
   onBatch(listener: (batch: Pick<FoldBatch, 'touched' | 'changed'>) => void): () => void;
@@ -50,7 +50,7 @@ interface KeptNode {
 function trackDirty(deps: CountsDeps, onCredential: () => void) {
   const { fleet } = deps;
   let dirty = { nodes: new Set<string>(), chains: new Set<string>(), upstreams: new Set<string>() };
-  /** Beside what is dirty already, which may be deleted. */
+  /** Keeps what is already dirty, which may have been deleted. */
   const addEverything = (): void => {
     for (const id of fleet.nodeIds()) dirty.nodes.add(id);
     for (const { id } of fleet.chains()) dirty.chains.add(id);

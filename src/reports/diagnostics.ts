@@ -1,7 +1,7 @@
 /**
- * What agents answered to RUN_DIAGNOSTICS: the newest report of each node, in the read store, so that it may come at one
- * instance and be read at another. Which reports were asked for is known by the claims of commands. Implements
- * "Diagnostics" of `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
+ * The agents' answers to RUN_DIAGNOSTICS: the newest report of each node, in the read store, so that one instance may
+ * receive it and another read it. The claims of commands show which reports were asked for. Implements "Diagnostics" of
+ * `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
 import { Counter } from 'prom-client';
 import { startLoop } from '../kernel/background.js';
@@ -40,7 +40,7 @@ export interface DiagnosticsDeps<Asked> {
   /** False once the node is deleted. */
   exists(nodeId: string): boolean;
   agentVersion(nodeId: string): string | null;
-  /** What the node was asked and has not answered. @throws ServiceError `unavailable`, as the next */
+  /** The requests that the node has not answered. @throws ServiceError `unavailable`, like the next */
   asked(nodeId: string): Promise<readonly Asked[]>;
   answered(asked: readonly Asked[]): Promise<void>;
 }

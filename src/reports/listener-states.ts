@@ -15,7 +15,7 @@ interface RouteState {
 export interface ListenerSummary {
   /** As reported; `running` if one of several with the same address runs. */
   readonly states: ReadonlyMap<string, string>;
-  /** Only of the few listeners that have such a route. */
+  /** Only for the few listeners that have such a route. */
   readonly routes: ReadonlyMap<string, readonly RouteState[]>;
 }
 

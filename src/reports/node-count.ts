@@ -26,7 +26,7 @@ export interface NodeCount {
   readonly held: boolean;
   /** Why it rejected its newest generation, if it did. */
   readonly rejected: string | undefined;
-  /** What its agent cannot run of its newest generation, if anything. */
+  /** The part of its newest generation that its agent cannot run, if any. */
   readonly unable: string | undefined;
   readonly intended: number;
   readonly running: number;

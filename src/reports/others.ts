@@ -18,7 +18,7 @@ export interface OthersDeps {
   liveInstances(): Promise<readonly string[]>;
   /** Whether the node's session is at this instance. */
   isOwn(nodeId: string): boolean;
-  /** The fleet does not have the node any more. */
+  /** The node is no longer in the fleet. */
   isGone(nodeId: string): boolean;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly logger: Logger;

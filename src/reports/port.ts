@@ -88,7 +88,7 @@ export type DiagnosticsFacts = ReturnType<typeof diagnosticsFacts>;
 export type KeptDiagnostics = DiagnosticsFacts & {
   /** When it came, RFC 3339. */
   readonly at: string;
-  /** As its node's hello said. */
+  /** As stated in its node's hello. */
   readonly agent_version: string | null;
 };
 

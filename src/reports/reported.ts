@@ -86,7 +86,7 @@ export function listenersIn(table: ListenerTable, before: Rows): readonly Runtim
 
 /**
  * @param bytes of a `HeartbeatRequest` with that list, found valid when it came
- * @param before as of `listenersIn`
+ * @param before as in `listenersIn`
  */
 export function linksIn(bytes: Uint8Array, before: Rows): readonly LinkSample[] {
   return linksWhere(() => true, bytes, before);

@@ -34,7 +34,7 @@ export interface ReportsDeps {
   readonly carriers?: ((nodeId: string) => Carriers) | undefined;
   /** False: history is not recorded. */
   readonly recordsHistory?: boolean;
-  /** The fleet does not have the node any more; undefined: it has all nodes. */
+  /** Whether the node is no longer in the fleet; undefined: the fleet has all nodes. */
   readonly isGone?: ((nodeId: string) => boolean) | undefined;
   /** What this process knew before the store was emptied, see `ReportsService.known`. */
   readonly known?: Known | undefined;

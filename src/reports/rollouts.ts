@@ -1,5 +1,5 @@
 /**
- * How far the nodes of a rollout are, from the fleet, the facts of agents and presence. Pure. Implements
+ * The progress of a rollout's nodes, from the fleet, the facts of agents and presence. Pure. Implements
  * `docs/contract/rollouts.md#running`.
  */
 import { placesIn } from '../domain/rollout/node-set.js';
@@ -18,7 +18,7 @@ export function heldBy(deps: Pick<Deps, 'fleet' | 'agentFacts'>, nodeId: string)
 }
 
 export interface RolloutNodeProgress {
-  /** From which on the node has the change. */
+  /** The first generation in which the node has the change. */
   readonly generation: number;
   readonly state: RolloutNodeState;
 }

@@ -86,8 +86,8 @@ export function hopState({ fleet, reports, agentFacts }: Omit<StatusDeps, 'clock
 }
 
 /**
- * Keys of the listeners that a node is to run and that its newest report shows in another state; undefined while the report is
- * older than what the node applied.
+ * Keys of the listeners that a node should run but that its newest report shows in another state; undefined while the
+ * report is older than the configuration that the node applied.
  */
 export function failingListeners(
   { fleet, reports, agentFacts }: Omit<StatusDeps, 'clock'>,

@@ -67,7 +67,7 @@ export interface ReportStoreDeps {
   readonly isShared: boolean;
   /** Whether the node's session is at this instance. */
   isOwn(nodeId: string): boolean;
-  /** The fleet does not have the node any more. */
+  /** The node is no longer in the fleet. */
   isGone(nodeId: string): boolean;
   /** Called with each node whose reports at another instance were entered. @param before its entry until then */
   readonly onEntered?: ((nodeId: string, entry: Entry, before: Readonly<Entry>) => void) | undefined;
@@ -78,12 +78,13 @@ export interface ReportStoreDeps {
 export interface ReportStore {
   /**
    * Fills the table with signs of life, but not with presence.
-   * @returns a function that fills in the rest @throws ServiceError `unavailable`, as that function
+   * @returns a function that fills in the rest
+   * @throws ServiceError `unavailable`, like that function
    */
   load(): Promise<(signal: AbortSignal) => Promise<void>>;
   /** Enters, and writes soon, an entry that neither the table nor the store has. */
   adopt(nodeId: string, known: Entry): void;
-  /** Writes a node's sign of life soon. @param changed what else of its entry */
+  /** Writes a node's sign of life soon. @param changed the other parts of its entry to write */
   write(nodeId: string, changed: readonly Part[]): void;
   /** The next documents that an instance wrote, in order, starting at a place. @throws ServiceError `unavailable` */
   writtenBy(instance: string, place: string): Promise<readonly StoredBeat[]>;
@@ -105,7 +106,7 @@ interface Waiting {
 }
 
 async function openCollections(readStore: ReadStore, isShared: boolean) {
-  // Nobody else reads an embedded store, where an index would cost a write for each heartbeat.
+  // No other instance reads an embedded store, where an index would cost a write for each heartbeat.
   const index = isShared ? { index: { group: 'instance', order: 'place' } } : {};
   const beats = await readStore.collection<BeatFields>({ name: 'node_beats', version: 2, ...index });
   const collections: { readonly [P in Part]: Collection } = {
@@ -140,7 +141,10 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
     closeWithinMs: shutdownMs,
   });
 
-  /** Nodes without a session here that have one at another instance by now: what waits of them is older than what that wrote. */
+  /**
+   * Nodes without a session here that now have one at another instance, which has written newer reports than those
+   * waiting here.
+   */
   async function heldByOthers(nodeIds: readonly string[]): Promise<ReadonlySet<string>> {
     const without = deps.isShared ? nodeIds.filter((id) => !deps.isOwn(id)) : [];
     const stored = without.length === 0 ? [] : await beats.getMany(without);
@@ -236,7 +240,7 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
       await remove(gone);
       return async (signal) => {
         for (let from = 0; from < all.length && !signal.aborted; from += tablesPerRead) {
-          // Newer parts were written here, or `others.ts` reads them.
+          // Otherwise, newer parts were written here, or `others.ts` reads them.
           const isAsThen = ({ id, fields }: StoredBeat): boolean => table.find(id)?.written === fields.written;
           const ids = all
             .slice(from, from + tablesPerRead)
@@ -279,7 +283,7 @@ function enterBeat(entry: Entry, fields: BeatFields): void {
   entry.written = fields.written;
 }
 
-/** The bytes of parts, about. */
+/** The approximate size of parts, in bytes. */
 function weightOf({ listeners, links }: Entry, parts: readonly Part[]): number {
   const weight = parts.includes('links') ? (links?.wire.length ?? 0) : 0;
   if (listeners === undefined || !parts.includes('listeners')) return weight;

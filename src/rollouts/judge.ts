@@ -1,6 +1,6 @@
 /**
- * What becomes of a wave that was released: from the rollout's state, what its nodes report and how long its clock has run to
- * the next step. Pure. `runner.ts` looks and gives the commands. Implements `docs/contract/rollouts.md#running`.
+ * Decides the next step of a released wave from the rollout's state, what its nodes report and how long its clock has
+ * run. Pure. `runner.ts` observes the nodes and gives the commands. Implements `docs/contract/rollouts.md#running`.
  */
 import { placesIn } from '../domain/rollout/node-set.js';
 import type { RolloutState } from '../domain/rollout/rollout.js';
@@ -13,7 +13,7 @@ export interface SeenNode {
   readonly online: boolean;
   /** How far it is with the rollout's change. */
   readonly apply: 'applied' | 'rejected' | 'waiting';
-  /** A listener of it has not run at any look since the bake began, and is not excused. */
+  /** One of its listeners was never seen running since the bake began, and is not excused. */
   readonly fails: boolean;
 }
 
@@ -30,7 +30,8 @@ export type Judgement =
 
 /**
  * @param seen the nodes of the current wave
- * @param ranMs how long the clock of the wave has run: since its release while it converges, since then while it bakes
+ * @param ranMs how long the clock of the wave has run: since the release while it converges, since it converged while
+ *   it bakes
  */
 export function judge(rollout: RolloutState, seen: readonly SeenNode[], ranMs: number): Judgement {
   switch (rollout.state) {
@@ -63,7 +64,7 @@ function judgeBake(rollout: RolloutState, seen: readonly SeenNode[], ranMs: numb
   return isOver ? { kind: 'release', ...judged(rollout, failed, lost) } : { kind: 'nothing' };
 }
 
-/** Undefined while the policy allows as many. */
+/** Undefined while the policy allows that many. */
 function stopOf(
   rollout: RolloutState,
   failed: readonly SeenNode[],

@@ -1,8 +1,9 @@
 /**
- * Carries rollouts on: one instance at a time, by a lease, looks at the nodes of each current wave and gives the commands that
- * follow (`judge.ts`). Each names the version that it was judged by, so a frozen instance repeats nothing. It also takes back what
- * nobody has confirmed in time. Time in which no instance ran rollouts counts for no clock. `src/delivery/` carries out a hold.
- * Implements `docs/contract/rollouts.md#running` and `#confirmed-changes`, "By a person".
+ * Runs rollouts: one instance at a time, by a lease, looks at the nodes of each current wave and gives the commands
+ * that follow (`judge.ts`). Each command names the version that the judgement is based on, so an instance that was
+ * frozen repeats nothing. It also reverts changes that nobody has confirmed in time. Time in which no instance ran
+ * rollouts does not count on any clock. `src/delivery/` carries out a hold. Implements
+ * `docs/contract/rollouts.md#running` and `#confirmed-changes`, "By a person".
  */
 import type { Gateway } from '../commands/port.js';
 import { systemContext } from '../commands/system.js';
@@ -35,8 +36,8 @@ export interface RolloutRunnerDeps {
   fleet(): Fleet;
   readonly observe: Observe;
   /**
-   * Keys of the listeners that a node is to run and that its newest report shows in another state; undefined while that says
-   * nothing of what the node applied last.
+   * Keys of the listeners that a node should run but that its newest report shows in another state; undefined while
+   * that report says nothing about what the node applied last.
    */
   failing(nodeId: string): readonly string[] | undefined;
   factsOf(nodeId: string): Pick<NodeAgentFacts, 'applied' | 'rejected'>;
@@ -55,22 +56,25 @@ export interface RolloutRunnerDeps {
 }
 
 export interface RolloutRunner {
-  /** Takes the steps that are due. `startRolloutRunner` calls it over and over; tests do so themselves. */
+  /** Takes the steps that are due. `startRolloutRunner` calls it repeatedly; tests call it themselves. */
   turn(): Promise<void>;
-  /** Writes down until when rollouts were carried on, and gives up the lease. */
+  /** Records until when rollouts were run, and gives up the lease. */
   close(): Promise<void>;
 }
 
-/** When rollouts were last carried on. */
+/** When rollouts were last run. */
 const lastRun: CollectionSpec = { name: 'rollout_runner', version: 1 };
 type LastRun = { readonly at: number };
 const lastRunId = 'runner';
 const context = systemContext('rollout');
 const none: ReadonlySet<string> = new Set();
 
-/** What is seen of the nodes of a wave. */
+/** Observes the nodes of a wave. */
 function createLook({ fleet: fleetNow, failing: failingAt, factsOf, observe }: RolloutRunnerDeps) {
-  /** By rollout, by place: listeners of the current wave that ran in no report since its bake began; none before the first. */
+  /**
+   * By rollout and place: listeners of the current wave that ran in no report since its bake began; none before the
+   * first.
+   */
   const failing = new Map<string, { readonly wave: number; readonly nodes: Map<number, ReadonlySet<string>> }>();
 
   async function look(rollout: RolloutState): Promise<readonly SeenNode[]> {
@@ -86,7 +90,7 @@ function createLook({ fleet: fleetNow, failing: failingAt, factsOf, observe }: R
       await pause();
       const generation = generationWith(rollout, fleet.tables.node.get(nodeId));
       const apply = applyOf(nodeId, generation, judged_since);
-      // A report of before says nothing: taken for one of listeners that run, it would excuse them.
+      // An earlier report says nothing: if it counted as one in which all listeners run, it would excuse them.
       const told = state === 'baking' && apply === 'applied' ? failingAt(nodeId) : undefined;
       if (told !== undefined) {
         const still = failed.get(place);
@@ -114,14 +118,14 @@ function createLook({ fleet: fleetNow, failing: failingAt, factsOf, observe }: R
 
   return {
     look,
-    /** Forgets what was seen of all rollouts but these. */
+    /** Forgets what was seen of all other rollouts. */
     keep(isKept: (rolloutId: string) => boolean): void {
       for (const id of failing.keys()) if (!isKept(id)) failing.delete(id);
     },
   };
 }
 
-/** Its turns are the caller's. @internal exported for tests */
+/** The caller takes its turns. @internal exported for tests */
 export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<RolloutRunner> {
   const { clock, logger } = deps;
   const lived: Collection<LastRun> = await deps.readStore.collection<LastRun>(lastRun);
@@ -143,12 +147,12 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
   let newest = 0;
   const { look, keep } = createLook(deps);
 
-  /** Sets each clock back to where it stood when rollouts were last carried on. */
+  /** Sets each clock back to where it stood when rollouts were last run. */
   async function takeOver(): Promise<void> {
     keep(() => false);
     judgesFrom = clock.monotonic() + Math.min(tuning.graceMs, deps.offlineAfterMs());
     const at = (await lived.get(lastRunId))?.fields.at;
-    // Begun by nobody's watch, or in an emptied read store: where it was set last.
+    // Without a recorded run, as in an emptied read store, a clock stays where it was last set.
     const until = (since: string): string => (at === undefined ? since : timestamp(Math.min(at, clock.now())));
     const stop = async (
       type: 'SetConfirmationClock' | 'SetRolloutClock',
@@ -195,7 +199,7 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
     return give({ type: reverts ? 'BeginRolloutRevert' : 'HaltRollout', ...judged, reason });
   }
 
-  /** Called until the entry is reverted, because a kill may come between the two events. */
+  /** Called until the entry is reverted, because the process may be killed between the two events. */
   async function revert({ id, version, reason }: RolloutState): Promise<void> {
     const because = await refusalOf(deps.revert(id));
     if (because === undefined) return;
@@ -214,7 +218,7 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
     if (error !== undefined) await give({ type: 'RefuseTimedRevert', id, version, error });
   }
 
-  /** Takes the step of each, also where that of another one fails. @throws the first error */
+  /** Takes the step of each, even if that of another fails. @throws the first error */
   async function each<T>(all: readonly T[], take: (one: T) => Promise<void>): Promise<void> {
     const errors: unknown[] = [];
     for (const one of all) {
@@ -235,7 +239,7 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
   return {
     async turn() {
       if (deps.readOnly() !== undefined || !(await lease.hold())) return;
-      // A clock that was ahead is right now: what runs since a time of the future would stand until then.
+      // The clock was ahead and is right now: a clock that runs since a future time would stand still until then.
       if (isOfFuture(newest, clock.now())) await takeOver();
       newest = clock.now();
       await each(unconfirmed(), wait).finally(carryOnAll);
@@ -248,7 +252,7 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
   };
 }
 
-/** Why a revert is refused for good; undefined when it was not. @throws what may be otherwise later */
+/** Why a revert was refused for good; undefined if it succeeded. @throws errors that a later try may not meet */
 async function refusalOf(revert: Promise<unknown>): Promise<string | undefined> {
   try {
     await revert;
@@ -259,7 +263,7 @@ async function refusalOf(revert: Promise<unknown>): Promise<string | undefined> 
   }
 }
 
-/** Carries rollouts on until closed. @throws ServiceError `unavailable` */
+/** Runs rollouts until closed. @throws ServiceError `unavailable` */
 export async function startRolloutRunner(deps: RolloutRunnerDeps): Promise<{ close(): Promise<void> }> {
   const runner = await createRolloutRunner(deps);
   const loop = startLoop(tuning.turnMs, runner.turn, logsWarning(deps.logger, 'rollouts cannot be carried on yet'));

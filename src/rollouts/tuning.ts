@@ -4,7 +4,7 @@ export const tuning = {
   turnMs: 500,
   /** How long it looks at nodes before the event loop gets a turn. */
   sliceMs: 10,
-  /** How often the lease is renewed or asked for, and that this instance lives is written down. */
+  /** How often the lease is renewed or asked for, and the time of the last run recorded. */
   leaseEveryMs: 3_000,
   /** The contract's lease. */
   leaseMs: 10_000,

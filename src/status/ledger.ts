@@ -1,6 +1,6 @@
 /**
- * What was told last of each resource, in memory: follows `svc-status` and the fleet from a checkpoint on, and knows which
- * incidents are open. `src/domain/status/ledger.ts` is the pure fold. Implements
+ * What was last told about each resource, in memory: follows `svc-status` and the fleet from a checkpoint on, and knows
+ * which incidents are open. `src/domain/status/ledger.ts` is the pure fold. Implements
  * `docs/contract/notices.md#status-changes-are-facts`.
  */
 import { logsError } from '../kernel/logger.js';
@@ -14,7 +14,7 @@ import { openFactFold, type FactFold, type FactFoldDeps } from '../projections/f
 import { tuning } from './tuning.js';
 
 export interface StatusLedger {
-  /** Undefined when nothing was told, or a command has made the resource count as well since. */
+  /** Undefined if nothing was told, or if a command has since made the resource count as healthy. */
   last(key: StatusKey): LastFact | undefined;
   all(): IterableIterator<LastFact>;
   /** Whether the log has told of any status. */
@@ -23,7 +23,10 @@ export interface StatusLedger {
   revision(stream: string): number;
   /** True once an event of `svc-status` is folded, false after `timeoutMs`. */
   holds(revision: number, timeoutMs: number): Promise<boolean>;
-  /** Calls back with each resource of which a fact tells, also another instance's, or which counts as well by a command. @returns how to stop */
+  /**
+   * Calls back with each resource that a fact of any instance is about, or that a command makes count as healthy.
+   * @returns how to stop
+   */
   onChange(listener: (key: StatusKey) => void): () => void;
   /** Why it no longer follows the log; undefined while it does. */
   failure(): string | undefined;
@@ -52,7 +55,10 @@ export async function openStatusLedger(deps: FactFoldDeps): Promise<StatusLedger
     if (next.isGone === true && next.isUnwritten !== true) gone.add(key);
   }
 
-  /** Nothing is left to say of them, and the read model of incidents has long followed. @param at of an event, RFC 3339 */
+  /**
+   * Forgets those about which nothing is left to say; the read model of incidents has long followed.
+   * @param at of an event, RFC 3339
+   */
   function forgetGone(at: string): void {
     for (const key of gone) {
       if (Date.parse(facts.get(key)?.at ?? '') > Date.parse(at) - tuning.goneKeptMs) return;

@@ -1,7 +1,7 @@
 /**
- * The fleet's statuses as the status writer sees them: what the reports say now, since when, and what has to wait because
- * an agent may come back. A node that falls silent is offline at once everywhere else; here its silence, and what follows
- * from it for chains and upstreams, counts only after its grace. Implements
+ * The fleet's statuses as the status writer sees them: what the reports say now and since when, and which changes have
+ * to wait because an agent may come back. A node that falls silent is offline at once everywhere else; here its
+ * silence, and what follows from it for chains and upstreams, counts only after its grace. Implements
  * `docs/contract/notices.md#status-changes-are-facts`.
  */
 import { liveDefinition } from '../domain/chain/chain.js';
@@ -41,20 +41,20 @@ interface Now {
   readonly name: string;
   readonly status: string;
   readonly reason: string | null;
-  /** Milliseconds since the epoch; undefined for since it was first seen so. */
+  /** Milliseconds since the epoch; undefined: since it was first seen in this state. */
   readonly since?: number | undefined;
   /** Nodes whose silence explains it, if anything does. */
   readonly silent?: readonly string[];
-  /** As it is without what follows from silence. */
+  /** Its state without the effects of silence. */
   readonly otherwise?: Pick<Now, 'status' | 'reason'>;
 }
 
 export function createObserver(deps: ObserverDeps): StatusSource {
   const { fleet, reports, agentFacts, clock, counts, ledger } = deps;
-  /** When each resource was first seen as it is. */
+  /** When each resource was first seen in its current state. */
   const seen = new Map<string, { readonly status: string; readonly at: number }>();
 
-  /** When the silence of a node counts, milliseconds since the epoch; 0 of a node that is not silent. */
+  /** When the silence of a node counts, milliseconds since the epoch; 0 for a node that is not silent. */
   function graceEnds(nodeId: string, from: number): number {
     if (statusOf(deps, nodeId) !== 'offline' || ledger.last({ type: 'node', id: nodeId })?.status === 'offline')
       return 0;
@@ -65,7 +65,7 @@ export function createObserver(deps: ObserverDeps): StatusSource {
     return Math.max(lastSeen(deps, nodeId), from) + offlineAfterMs;
   }
 
-  /** When a resource was first seen to be as it is. */
+  /** When a resource was first seen in its current state. */
   function seenSince(key: StatusKey, { status, since }: Now): number {
     const text = keyText(key);
     const before = seen.get(text);
@@ -111,7 +111,7 @@ export function createObserver(deps: ObserverDeps): StatusSource {
   };
 }
 
-/** Milliseconds since the epoch; 0 of a node that was never seen, or by a clock that was ahead. */
+/** Milliseconds since the epoch; 0 for a node that was never seen, or was seen by a clock that was ahead. */
 function lastSeen(deps: Pick<ObserverDeps, 'reports' | 'clock'>, nodeId: string): number {
   const { last_seen_at } = deps.reports.vitals(nodeId);
   const at = last_seen_at === null ? 0 : Date.parse(last_seen_at);
@@ -160,7 +160,7 @@ function certificateNow(deps: ObserverDeps, id: string): Now | undefined {
   return { name: credential.name, status: left, reason, since };
 }
 
-/** How a resource is now; undefined when it is gone. */
+/** The current state of a resource; undefined if it is gone. */
 function nowOf(deps: ObserverDeps, { type, id }: StatusKey): Now | undefined {
   switch (type) {
     case 'node':

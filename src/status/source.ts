@@ -1,4 +1,4 @@
-/** What the status writer knows of the fleet now. `observer.ts` makes it from reports; tests play it. */
+/** What the status writer knows of the fleet now. `observer.ts` derives it from reports; tests simulate it. */
 import type { Observed } from '../domain/status/decide.js';
 import type { StatusKey } from '../domain/status/status.js';
 

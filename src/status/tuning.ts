@@ -1,6 +1,6 @@
 /** The numbers of the status writer that the contract does not state. */
 export const tuning = {
-  /** How often it looks whether something is due. */
+  /** How often it checks whether something is due. */
   turnMs: 250,
   /** How long it decides before the event loop gets a turn. */
   sliceMs: 10,

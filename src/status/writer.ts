@@ -1,7 +1,8 @@
 /**
- * Writes the facts of `svc-status`: one instance at a time, by a lease, each change once. An append expects the revision
- * up to which the ledger has read; after anything but success the ledger reads on and everything is decided again. When
- * a fact is due, `src/domain/status/decide.ts` says. Implements `docs/contract/notices.md#status-changes-are-facts`.
+ * Writes the facts of `svc-status`: one instance at a time, by a lease, each change once. An append expects the
+ * revision up to which the ledger has read; after anything but success, the ledger reads on and everything is decided
+ * again. `src/domain/status/decide.ts` says when a fact is due. Implements
+ * `docs/contract/notices.md#status-changes-are-facts`.
  */
 import { proposedFact, serviceActor } from '../domain/log/fact.js';
 import { dueFact, untoldFact, type Due } from '../domain/status/decide.js';
@@ -39,7 +40,7 @@ export interface StatusWriterDeps {
 }
 
 export interface StatusWriter {
-  /** Decides and writes what is due. `startStatusWriter` calls it over and over; tests do so themselves. */
+  /** Decides and writes what is due. `startStatusWriter` calls it repeatedly; tests call it themselves. */
   turn(): Promise<void>;
   /** Gives up the lease. */
   close(): Promise<void>;
@@ -47,7 +48,7 @@ export interface StatusWriter {
 
 /** Appends facts where the ledger ends. @param written called with how many were appended */
 function createAppend({ eventStore, ledger }: StatusWriterDeps, written: (facts: number) => void) {
-  /** Revision of `svc-status` behind which only foreign and expired events lie. */
+  /** Revision of `svc-status` up to which the ledger lacks only foreign and expired events. */
   let passed = -1;
 
   /** @returns whether the facts are in the log and the ledger holds them @throws ServiceError `unavailable` */
@@ -81,7 +82,7 @@ function createAppend({ eventStore, ledger }: StatusWriterDeps, written: (facts:
   return append;
 }
 
-/** Its turns are the caller's. @internal exported for tests */
+/** The caller takes its turns. @internal exported for tests */
 export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   const { ledger, source, clock, ids } = deps;
   /** By key: when to decide again, milliseconds since the epoch. */
@@ -110,7 +111,7 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   let since = 0;
   let repeatAt = 0;
   let newest = 0;
-  /** A state older than `svc-status` itself, as after an upgrade, gets its first fact, of which nobody is told. */
+  /** A state older than `svc-status` itself, as after an upgrade, gets its first fact, but nobody is told about it. */
   let older: ReadonlySet<string> = new Set(
     ledger.isEmpty() ? [...source.keys()].filter(source.isOlder).map(keyText) : [],
   );
@@ -125,7 +126,7 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   /** What is due now, as many facts as one append may hold; everything else waits. */
   async function due(): Promise<readonly ProposedEvent[]> {
     const now = clock.now();
-    // A clock that was ahead is right now: what waits for a time waits for another one.
+    // The clock was ahead and is right now: everything that waits for a time waits for a wrong one.
     if (isOfFuture(newest, now)) takeOver();
     newest = now;
     const events: ProposedEvent[] = [];
@@ -191,7 +192,7 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   };
 }
 
-/** Writes over and over until closed. */
+/** Writes repeatedly until closed. */
 export function startStatusWriter(deps: StatusWriterDeps): { close(): Promise<void> } {
   const writer = createStatusWriter(deps);
   const loop = startLoop(tuning.turnMs, writer.turn, logsWarning(deps.logger, 'changes of status cannot be told yet'));

@@ -43,7 +43,7 @@ export interface Config {
   readonly tokenTtlSeconds: number;
   /** CIDRs that webhooks may be sent to although they are not public. */
   readonly webhookAllow: readonly string[];
-  /** Where people reach the console, an origin; null if nobody has said. */
+  /** The origin at which people reach the console; null if not set. */
   readonly publicUrl: string | null;
   /** Whether the agent's program and the script that installs it are served. */
   readonly serveAgent: boolean;

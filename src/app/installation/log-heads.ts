@@ -1,5 +1,5 @@
 /**
- * The heads of the log chains, which the chained streams name of one another: a start checks those named last, and
+ * The heads of the log chains, which the chained streams record of each other: a start checks those recorded last, and
  * every start and every day records the current ones. Implements `docs/log-chain.md`.
  */
 import type { Gateway } from '../../commands/port.js';
@@ -17,7 +17,7 @@ import { writeService, type ServiceStreamOptions } from './service-stream.js';
 export type HeadOf = (stream: string) => { readonly revision: number; readonly chain: ChainHead };
 
 /**
- * Looks in the log for the heads that each stream named last.
+ * Looks in the log for the heads that each stream recorded last.
  * @returns what does not match, as a sentence without a full stop; undefined when everything matches
  * @throws ServiceError `unavailable`
  */

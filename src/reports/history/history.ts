@@ -29,11 +29,12 @@ export interface History {
   readonly since: number;
   /** Adds to the points of a node; if the slot is already written, to the next one. @param at milliseconds since the epoch */
   count(nodeId: string, at: number, shares: readonly Share[]): void;
-  /** Adds to minutes alone what another instance counts. */
+  /** Adds, to minutes only, what another instance counts. */
   countHere(nodeId: string, at: number, shares: readonly Share[]): void;
   /**
-   * The points of a resource since a time, and some earlier ones, by the node that counted them, without the open slots of
-   * other instances; those of minutes by the resource itself. @throws ServiceError `unavailable`
+   * The points of a resource since a time, and some earlier ones, without the open slots of other instances. Keyed by
+   * the node that counted them; points of minutes by the resource itself.
+   * @throws ServiceError `unavailable`
    */
   read(resourceId: string, step: HistoryStep, from: number): Promise<ReadonlyMap<string, Points>>;
   /** Sets the round trip of a resource in the current minute. @param us microseconds */
@@ -103,7 +104,7 @@ export async function openHistory(
         );
       }
       if (open.size <= tuning.openSlots) return;
-      // The read store has been away for so long.
+      // The read store has been away for too long.
       const oldest = Math.min(...open.keys());
       open.delete(oldest);
       logger.warn({ slot: timestamp(oldest * slotMs) }, 'points of history that could not be written are given up');

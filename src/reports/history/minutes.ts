@@ -18,7 +18,7 @@ export interface Minutes {
   read(id: string): Points;
 }
 
-/** The columns of a minute that is over, beside the time online, with their bytes, see `shortened`. */
+/** The columns of a minute that is over, except the time online, and their widths in bytes; see `shortened`. */
 const columns = { bytes_in: 3, bytes_out: 3, sessions: 2, errors: 2, rtt: 2 } as const;
 const names = Object.keys(columns) as readonly (keyof typeof columns)[];
 const widths = Object.values(columns);
@@ -28,7 +28,7 @@ const rttColumn = names.indexOf('rtt');
 const rttUnit = 10;
 
 interface Minute {
-  /** The values of each row, while the minute lasts; afterwards `packed`, which lacks rows of which nothing was counted. */
+  /** The values of each row while the minute lasts; afterwards `packed` has them, without rows that counted nothing. */
   exact: Float64Array | undefined;
   packed: Buffer;
   /** Milliseconds of each row. */
@@ -49,11 +49,11 @@ export function keepMinutes(clock: Pick<Clock, 'now'>): Minutes {
   /** The last minute in which each row was counted. */
   const counted: number[] = [];
   const minutes = new Map<number, Minute>();
-  /** The sums over all nodes, for which a row has no room. */
+  /** The sums over all nodes, which are too large for a row. */
   const fleet = new Map<number, Point>();
   let last = Math.floor(clock.now() / minuteMs);
 
-  /** Nothing of a resource is left when it has not been counted for an hour. */
+  /** Frees the rows of resources not counted for an hour, of which no point is left. */
   function freeRows(): void {
     for (const [id, row] of rows) {
       if ((counted[row] ?? 0) > last - kept) continue;
@@ -65,7 +65,7 @@ export function keepMinutes(clock: Pick<Clock, 'now'>): Minutes {
   /** The current minute; packs those that are over, and forgets old ones. */
   function current(): Minute {
     const now = Math.floor(clock.now() / minuteMs);
-    // A clock that was set back by more than it may: what it has told is worth nothing.
+    // The clock was set back by more than is tolerated, so the times of the points are worthless.
     if (now < last - 1) for (const numbers of [minutes, fleet]) numbers.clear();
     if (now > last || now < last - 1) {
       for (const minute of minutes.values()) pack(minute, counted.length);
@@ -190,7 +190,7 @@ function valuesOf({ exact, packed }: Minute, row: number): readonly number[] {
 
 const exponentBits = 5;
 
-/** A number in some of its highest bits, and how many others follow, in five more. */
+/** A number as its highest bits, followed by five bits that say how many lower bits were dropped. */
 function shortened(value: number, bits: number): number {
   const most = 2 ** bits;
   let [rest, exponent] = [Math.min(value, most * 2 ** 31 - 1), 0];

@@ -13,7 +13,7 @@ export type Growth = { readonly [C in Counted]?: number };
 /** By number: milliseconds since the epoch, divided by the step. */
 export type Points = ReadonlyMap<number, Readonly<Point>>;
 
-/** Under what the sums over all nodes are recorded: as a resource, and as the node that counts it. */
+/** The id under which the sums over all nodes are recorded, both as a resource and as the node that counts it. */
 export const fleetSeries = 'fleet';
 
 export const minuteMs = 60_000;

@@ -1,6 +1,6 @@
 /**
- * Records reports in history: those of this instance's sessions, and for its minutes also those that other instances took.
- * `counting.ts` says whom a report is credited to. Implements decisions 360 and 571.
+ * Records reports in history: those of this instance's sessions and, in minutes only, those that other instances took.
+ * `counting.ts` says which resources a report is credited to. Implements decisions 360 and 571.
  */
 import { yieldToEventLoop } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
@@ -14,7 +14,7 @@ import { fleetSeries } from './points.js';
 export interface CountedBeat {
   readonly entry: Entry;
   readonly growth: HeartbeatGrowth;
-  /** When it came, and when the one before it did, milliseconds since the epoch. */
+  /** When it arrived, and when the one before it did, milliseconds since the epoch. */
   readonly at: number;
   readonly last: number | undefined;
 }
@@ -34,7 +34,7 @@ export function createRecorder(
   carriers: (nodeId: string) => Carriers,
   clock: Pick<Clock, 'now'>,
 ): Recorder {
-  /** Counts shares of a node, and its own in the fleet too. */
+  /** Counts the shares of a node, and the node's own share for the fleet as well. */
   function countShares(count: History['count'], nodeId: string, at: number, shares: readonly Share[]): void {
     count(nodeId, at, shares);
     for (const [id, growth] of shares) if (id === nodeId) count(fleetSeries, at, [[fleetSeries, growth]]);
@@ -80,7 +80,7 @@ export function createRecorder(
         const carried = carriers(nodeId);
         for (const [id, { rtt_us = 0 }] of roundTripShares(carried, nodeId, linkSummary(links).roundTrips)) {
           const known = longest.get(id) ?? 0;
-          // A chain takes all its links one after the other.
+          // Traffic of a chain passes its links one after the other, so their round trips add up.
           longest.set(id, carried.chains.has(id) ? known + rtt_us : Math.max(known, rtt_us));
           if (id !== nodeId) continue;
           measured += 1;
