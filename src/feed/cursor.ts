@@ -34,12 +34,14 @@ export const feedStreams: readonly string[] = [
   streams.status,
 ];
 
-/** The form of a cursor behind the last item of its command; the next ones leave items. */
+/** The form of a cursor behind the last item of its command; each higher form leaves one more item. */
 const form = 1;
 /** A command has up to this many items before its last one. */
 const leftMax = 7;
 
-/** The position of a place with items left of the command that ends at a position: all places are in order. */
+/**
+ * The position of the place with `left` items to go in the command that ends at `position`; keeps all places in order.
+ */
 export const placeWith = (position: number, left: number): number => position - left / (leftMax + 1);
 
 const at = { form: 0, store: 1, stream: 7, revision: 8, position: 14, event: 21, check: 29, end: 33 } as const;

@@ -94,7 +94,7 @@ function entryOutline(command: RecordedCommand): Outline | null {
   };
 }
 
-/** What a command says of its confirmation by a person; what becomes of it is told by other commands. */
+/** What a command says about its confirmation by a person; later commands tell the outcome. */
 function confirmationIn({ stream, events }: RecordedCommand): EntryConfirmation | null {
   if (stream !== streams.fleet) return null;
   for (const recorded of events) {

@@ -21,7 +21,7 @@ export type FeedContent =
       readonly type: 'rollout';
       readonly data: Pick<RolloutStepped['data'], 'entry_id' | 'policy' | 'state' | 'wave' | 'reason'> & {
         readonly id: string;
-        /** null of its start. */
+        /** null for its start. */
         readonly was: RolloutStateName | null;
       };
     }

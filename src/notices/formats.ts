@@ -1,6 +1,7 @@
 /**
- * Notices as each chat takes them: the body of a POST, or a mail. Every format puts names where they are no markup, no link and no mention, and cuts a message that is too long at a name. Pure. Implements
- * `docs/contract/notices.md#webhooks-for-people`; what each service documents of its messages is in
+ * Notices as each chat takes them: the body of a POST, or a mail. Every format shows names so that they cannot be
+ * markup, links or mentions, and cuts a message that is too long at a name. Pure. Implements
+ * `docs/contract/notices.md#webhooks-for-people`; what each service documents about its messages is in
  * `docs/how-to/be-told.md`.
  */
 import type { ChatFormat } from '../domain/webhook/webhook.js';
@@ -9,21 +10,21 @@ import type { Notice } from './notice.js';
 import type { Tone } from './sentences.js';
 
 export interface Rendered {
-  /** Of a mail its subject is `subject`, and the others are none. */
+  /** Empty for a mail, whose subject is `subject`. */
   readonly headers: { readonly [name: string]: string };
   readonly body: string;
   readonly subject: string;
 }
 
 export interface RenderOptions {
-  /** Of telegram. */
+  /** For telegram. */
   readonly chatId: string | null;
 }
 
 /** How a format writes text. */
 interface Style {
   readonly limit: number;
-  /** Of what the limit is. */
+  /** What the limit counts. */
   readonly measure: (text: string) => number;
   readonly escape: (text: string) => string;
   readonly name: (name: string) => string;
@@ -109,7 +110,7 @@ const loudness: { readonly [T in Tone]: { readonly priority: string; readonly ta
   neutral: { priority: '2', tags: 'information_source' },
 };
 
-/** What it is about, without a name: a header holds it. */
+/** What the notice is about, without names, because it goes into a header. */
 function title(notice: Notice): string {
   if (notice.kind === 'names') return notice.head.replace(/: $/, '');
   const [first] = notice.lines;

@@ -11,7 +11,7 @@ export type Line = readonly Piece[];
 /** Longer names are cut to this many characters. */
 export const nameChars = 200;
 
-/** A name or foreign text that stands in a message: bounded, on one line, without backticks. */
+/** A name or foreign text in a message: bounded, on one line, without backticks. */
 export function nameOf(text: string): { readonly name: string } {
   const plain = onOneLine(text).replaceAll('`', "'");
   const chars = Array.from(plain.slice(0, 2 * nameChars + 1));
@@ -22,7 +22,8 @@ export function nameOf(text: string): { readonly name: string } {
 const plainWord = /^\(?\p{L}+[),.:;]*$/u;
 
 /**
- * A sentence of this service that quotes names, as a reason does, as pieces. Anything that is not certainly a word of the service counts as a name.
+ * The pieces of a sentence of this service that quotes names, such as a reason. Anything that is not certainly a word
+ * of the service counts as a name.
  */
 export function piecesOf(sentence: string): Line {
   const pieces: Piece[] = [];

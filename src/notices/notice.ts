@@ -38,9 +38,9 @@ const itemsAtOnce = 250;
 interface Same {
   readonly first: FeedItem;
   readonly contents: FeedContent[];
-  /** Of the resources of a status: one that has changed twice is named once. */
+  /** For a status, the names of its resources: one that has changed twice is named once. */
   readonly names: Set<string>;
-  /** The first of the names and some more, with what they are sorted by. */
+  /** The first of the names and some more, with their sort keys. */
   sorted: (readonly [name: string, key: string])[];
 }
 

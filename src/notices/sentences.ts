@@ -54,7 +54,7 @@ function commandSentence({ action, actor, resource, changes, changes_total }: En
   if (verb === 'sign_in_refused') return ['A sign-in of ', who, ' was refused.'];
   const what = resource.name ?? resource.id;
   const noun = nouns[resource.type] ?? resource.type.replaceAll('_', ' ');
-  // An entry about several nodes is called after their number.
+  // An entry about several nodes is named by their number.
   const about =
     resource.id === null && what !== null ? [` ${what}`] : [` ${noun}`, ...(what === null ? [] : [' ', nameOf(what)])];
   const done = [who, ` ${verbs[verb] ?? `did "${verb}" to`}`, ...about];
@@ -62,7 +62,7 @@ function commandSentence({ action, actor, resource, changes, changes_total }: En
   const paths = new Set(changes.map(({ path }) => (verb === 'label' ? path.replace(/^labels\./, '') : path)));
   const fields = [...paths].slice(0, 5);
   if (fields.length === 0) return [...done, '.'];
-  // Of several nodes, each has its own change of the same label.
+  // Each of several nodes has its own change of the same label.
   const left = (verb === 'label' ? paths.size : changes_total) - fields.length;
   const more = left > 0 ? ` and ${left} more` : '';
   return [...done, ': ', ...fields.flatMap((field, index) => [index === 0 ? '' : ', ', nameOf(field)]), `${more}.`];

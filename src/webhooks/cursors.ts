@@ -66,7 +66,7 @@ export function createCursors({ eventStore, feed, ids, clock, all }: CursorsDeps
   const placeAt = (cursor: string): Promise<FeedPlace> =>
     cursor === 'start' ? feed.resolve('start') : feed.resolveMoved(cursor);
 
-  /** When facts of a webhook begin; 0, for at any time, where a clock made it that was ahead. */
+  /** When facts of a webhook begin; 0, for any time, if the clock was ahead when it was created. */
   function createdAt(created: string): number {
     const at = Date.parse(created);
     return isOfFuture(at, clock.now()) ? 0 : at;

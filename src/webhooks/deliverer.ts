@@ -59,9 +59,12 @@ interface Current extends Checkpoint {
   tries: Checkpoint['tries'];
   /** The newest fact. */
   recorded: Omit<WebhookFact, 'revision'> | undefined;
-  /** What is being sent: as which state of the webhook, and how many of its messages were answered. */
+  /** What is being sent, for which state of the webhook, and how many of its messages were answered. */
   sending: { readonly shipment: Shipment; readonly as: WebhookState; answered: number } | undefined;
-  /** Until when, monotonic, a window gathers items, and for which state of the webhook: it is read when it ends, not while it lasts. */
+  /**
+   * Until when (monotonic) a window gathers items, and for which state of the webhook: the window is read when it ends,
+   * not before.
+   */
   gathering?: { readonly until: number; readonly as: WebhookState };
 }
 
@@ -134,7 +137,7 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
     return true;
   }
 
-  /** @param delivered called when it was, before that is recorded @returns whether it was */
+  /** @param delivered called on success, before it is recorded @returns whether the message was delivered */
   async function send(webhook: WebhookState, at: Current, message: Message, delivered: () => void): Promise<boolean> {
     const { failures, failing_since } = at.tries;
     const { answer, delivery } = await deps.send(webhook, message, failures + 1, tries.signal);
@@ -175,7 +178,7 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
     const recordMs = await recordIfDue(deps, webhook, at);
     if (!webhook.enabled || webhook.stopped !== null) return sleep(recordMs, signal);
     const [nextAt, now] = [Date.parse(at.tries.next_at ?? ''), clock.now()];
-    // A longer wait is by a clock that was ahead.
+    // A longer wait comes from a clock that was ahead.
     if (nextAt > now && !isOfFuture(nextAt, now + limits.webhooks.retryAfterMaxMs))
       return sleep(Math.min(nextAt - now, recordMs), signal);
     // What failed is sent again as it was, unless the webhook has changed.

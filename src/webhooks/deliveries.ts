@@ -19,7 +19,10 @@ export interface Deliveries {
   newest(id: string, limit: number): Promise<readonly Delivery[]>;
   /** Removes those of a deleted webhook. */
   forget(id: string): Promise<void>;
-  /** Removes what was recorded after that, or could not be removed then; of a day ago, as this instance may not know a new webhook. */
+  /**
+   * Removes deliveries that were recorded after `forget`, or that it could not remove; only those older than a day,
+   * because this instance may not know a new webhook yet.
+   */
   removeGone(isGone: (id: string) => boolean): Promise<void>;
 }
 

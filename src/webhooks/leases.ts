@@ -12,7 +12,7 @@ const kind = 'webhooks';
 export interface DeliveryLeasesDeps {
   readonly leases: Leases;
   readonly instanceId: string;
-  /** Identifies the place of this process over restarts; undefined if nothing does. */
+  /** Identifies the place of this process across restarts; undefined if nothing does. */
   readonly slot: string | undefined;
   readonly clock: Pick<Clock, 'monotonic'>;
 }

@@ -39,9 +39,9 @@ export function createMailer({ url, from }: MailServer): Mailer {
     greetingTimeout: tryMs,
     socketTimeout: tryMs,
     dnsTimeout: tryMs,
-    // A try that is ended leaves no connection behind.
+    // An aborted try leaves no connection behind.
     socketCloseTimeout: 0,
-    // A mail is text alone.
+    // A mail is only text.
     disableFileAccess: true,
     disableUrlAccess: true,
   });
@@ -74,7 +74,7 @@ function responseCodeOf(error: unknown): number | null {
 /** Without what the server said: that may name the recipient. */
 function sentenceOf(error: unknown): string {
   const [status, code] = [responseCodeOf(error), textIn(error, 'code')];
-  // Also where the server has answered that it knows no STARTTLS.
+  // Also if the server has answered that it does not know STARTTLS.
   if (code === 'ETLS') return 'no TLS with the mail server, and a password goes over TLS only';
   if (status !== null) return `the mail server answered ${status}`;
   switch (code) {
@@ -83,7 +83,7 @@ function sentenceOf(error: unknown): string {
     case 'EENVELOPE':
       return 'the mail server accepted no recipient';
     default:
-      // Such as CERT_HAS_EXPIRED, of which the library makes ESOCKET.
+      // Such as CERT_HAS_EXPIRED, which the library turns into ESOCKET.
       return `the mail server could not be reached (${textIn(error, 'originalCode') ?? code ?? 'unknown'})`;
   }
 }

@@ -22,10 +22,10 @@ export interface Shipment {
 /** The message to send, and what follows it. */
 export interface Shipments {
   readonly shipments: readonly Shipment[];
-  /** Behind all of them and what the filters left out. */
+  /** After all of them and the items that the filters left out. */
   readonly place: FeedPlace;
   readonly caughtUp: boolean;
-  /** How long more items may come for the next message, in milliseconds; 0 while nothing waits. */
+  /** How long the next message still gathers items, in milliseconds; 0 while nothing waits. */
   readonly gatherMs: number;
 }
 
@@ -33,7 +33,7 @@ export interface ShipmentsDeps {
   readonly feed: Pick<Feed, 'read'>;
   /** The same on every instance. */
   readonly clock: { now(): number };
-  /** Where people reach the console; null if nobody has said. */
+  /** Where people reach the console; null if not configured. */
   readonly publicUrl: string | null;
 }
 
@@ -88,7 +88,7 @@ async function nextWindow(
   }
   if (items.length === 0) return { shipments: [], place, caughtUp, gatherMs: 0 };
   const now = clock.now();
-  // One that a clock recorded that was ahead does not wait until then.
+  // If the first item is from a clock that was ahead, the window does not wait until then.
   const gathers = !isFull && !isOfFuture(endsAt, now + group_secs * 1000);
   const gatherMs = gathers ? Math.max(0, endsAt - now) : 0;
   if (gatherMs > 0 || options.signal?.aborted === true) return { shipments: [], place: from, caughtUp, gatherMs };

@@ -202,7 +202,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
       const webhook = find(id);
       if (webhook?.enabled !== true || webhook.stopped !== null) continue;
       const checkpoint = deliverer.checkpoint(webhook);
-      // One whose place cannot be read is late, by no less than it has been tried.
+      // A webhook whose place cannot be read is late by at least the time since its deliverer started.
       const triedSeconds = (clock.monotonic() - deliverer.startedAt) / 1000;
       largest = Math.max(
         largest,

@@ -99,7 +99,10 @@ export interface RestDeps {
   readonly statusLedger: Pick<StatusLedger, 'last'>;
   /** Counts over the whole fleet, from those reports. */
   readonly counts: Omit<Counts, 'close'>;
-  /** When agent commands were delivered, and whether answered, by id; without the others. @throws ServiceError `unavailable` */
+  /**
+   * When agent commands were delivered, and whether they were answered, by id; undelivered ones are left out.
+   * @throws ServiceError `unavailable`
+   */
   commandsDelivered(
     ids: readonly string[],
   ): Promise<ReadonlyMap<string, { readonly at: string; readonly answered: boolean }>>;
@@ -160,7 +163,7 @@ export interface RestOptions {
   readonly timeouts?: Timeouts;
 }
 
-/** Handlers answer with what the types of the domain are: read-only. */
+/** Handlers answer with the types of the domain, which are read-only. */
 interface TypeProvider extends FastifyTypeProvider {
   validator: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown;
   serializer: this['schema'] extends z.ZodType ? Shown<this['schema']> : unknown;

@@ -17,7 +17,9 @@ interface JoinAddresses {
   readonly endpoint: string;
 }
 
-/** @throws ServiceError `invalid_request` for a `Host` that is no name or address, where `SVC_PUBLIC_URL` is not set */
+/**
+ * @throws ServiceError `invalid_request` for a `Host` that is neither name nor address, if `SVC_PUBLIC_URL` is not set
+ */
 export function joinAddresses(
   request: Pick<FastifyRequest, 'protocol' | 'host'>,
   { publicUrl, controlEndpoint }: Pick<RestOptions, 'publicUrl' | 'controlEndpoint'>,
@@ -32,7 +34,7 @@ export function joinAddresses(
 
 const plainHost = ({ hostname }: URL): string => hostname.replaceAll(/[[\]]/g, '');
 
-/** A `Host` as it may stand in a URL; empty for any other text. */
+/** A `Host` that may stand in a URL; empty for any other text. */
 function hostOf(sent: string): string {
   const [, bracketed, plain = '', port] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(sent) ?? [];
   const host = canonicalHost(bracketed ?? plain);
@@ -48,7 +50,8 @@ export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`
 
 /**
  * @param isServed whether this service serves the script and the program
- * @returns one line for a root shell. A program that came over plain http could be anybody's, so such a machine brings its own
+ * @returns one line for a root shell. A program that came over plain http could be anybody's, so without https the
+ * machine must have its own
  */
 export function joinCommand({ base, endpoint }: JoinAddresses, token: string, isServed: boolean): string {
   const url = new URL(base);

@@ -73,7 +73,7 @@ export function probeRoutes(app: RestApp, deps: RestDeps, budget: Budget, option
   app.get('/metrics', {
     exposeHeadRoute: true,
     config: { ...open, refuses: ['rate_limited'] },
-    // A scrape with the metrics token is no stranger's.
+    // A scrape with the metrics token does not count as a stranger's.
     onRequest: async (request) => (hasToken(request) ? undefined : budget(request)),
     schema: {
       operationId: 'getMetrics',

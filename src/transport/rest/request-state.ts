@@ -32,7 +32,7 @@ declare module 'fastify' {
     bodyHash: string | null;
     /** Bytes of a streamed answer that were sent so far. */
     streamedBytes: number | null;
-    /** What became of its command by a rollout, or would become; null when none was planned. */
+    /** What a rollout made of its command, or would make of it; null when none was planned. */
     rolloutPlan: RolloutPlan | null;
     /** The error that answered it, if any. */
     failure: ServiceError | null;

@@ -49,7 +49,7 @@ export const routesOfResources: { readonly [T in ResourceType]: Routes } = {
   webhook: webhookRoutes,
   rollout_policy: rolloutPolicyRoutes,
   rollout: rolloutRoutes,
-  // They are shown with their entries.
+  // Confirmations are shown with their audit entries.
   confirmation: () => undefined,
   join_token: joinTokenRoutes,
 };

@@ -54,7 +54,7 @@ export const tuning = {
   /** A walk over nodes or chains yields to other work after this many. */
   nodesPerTurn: 1_000,
   chainsPerTurn: 250,
-  /** Least length of the chunks of a streamed answer. */
+  /** Minimum length of the chunks of a streamed answer. */
   chunkChars: 64 * 1024,
   /** How long a refresh waits for its push, how often it polls, and after how long an agent counts as not reading. */
   pushWaitMs: 2_000,

@@ -1,4 +1,4 @@
-/** What a client takes, by its `Accept-Encoding` (RFC 9110, section 12.5.3), as far as this service compresses. */
+/** Sends compressed bytes to clients that accept them by `Accept-Encoding` (RFC 9110, section 12.5.3). */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** Bytes that are the same for everybody. */

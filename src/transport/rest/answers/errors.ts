@@ -22,7 +22,7 @@ export function installErrors(app: RestApp, logs: Logs): void {
 
 /** Answers with the envelope. An unexpected fault is described in the log only, under the request id. */
 export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, logs: Logs): FastifyReply {
-  // The end of a dry run is no failure.
+  // The end of a dry run is not a failure.
   if (error instanceof OnlyPlanned) {
     const { waves, warnings } = error.plan;
     return reply
@@ -49,14 +49,14 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
 const usualWait = ({ code }: ServiceError, reply: FastifyReply): number | undefined =>
   code === 'unavailable' && !reply.hasHeader('x-position') ? 1 : undefined;
 
-/** Everything else is in the line of the request (`request-records.ts`). */
+/** The log line of the request holds everything else (`request-records.ts`). */
 function logFault(error: unknown, request: FastifyRequest, { logger }: Logs): void {
   const stack = error instanceof Error ? error.stack : undefined;
   const facts = { request_id: request.id, method: request.method, route: request.routeOptions?.url ?? null };
   logger.error({ ...facts, error: errorText(error), stack }, 'request failed');
 }
 
-/** Says so when the command was committed: the caller must not take the error for a refusal. */
+/** If the command was committed, the error says so: the caller must not take it for a refusal. */
 function sayIfWritten(error: ServiceError, reply: FastifyReply): ServiceError {
   if (!reply.hasHeader('x-position') || (error.code !== 'unavailable' && error.code !== 'internal')) return error;
   const message = `the change was written at x-position, but the result cannot be read back: ${error.message}`;
@@ -96,7 +96,7 @@ function reasonOf(code: string): 'gone' | 'rest_too_slow' | 'rest_tls' | 'rest_n
   return /^ERR_(?:SSL|TLS)_/.test(code) ? 'rest_tls' : 'rest_not_http';
 }
 
-/** Answers bytes that are not an HTTP request on the bare socket, with the envelope as well, and closes it. */
+/** Answers bytes that are not an HTTP request, also with the envelope, on the bare socket, and closes it. */
 export function answerClientError(
   error: Error & { code?: string },
   socket: Socket,
@@ -114,7 +114,7 @@ export function answerClientError(
   const text = JSON.stringify(failure('invalid_request', sentence));
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
-    // A peer that keeps its half open would keep the socket.
+    // Otherwise a peer that keeps its half open would hold the socket.
     () => socket.destroy(),
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Streams answers about all nodes: making the answer for 10,000 nodes at once would block everything else. Each slice of nodes
- * becomes text when the client has read the slice before, and the event loop is free in between. Implements
+ * Streams answers about all nodes: making the answer for 10,000 nodes at once would block everything else. Each slice
+ * of nodes becomes text once the client has read the previous one, and the event loop is free in between. Implements
  * `docs/contract/domain.md#scale-the-model-is-built-for`.
  */
 import { Readable } from 'node:stream';

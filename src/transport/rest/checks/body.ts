@@ -34,7 +34,7 @@ export function installBodies(app: RestApp): void {
   app.addHook('preValidation', (request, _reply, next) => {
     if (request.method === 'GET' || request.method === 'HEAD') return next();
     const bytes = request.body ?? noBytes;
-    // A long document has been read.
+    // A long document is already parsed.
     if (!Buffer.isBuffer(bytes)) return next();
     const { takes } = request.routeOptions.config;
     if (takes === 'document' && isInYaml(request)) request.body = { document: utf8(bytes) };
@@ -90,7 +90,7 @@ async function readBounded(payload: Readable, most: number, hash: Hash | undefin
   return Buffer.concat(chunks, length);
 }
 
-/** How much of a body that is too large is read to its end. */
+/** The size up to which a body that is too large is drained. */
 const drained = (most: number): number => most + tuning.drainBytes - limits.rest.bodyBytes;
 
 function tooLarge(most: number): ServiceError {
@@ -109,7 +109,7 @@ async function longDocument(sent: Buffer, yaml: boolean): Promise<unknown> {
   const begin = longStringIn(bytes);
   if (begin === undefined) throw tooLargeBeside();
   const { text, end } = await readSlices(bytes, begin, true);
-  // The document that was read replaces its text in the body.
+  // A mark stands for the document while the rest of the body is parsed.
   const mark = randomUUID();
   const envelope = [bytes.subarray(0, begin), Buffer.from(mark), bytes.subarray(end)];
   if (bytes.length - (end - begin) > limits.rest.bodyBytes) throw tooLargeBeside();
@@ -127,7 +127,7 @@ const tooLargeBeside = (): ServiceError =>
 
 const [quote, backslash, letterU] = [0x22, 0x5c, 0x75];
 
-/** Behind the quote of the first string that is longer than a slice; undefined if none begins early enough. */
+/** The index after the opening quote of the first string longer than a slice; undefined if none begins early enough. */
 function longStringIn(bytes: Buffer): number | undefined {
   for (let begin = bytes.indexOf(quote) + 1; begin > 0 && begin < limits.rest.bodyBytes;) {
     const end = endOfSlice(bytes, begin, true);
@@ -137,7 +137,7 @@ function longStringIn(bytes: Buffer): number | undefined {
   return undefined;
 }
 
-/** The end of a slice that begins at an index, which is no place within a character, or within an escape of a string. */
+/** The end of a slice that begins at an index; never inside a character, nor inside an escape sequence of a string. */
 function endOfSlice(bytes: Buffer, begin: number, inString: boolean): number {
   const most = Math.min(begin + tuning.sliceBytes, bytes.length);
   let end = inString ? begin : most;
@@ -149,7 +149,7 @@ function endOfSlice(bytes: Buffer, begin: number, inString: boolean): number {
   return Math.min(end, bytes.length);
 }
 
-/** The text from an index to the end of its string, or of all. @throws ServiceError `invalid_request` */
+/** The text from an index to the end of its string, or of all bytes. @throws ServiceError `invalid_request` */
 async function readSlices(bytes: Buffer, begin: number, inString: boolean): Promise<{ text: string; end: number }> {
   const turn = createTurns(tuning.turnMs);
   const slices: string[] = [];
@@ -204,7 +204,7 @@ function readJson(bytes: Buffer): unknown {
   return value;
 }
 
-/** The path of a fault; one that is long is cut, but for its last key. */
+/** The path of a fault; a long one is cut, except for its last key. */
 function pathOf(at: JsonPath): string {
   const deepest = 12;
   const path = propertyPath(at.slice(0, deepest));

@@ -65,7 +65,7 @@ async function untilStored(deps: RestDeps, request: FastifyRequest, reply: Fasti
   void reply.header('x-projection-lag', 'true');
 }
 
-/** The command that is repeated. @throws ServiceError `unavailable` when the log does not show it */
+/** The command that a request repeats. @throws ServiceError `unavailable` when the log does not show it */
 export function commandBefore({
   command,
 }: Extract<CommandOutcome<unknown>, { readonly kind: 'repeated' }>): RecordedCommand {

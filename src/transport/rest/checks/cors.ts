@@ -31,7 +31,7 @@ export async function installCors(app: RestApp, origins: readonly string[]): Pro
       }
       callback(null, {
         origin,
-        // Browsers send the cookie to pages of the same host alone.
+        // Only requests from pages of the same host carry the cookie.
         credentials: ofHost(originOf(`http://${request.headers.host ?? ''}`)?.hostname ?? '')(origin),
         preflight: request.headers['access-control-request-method'] !== undefined,
         methods: ['GET', 'POST', 'PUT', 'DELETE'],

@@ -37,7 +37,7 @@ export function installGate(app: RestApp, deps: RestDeps, requireOwnOrigin: Orig
       requireMethod(request, path, methodsOf(path));
       requireEndpoint(request, requireOwnOrigin);
     };
-    // Only a token that this instance has not seen yet takes a wait.
+    // Only a token that is new to this instance makes the request wait.
     if (caller instanceof Promise) return caller.then(admit);
     admit(caller);
     return next();
@@ -47,7 +47,7 @@ export function installGate(app: RestApp, deps: RestDeps, requireOwnOrigin: Orig
 /** @throws ServiceError `not_found` when there is no such path, `method_not_allowed` when it has only other methods */
 function requireMethod({ method }: FastifyRequest, path: string, allow: readonly string[] | undefined): void {
   if (allow?.includes(method) === true) return;
-  // To all but a browser's GET, the root is no path.
+  // The root exists only for a browser's GET.
   if (allow === undefined || path === '/') throw noSuchPath();
   throw new ServiceError('method_not_allowed', `expected ${allow.join(' or ')}`, { hints: { allow } });
 }
@@ -66,7 +66,10 @@ function requireEndpoint(request: FastifyRequest, requireOwnOrigin: OriginCheck)
   requireMediaType(request, takes !== 'none', takes === 'document');
 }
 
-/** API tokens may not change accounts: a leaked one must not make others or lock people out. @throws ServiceError `forbidden` */
+/**
+ * API tokens may not change accounts: a leaked one must not create others or lock people out.
+ * @throws ServiceError `forbidden`
+ */
 function requireForTokens({ method, routeOptions: { url = '' }, params }: FastifyRequest, ownId: string): void {
   if (reads(method) || !url.startsWith('/api/auth/')) return;
   if (method === 'DELETE' && (params as { readonly id?: string }).id?.toLowerCase() === ownId) return;

@@ -8,7 +8,9 @@ import { pathnameOf } from './correlation.js';
 
 const methodOrder = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** @returns the methods of a path, or undefined when there is no such path; of the routes that are added after the call */
+/**
+ * @returns the methods of a path, undefined when there is no such path; knows the routes that are added after the call
+ */
 export function collectMethods(app: RestApp): (path: string) => readonly string[] | undefined {
   const fixed = new Map<string, string[]>();
   const patterns: { readonly url: string; readonly matches: RegExp; readonly methods: string[] }[] = [];

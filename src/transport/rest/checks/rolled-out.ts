@@ -1,6 +1,6 @@
 /**
- * What routes of commands share that may touch several nodes: how they take `rollout` and `dry_run`, and what their answers get.
- * Implements `docs/contract/rollouts.md#starting-one`.
+ * What all routes share whose commands may touch several nodes: how they take `rollout` and `dry_run`, and what they
+ * add to their answers. Implements `docs/contract/rollouts.md#starting-one`.
  */
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -74,10 +74,13 @@ const resultFields = {
 };
 
 const results = new WeakMap<z.ZodType, z.ZodType>();
-/** Schemas that only commands answer with, which keep their names. */
+/** Schemas that only commands answer with; they keep their names. */
 const ofCommands = /^(Saved|Created|Deployed|Fleet|ListenerPolicy)/;
 
-/** The schema of an answer with what a rollout adds to it; the fields that it has stay. @param id its name, by default from its own */
+/**
+ * The schema of an answer with what a rollout adds to it; its own fields stay.
+ * @param id its name; by default it follows from that of `data`
+ */
 export function rolledOutSchema(data: z.ZodType, id?: string): z.ZodType {
   const known = results.get(data);
   if (known !== undefined || !(data instanceof z.ZodObject)) return known ?? data;
@@ -122,7 +125,7 @@ function confirmAsked({ confirm, confirm_secs }: Asked): ConfirmationAsk | undef
   throw new ServiceError('invalid_request', 'confirm: expected it together with confirm_secs, got one of them');
 }
 
-/** How a request wants its command to be rolled out; undefined where routes do not take that. */
+/** How a request wants its command to be rolled out; undefined for routes that do not roll out. */
 export function rolloutAsked(request: FastifyRequest): RolloutAsked | undefined {
   if (request.routeOptions.config.rollsOut === undefined) return undefined;
   const query = request.query as Asked;
@@ -134,7 +137,7 @@ export function rolloutAsked(request: FastifyRequest): RolloutAsked | undefined 
   };
 }
 
-/** The data of an answer with what became of its command; of a dry run, with the waves. */
+/** The data of an answer plus what became of its command; for a dry run, plus the waves. */
 export function withPlan<T extends object>({ fleet }: Pick<RestDeps, 'fleet'>, request: FastifyRequest, data: T) {
   const { rollout, dry_run } = request.query as Asked;
   const isInForce = rollout !== undefined || fleet.settings().rollout_policy !== null;

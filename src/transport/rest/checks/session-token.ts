@@ -25,7 +25,7 @@ export function byCookie({ headers }: FastifyRequest): boolean {
   return headers.authorization === undefined && cookiesOf(headers.cookie).length > 0;
 }
 
-/** The token of the request, or undefined, also with two cookies: another page may have planted one. */
+/** The token of the request; undefined without one, or with two cookies, because another page may have planted one. */
 export function tokenOf(request: FastifyRequest): string | undefined {
   if (!byCookie(request)) return bearerToken(request.headers.authorization);
   const [token, another] = cookiesOf(request.headers.cookie);

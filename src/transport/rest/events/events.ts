@@ -117,7 +117,10 @@ export function eventRoutes(app: RestApp, deps: RestDeps): void {
   }
 }
 
-/** Ends streams and long requests soon after their token: checks every second, in memory, whether it still authenticates. */
+/**
+ * Ends streams and long requests soon after their token ends: checks every second, in memory, whether it still
+ * authenticates.
+ */
 function watchTokens() {
   const uses = new Set<{ readonly caller: Caller; readonly ended: () => void }>();
   const look = (): void => {

@@ -56,7 +56,7 @@ export function exportRoute(app: RestApp, deps: RestDeps, sections: Sections): v
   });
 }
 
-/** The sets of a fleet, and the default one if only the settings are in it. */
+/** The sets of a fleet; changed settings belong to the default one. */
 function setsOf(sections: Sections, whole: WholeFleet): readonly (string | null)[] {
   const sets = new Set<string | null>();
   for (const type of [...sections.all.map((section) => section.type), 'listener_policy']) {

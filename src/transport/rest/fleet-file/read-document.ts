@@ -98,7 +98,7 @@ interface Reader {
   note(mistake: Mistake): void;
   /** The placeholder id of a named resource in fields. */
   standIn(type: string, name: string, at: Path): string;
-  /** The id of a resource of the document, which is the same. */
+  /** The id of a resource of the document; always the same for the same name. */
   own(type: string, name: string): string;
 }
 

@@ -76,7 +76,7 @@ function readJson(text: string, { names }: DocumentKeys): ReadText | undefined {
   return parsed && { value: parsed.value, mistakes: faults.map((fault) => sentence(fault.at, faultSentence(fault))) };
 }
 
-/** The path of a section or of a field inside its entries. */
+/** How many entries a list or mapping at a depth may have: the document and its sections may have more. */
 const mostEntries = (depth: number): number => (depth <= 2 ? resources : tuning.bodies.entries);
 
 const looksLikeJson = (text: string): boolean => /^\s{0,100}\{/.test(text);

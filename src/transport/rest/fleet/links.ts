@@ -109,7 +109,7 @@ function withMeasurements({ reports }: RestDeps, links: readonly IntendedLink[])
     to_node_id: link.toNodeId,
     kind: link.kind,
     resource_id: link.resourceId,
-    // Usually the node that dials has measured the link; only then is the other end not needed.
+    // Usually the node that dials has measured the link; otherwise the other end may have.
     ...(measurement(samplesOf(link.fromNodeId), link, 'from') ??
       measurement(samplesOf(link.toNodeId), link, 'to') ??
       unmeasured),

@@ -1,13 +1,13 @@
 /**
- * `/join.sh`, as a person reads it before running it. Nothing runs before its last byte, so that a part of it does nothing.
- * Implements `docs/contract/joining.md#the-machines-side`.
+ * `/join.sh`, written for the person who reads it before running it. Nothing runs before its last byte has arrived, so
+ * a truncated download does nothing. Implements `docs/contract/joining.md#the-machines-side`.
  */
 import { quoted } from '../join-command.js';
 
 interface ScriptValues {
   /** Where the program is downloaded from: an origin. */
   readonly base: string;
-  /** Where the agent connects, unless the script is told another. */
+  /** Where the agent connects, unless the script is given another endpoint. */
   readonly endpoint: string;
   /** The program's name under `/agent/`. */
   readonly file: string;

@@ -62,7 +62,7 @@ export function machineRoutes(rest: RestApp, budget: Budget, options: RestOption
 const matches = (held: string | undefined, etag: string): boolean =>
   (held ?? '').split(',').some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')));
 
-/** So that a machine with a slow line takes no memory for all of it. */
+/** In slices, so that a machine with a slow line does not keep all of it in memory. */
 function* slicesOf(bytes: Buffer): Generator<Buffer, void> {
   for (let from = 0; from < bytes.length; from += tuning.chunkChars) {
     yield bytes.subarray(from, from + tuning.chunkChars);

@@ -36,7 +36,7 @@ export interface Operation {
   readonly parameters: readonly object[];
   readonly requestBody?: object;
   readonly responses: { readonly [status: string]: object };
-  /** The answer with `dry_run=true`: kept apart, so that clients get the answer of the command as its type. */
+  /** The answer with `dry_run=true`; kept apart so that generated clients are typed with the command's own answer. */
   readonly 'x-dry-run'?: object;
 }
 
@@ -74,7 +74,7 @@ const tagDescriptions: { readonly [tag: string]: string } = {
   operation: 'Outside /api and without its envelope: probes, metrics and this document.',
 };
 
-/** Operations with another tag than the first part of their path. */
+/** Operations whose tag is not the first part of their path. */
 const otherTags: readonly (readonly [urls: RegExp, tag: string])[] = [
   [/^\/(?!api\/)/, 'operation'],
   [/^\/api\/nodes\/(ports|:id\/free-ports)\b/, 'ports'],

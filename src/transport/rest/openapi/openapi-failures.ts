@@ -81,14 +81,14 @@ export function failuresOf({ method, url, schema, config }: DeclaredRoute): read
     unauthenticated: api || (schema.security ?? []).length > 0,
     // A change by cookie is refused to pages of other origins.
     forbidden: config.access === 'operator' || config.access === 'admin' || (api && !reads(method)),
-    // The repeat of a command answers with the resource as it is, which may be gone.
+    // A repeated command answers with the resource as it is now, which may be gone.
     not_found: schema.params !== undefined || headers.includes('idempotency-key'),
     method_not_allowed: true,
     conflict: headers.includes('idempotency-key'),
     precondition_failed: headers.includes('if-match'),
     payload_too_large: !reads(method),
     unsupported_media_type: !reads(method),
-    // Of unknown API tokens.
+    // For too many unknown API tokens.
     rate_limited: api,
     internal: true,
     unavailable: true,

@@ -9,7 +9,7 @@ export type JsonSchema = { readonly [keyword: string]: unknown };
 type Direction = 'input' | 'output';
 
 const uriOf = (id: string): string => `#/components/schemas/${id}`;
-/** Not an id that a schema may have. */
+/** An id that no named schema can have. */
 const inlineId = (index: number): string => `inline ${index}`;
 
 interface Converted {
@@ -81,7 +81,7 @@ function toJson(
       // Zod leaves them out where a value is transformed, because they could be meant for the result. Here they never are.
       const { examples, default: presumed } = z.globalRegistry.get(zodSchema) ?? {};
       if (Array.isArray(examples)) jsonSchema.examples = examples;
-      // A client that is generated would take any other integer for one of 32 bits, and a number for a float of 32 bits.
+      // A generated client would take any other integer for a 32-bit one, and a number for a 32-bit float.
       if (jsonSchema.type === 'integer' && !((jsonSchema.maximum ?? Infinity) < 2 ** 31)) jsonSchema.format = 'int64';
       if (jsonSchema.type === 'number') jsonSchema.format = 'double';
       if (presumed !== undefined) jsonSchema.default = presumed as z.core.JSONSchema.BaseSchema['default'];

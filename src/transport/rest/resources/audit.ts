@@ -54,7 +54,7 @@ const listQuerystring = query({
   to: instant.optional().meta({ description: 'Only entries of this time or earlier' }),
 });
 
-/** An entry in sentences. */
+/** What sentences call an entry. */
 export const entryNoun = 'audit entry';
 
 const named = (what: string, id: string, name: string) => ({
@@ -113,7 +113,7 @@ export const loggedEntry = {
   reverts: documented(z.string().nullable(), 'The entry that this one undoes', null),
 };
 
-/** Of a change that a person must confirm. */
+/** For a change that a person must confirm. */
 export const confirm = documented(
   component('AuditConfirmation', 'The confirmation of a change by a person', {
     until: timeOf('When it is reverted unless somebody confirms it'),

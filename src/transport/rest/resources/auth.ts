@@ -101,7 +101,7 @@ function signInRoutes(app: RestApp, deps: RestDeps, requireOwnOrigin: OriginChec
       response: answers(signedOut),
     },
     handler: async (request, reply) => {
-      // With a repeated key, the token of this request would stay alive.
+      // With a key that was used before, the token of this request would stay alive.
       const outcome = await accounts.signOut({ ...commandContext(request), idempotency: undefined }, callerOf(request));
       setCommandHeaders(reply, outcome);
       if (byCookie(request)) clearSessionCookie(request, reply);

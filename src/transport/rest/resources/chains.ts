@@ -70,7 +70,7 @@ function uses(definition: ChainDefinition, { node_id, upstream_id, credential_id
   );
 }
 
-/** Whether its name, or the name of a node, the address or the port of a hop, holds what `q` searches. */
+/** Whether its name, or a hop's node name, address or port, contains the text that `q` searches for. */
 function mentions({ fleet }: RestDeps, chain: ChainState, searched: string): boolean {
   const isIn = ({ node_id, listen_addr: host, listen_port: port }: Hop): boolean =>
     formatHostPort({ host, port }).includes(searched) || nameKey(fleet.node(node_id)?.name ?? '').includes(searched);

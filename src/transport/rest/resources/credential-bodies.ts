@@ -167,7 +167,7 @@ export const fileBody = z
   )
   .meta({ description: 'A credential of a document' });
 
-/** The fields of a credential in a document of the fleet, without secrets; a self-signed certificate is its parameters. */
+/** The fields of a credential in a fleet document, without secrets; of a self-signed certificate, its parameters. */
 export function credentialInFile(state: object): JsonObject {
   const { key_type, certificate, certificate_pem, ...fields } = state as CredentialState;
   switch (key_type) {

@@ -176,7 +176,7 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
         l4_upstreams: { ...resources.l4_upstreams, ...fleet.upstreams },
         listeners: fleet.listeners,
         traffic: { ...fleet.traffic, last_5m: activity.last_5m },
-        // The schema leaves out what caused them, of which the sentence and the filter tell.
+        // The schema leaves out their causes, which the sentence and the filter tell.
         matters: matters.map((matter) => ({ ...matter, filter: listOf(matter, timestamp(now)) })),
         control: {
           sessions: fleet.nodes.online,

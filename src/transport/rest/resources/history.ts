@@ -156,7 +156,7 @@ export function dashboardHistoryRoutes(app: RestApp, deps: RestDeps): void {
   });
 }
 
-/** How many of the nodes there were before a time. */
+/** How many of the nodes existed before a time. */
 function countsOfNodes({ fleet }: RestDeps): (before: number) => number {
   const created = Array.from(fleet.nodeIds(), (id) => Date.parse(fleet.node(id)?.created_at ?? '')).sort(
     (a, b) => a - b,
@@ -171,7 +171,7 @@ function countsOfNodes({ fleet }: RestDeps): (before: number) => number {
 interface Range {
   readonly name: HistoryStep;
   readonly step: (typeof steps)[HistoryStep];
-  /** Milliseconds since the epoch: from when on points are shown, and before when. */
+  /** Milliseconds since the epoch: points are shown from `kept` on, and before `to`. */
   readonly kept: number;
   readonly to: number;
 }
@@ -211,7 +211,9 @@ async function historyOf(
   return historyView(deps, asked, [...reported.values()], joined, share, online.keys());
 }
 
-/** How long the nodes were online in each point, in milliseconds. One after the other: they may be thousands. */
+/**
+ * How long the nodes were online in each point, in milliseconds. One after the other, because there may be thousands.
+ */
 async function onlineMs(
   nodeIds: readonly string[],
   ownOf: (nodeId: string) => Promise<Points>,
@@ -232,7 +234,7 @@ async function onlineMs(
 }
 
 /**
- * @param online the share of a point's time, of which so many milliseconds are over and recorded
+ * @param online the online share of point `number`, of whose time `ms` milliseconds are over and recorded
  * @param others further points whose times are shown
  */
 async function historyView(

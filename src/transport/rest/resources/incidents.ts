@@ -1,4 +1,7 @@
-/** Incidents: from when something went wrong until it was well again. Implements `docs/contract/notices.md#status-changes-are-facts`. */
+/**
+ * Incidents: from when something went wrong until it recovered. Implements
+ * `docs/contract/notices.md#status-changes-are-facts`.
+ */
 import { z } from 'zod';
 import { openIncident } from '../../../domain/status/ledger.js';
 import { statusTypes, type StatusKey } from '../../../domain/status/status.js';
@@ -38,7 +41,7 @@ const incidentSchema = component('Incident', 'From when something went wrong unt
   duration_secs: documented(z.number(), 'How long it lasted, or has lasted so far', 250.5),
 });
 
-/** An incident is over as soon as the ledger says so: after a command its last fact follows, and the read model after that. */
+/** An incident is over as soon as the ledger says so: its last fact follows the command, the read model later. */
 function incidentView(incident: StoredIncident, { statusLedger, clock }: Pick<RestDeps, 'statusLedger' | 'clock'>) {
   const { id, resource, status, reason, began_at } = incident;
   const key = resource as StatusKey & { readonly name: string };

@@ -86,14 +86,17 @@ async function snapshotOf(deps: RestDeps, id: string, wanted: number | undefined
   throw new ServiceError('not_found', `generation: the first one of this node is above ${wanted}`);
 }
 
-/** True once the generation was sent to the node's session; false without a session, if its agent does not read, or in time. */
+/**
+ * True once the generation was sent to the node's session; false without a session, if its agent does not read, or
+ * after a timeout.
+ */
 async function isPushed(deps: RestDeps, id: string, generation: number): Promise<boolean> {
   const deadline = deps.clock.monotonic() + tuning.pushWaitMs;
   for (;;) {
     const presence = deps.reports.presence(id);
     if (presence === undefined) return false;
     if ((pushFacts(deps, id, presence)?.generation ?? 0) >= generation) return true;
-    // An agent that reads takes a snapshot at once. The rest of the time is for snapshots that many changes delay.
+    // An agent that reads takes a snapshot at once. The rest of the wait is for snapshots delayed by changes.
     if (deps.delivery.unsentMs(id) > tuning.takenWithinMs || deps.clock.monotonic() >= deadline) return false;
     await sleep(tuning.pushPollMs);
   }

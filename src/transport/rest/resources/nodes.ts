@@ -149,7 +149,7 @@ const hasStatus =
   ({ id }) =>
     statusOf(deps, id) === status;
 
-/** What `q` finds of a node beside its name: addresses, the agent's version, labels. */
+/** Whether `q` finds a node by more than its name: by addresses, the agent's version, labels. */
 function mentionsOf({ agentFacts }: RestDeps): (node: NodeState, searched: string) => boolean {
   return ({ id, address, labels }, searched) => {
     const { session, detected_addresses, agent_version } = agentFacts.of(id);
@@ -159,7 +159,7 @@ function mentionsOf({ agentFacts }: RestDeps): (node: NodeState, searched: strin
   };
 }
 
-/** The ranks of orders that go by no field. */
+/** The ranks for orders that do not follow a field. */
 function rankOf(deps: RestDeps, sort: Filters['sort']): ((node: NodeState) => string | undefined) | undefined {
   switch (sort) {
     case 'last_seen_at':

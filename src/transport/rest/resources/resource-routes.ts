@@ -108,8 +108,8 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
   ): Promise<CommandOutcome<Updated>>;
   remove(context: CommandContext, id: string, ifMatch: IfMatch): Promise<CommandOutcome<void>>;
   /**
-   * Called when the headers are set, as the next two: a failure here still tells the caller that the command was written. Absent:
-   * answers show what is stored.
+   * Called once the headers are set, like the next two, so that a failure here still tells the caller that the command
+   * was written. Absent: answers show what is stored.
    */
   views?(states: readonly State[]): readonly View[] | Promise<readonly View[]>;
   /** Absent when the commands answer with the state. */

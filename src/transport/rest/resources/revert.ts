@@ -1,6 +1,7 @@
 /**
- * The revert of an audit entry, its preview, and the confirmation of one that would be reverted in time. The rules are in `src/domain/revert`. Implements
- * `docs/contract/rest.md#audit` and `docs/contract/domain.md#audit-and-revert`.
+ * The revert of an audit entry, its preview, and the confirmation of a change that is reverted unless confirmed in
+ * time. The rules are in `src/domain/revert`. Implements `docs/contract/rest.md#audit` and
+ * `docs/contract/domain.md#audit-and-revert`.
  */
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';

@@ -91,7 +91,7 @@ const withNodes = component('RolloutWithNodes', 'A rollout with a page of its no
   page_size: number('How many nodes a page has at most', 50),
 });
 
-/** A clock that stands, as of a paused one, leads nowhere. */
+/** Null while the clock stands, as in a paused rollout. */
 function dueAt({ state, policy, clock: { ran_ms, since } }: RolloutState): string | null {
   if (since === null || (state !== 'running' && state !== 'baking')) return null;
   const seconds = state === 'baking' ? policy.bake_secs : policy.apply_timeout_secs;

@@ -179,7 +179,7 @@ function hopsOf(deps: RestDeps, { hops, backend }: RouteState): Shown<typeof hop
   });
 }
 
-/** The address that the hop before dials. */
+/** The address that the previous hop dials. */
 function dialled(node: NodeState | undefined, portOfHop: number): string {
   const address = node === undefined ? null : dialAddress(node);
   return address === null ? '' : formatHostPort({ host: address, port: portOfHop });

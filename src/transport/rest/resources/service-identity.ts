@@ -38,7 +38,7 @@ export function serviceIdentityRoutes(app: RestApp, deps: RestDeps): void {
     for (const id of deps.fleet.nodeIds()) {
       const psk = deps.fleet.node(id)?.psk ?? null;
       if (psk === null) continue;
-      // A candidate was proven by a rekey, which is no new session to the facts.
+      // A rekey may have proven the candidate; the facts do not count it as a new session.
       const connected = psk.proven === true || (deps.agentFacts.of(id).session?.at ?? '') >= psk.issued_at;
       if (!connected) continue;
       if (next !== null && psk.service_public === next?.public_key) counts.next += 1;

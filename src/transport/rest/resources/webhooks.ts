@@ -77,7 +77,7 @@ export function webhookRoutes(app: RestApp, deps: RestDeps): void {
   actionRoutes(app, deps, view);
 }
 
-/** What is done with a webhook beside changing it. */
+/** The actions on a webhook besides changing it. */
 function actionRoutes(
   app: RestApp,
   { fleet, webhooks, commands }: RestDeps,

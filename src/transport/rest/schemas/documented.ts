@@ -5,7 +5,7 @@
 import { z } from 'zod';
 
 /**
- * Adds what the document says of a schema. An example that does not fit the type of the schema does not compile.
+ * Adds what the document says about a schema. An example that does not fit the type of the schema does not compile.
  * @param examples without any, the document's example is put together from its parts' examples
  */
 export function documented<S extends z.ZodType>(schema: S, description: string, ...examples: readonly z.input<S>[]): S {

@@ -43,7 +43,9 @@ export function text(min: number, max: number, counted = (value: string): string
     .meta({ minLength: min, maxLength: max });
 }
 
-/** In NFC; the domain (`src/domain/resource/name.ts`), which knows the old one, says what is wrong with a new one. */
+/**
+ * In NFC. The domain (`src/domain/resource/name.ts`) says what is wrong with a new name, because it knows the old one.
+ */
 export const name = text(1, limits.rest.nameChars).overwrite(nfc);
 export const description = text(0, limits.rest.descriptionChars).nullable();
 
@@ -72,7 +74,7 @@ export function canonical(what: string, read: (value: string) => string | undefi
 }
 
 /**
- * Text of a form that its schema cannot say, and so without a least length: whoever reads it checks the form.
+ * Text whose form the schema cannot express, so it has no minimum length: the code that reads it checks the form.
  * @param what sentences and the document call it
  */
 export const formedText = (what: string) =>
@@ -82,7 +84,7 @@ export const uuid = canonical('a UUID in lower case', (value) => (isUuid(value) 
   format: 'uuid',
   examples: [sample.entryNode],
 });
-/** What every value matches, for those who generate clients; `canonical` says exactly what is taken. */
+/** Patterns that every value matches, for generated clients; `canonical` says exactly what is accepted. */
 const patterns = {
   ip: '^([0-9.]+|[0-9A-Fa-f:.]+)$',
   host: '^[0-9A-Za-z_.:-]+$',

@@ -78,7 +78,7 @@ export function sorting<const T extends readonly string[]>(...more: T) {
   });
 }
 
-/** Begins a walk, or goes on with one. */
+/** Begins a walk, or continues one. */
 export const after = formedText('a place in the list')
   .optional()
   .meta({
@@ -130,7 +130,7 @@ export function listQuery(checked: CheckedList): ListQuery {
 /** What a walk is bound to. */
 const boundOf = ({ after: _after, page: _page, page_size: _size, ...bound }: CheckedNewest): WalkBound => bound;
 
-/** A list as it is answered, a page or a step of a walk. */
+/** A list in an answer: a page, or a step of a walk. */
 export const listAnswer = <T>(checked: CheckedList, { next, ...list }: ListOf<T>) => answerOf(checked, list, next);
 
 /** @param next undefined outside of a walk */
@@ -155,7 +155,7 @@ export function newestFirst(checked: CheckedNewest): NewestFirst {
   return { ...paged, behind: placeAfter(from, boundOf(checked), 1)?.[0] ?? 'start' };
 }
 
-/** Such a list as it is answered. */
+/** Such a list in an answer. */
 export function newestAnswer<T>(checked: CheckedNewest, { next, ...list }: StepOf<T>) {
   const place = typeof next === 'string' ? ([next] as const) : next;
   return answerOf(checked, list, place);

@@ -21,7 +21,7 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> = ({ schema, ht
 
 interface RefusedValue {
   readonly sentence: string;
-  /** For the log, where the sentence repeats a word of the client. */
+  /** For the log, if the sentence repeats words of the client. */
   readonly logged?: string;
 }
 
@@ -101,8 +101,8 @@ export function mistakesOf(
 }
 
 /**
- * Keys that no alternative has come first; then the issue of the one alternative with the right keys; else the sentence of the
- * union, which lists the alternatives.
+ * First the keys that no alternative has; then the issue of the one alternative with the right keys; else the sentence
+ * of the union, which lists the alternatives.
  */
 function inUnion(issue: z.core.$ZodIssueInvalidUnion): {
   readonly unknown: readonly string[];

@@ -1,6 +1,6 @@
 /**
- * Walks over lists: `after=start` begins one, `after=<next>` goes on behind the last item. `next` names that place and is
- * bound to the query's filters. Implements `docs/contract/rest.md#envelope`, `after`.
+ * Walks over lists: `after=start` begins one, `after=<next>` continues after the last item. `next` names that place and
+ * is bound to the query's filters. Implements `docs/contract/rest.md#envelope`, `after`.
  */
 import { createHash } from 'node:crypto';
 import { ServiceError } from '../../../kernel/errors.js';
