@@ -104,7 +104,9 @@ test('a PSK is replaced by its candidate, a refused one is not, and the identity
     await admin.call<{ items: readonly object[] }>('GET', `/api/audit?resource_id=${one.id}&action=node.psk`)
   ).items;
   expect(entry).toMatchObject({ actor: { type: 'agent', id: one.id } });
-  expect(count(one, 'the service has taken the PSK of the identity file')).toBe(1);
+  await eventually('the agent has said so', async () =>
+    count(one, 'the service has taken the PSK of the identity file') === 1 ? true : undefined,
+  );
 
   // A candidate that was taken back before the agent came: it goes on with the old one.
   const { psk_fingerprint: good } = await node(two.id);
