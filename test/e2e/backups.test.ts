@@ -61,7 +61,9 @@ onStorePairs('backups by the service', (stores) => {
       );
       const at = await metric(service, 'svc_backup_last_success_timestamp_seconds');
       expect(new Date(at! * 1000).toISOString().replaceAll(/[-:]|\.000/g, '')).toBe(file.slice(-23, -7));
-      expect(service.program().output()).toContain('a backup was made and verified');
+      await eventually('it is logged', async () =>
+        service.program().output().includes('a backup was made and verified') ? true : undefined,
+      );
       const proven = await verified(path);
       expect(proven).toMatchObject({ code: 0, out: expect.stringContaining('is complete and proven.') });
       expect(await readFile(path, 'utf8')).not.toContain(key.SVC_MASTER_KEY);
