@@ -5,6 +5,7 @@
  */
 import { startLoop } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
+import { ServiceError } from '../kernel/errors.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import { logsWarning, type Logger } from '../kernel/logger.js';
 import { createLru } from '../kernel/lru.js';
@@ -61,6 +62,16 @@ export async function openTokenUses(deps: TokenUsesDeps): Promise<TokenUses> {
     return new Map(found.map(({ id, fields }) => [id, fields]));
   }
 
+  /** None while the read store is away, also in the seconds until that is known. */
+  async function storedOf(ids: readonly string[]): Promise<Map<string, TokenUse>> {
+    try {
+      return away() ? new Map() : await lastOf(ids);
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'unavailable') return new Map();
+      throw error;
+    }
+  }
+
   /** Those of a day ago, because this instance may not know a new token yet. */
   async function removeGone(): Promise<void> {
     const { batchEntries } = tuning.uses;
@@ -87,7 +98,7 @@ export async function openTokenUses(deps: TokenUsesDeps): Promise<TokenUses> {
       batch.put(tokenId, use);
     },
     async of(tokenIds) {
-      const last = away() ? new Map<string, TokenUse>() : await lastOf(tokenIds);
+      const last = await storedOf(tokenIds);
       for (const id of tokenIds) {
         const use = own.get(id);
         if (use !== undefined && use.at > (last.get(id)?.at ?? '')) last.set(id, use);

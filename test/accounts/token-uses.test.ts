@@ -2,7 +2,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openTokenUses, type TokenUses } from '../../src/accounts/token-uses.js';
 import { silentLogger } from '../../src/kernel/logger.js';
+import type { ReadStore } from '../../src/storage/read-store.js';
 import { createCommandFixture, type CommandFixture } from '../support/command-fixture.js';
+import { switchedReadStore } from '../support/switched-read-store.js';
 
 let fixture: CommandFixture;
 let away: boolean;
@@ -14,9 +16,12 @@ afterEach(() => fixture.close());
 
 const gone = new Set<string>();
 
-const open = (removeEveryMs?: number): Promise<TokenUses> =>
+const open = (
+  removeEveryMs?: number,
+  readStore: Pick<ReadStore, 'collection'> = fixture.stores.readStore,
+): Promise<TokenUses> =>
   openTokenUses({
-    readStore: fixture.stores.readStore,
+    readStore,
     clock: fixture.clock,
     logger: silentLogger,
     away: () => away,
@@ -38,14 +43,20 @@ test('the later of two instances wins, whichever writes last', async () => {
   await third.close();
 });
 
-test('while the read store is away, an instance says what it has seen itself', async () => {
-  const uses = await open();
-  uses.note('t', '192.0.2.1');
-  away = true;
-  expect(await fromOf(uses)).toBe('192.0.2.1');
-  expect((await uses.of(['other'])).size).toBe(0);
-  await uses.close();
-});
+test.each([true, false])(
+  'while the read store is away, an instance says what it has seen itself; known: %s',
+  async (known) => {
+    const readStore = switchedReadStore(fixture.stores.readStore);
+    const uses = await open(undefined, readStore);
+    uses.note('t', '192.0.2.1');
+    readStore.mode = 'out';
+    away = known;
+    expect(await fromOf(uses)).toBe('192.0.2.1');
+    expect((await uses.of(['other'])).size).toBe(0);
+    readStore.mode = 'works';
+    await uses.close();
+  },
+);
 
 test('nothing is kept of a token that was deleted', async () => {
   const uses = await open();
