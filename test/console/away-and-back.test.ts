@@ -94,6 +94,18 @@ describe.skipIf(browser === undefined)('a page that stays open', () => {
     await page.getByText('none here, 52 on earlier pages').waitFor();
   });
 
+  test('dates what the service says by its clock, where that of the browser is wrong', async () => {
+    const admin = await site.service.admin();
+    const page = await site.openAs('viewer', '/');
+    await page.clock.install({ time: Date.now() - 7_200_000 });
+    await admin.call('POST', '/api/l4-upstreams', { name: 'dated', endpoint: '203.0.113.5:443' });
+    await page.goto('/console/upstreams');
+    await page
+      .getByRole('row', { name: /dated/ })
+      .getByText(/^(just now|\d+ seconds ago)$/)
+      .waitFor();
+  });
+
   test('has at most 60 rows of a list in the document, by pages, and says how many there are', async () => {
     const admin = await site.service.admin();
     const more = 130;

@@ -1,6 +1,7 @@
 /** The list of credentials. */
 import { Select } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { serviceNow } from '../shared/api/client.js';
 import type { SearchOf } from '../shared/api/crud.js';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { none } from '../shared/ui/format.js';
@@ -40,7 +41,7 @@ export const CredentialsPage = listPage({
 const soonDays = 30;
 
 function EndingSoon({ search, onFilter }: FiltersProps<SearchOf<'credential'>>): ReactNode {
-  const soon = (): string => new Date(Date.now() + soonDays * 86_400_000).toISOString();
+  const soon = (): string => new Date(serviceNow() + soonDays * 86_400_000).toISOString();
   return (
     <Select
       aria-label={text.ends}

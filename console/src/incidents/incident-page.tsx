@@ -3,7 +3,7 @@ import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { Schemas } from '../shared/api/client.js';
+import { serviceNow, type Schemas } from '../shared/api/client.js';
 import { EntrySentence } from '../shared/audit/entry-sentence.js';
 import type { Span } from '../shared/ui/curve.js';
 import { columnsOf } from '../shared/ui/data-table.js';
@@ -70,7 +70,7 @@ export function IncidentPage(): ReactNode {
 
 /** The shortest range that still shows what was before. */
 function spanOf(began: string): Span {
-  const minutes = (Date.now() - Date.parse(began)) / 60_000;
+  const minutes = (serviceNow() - Date.parse(began)) / 60_000;
   if (minutes < 10) return '15m';
   if (minutes < 45) return '1h';
   return minutes < 20 * 60 ? 'day' : '30d';

@@ -2,6 +2,7 @@
 import { Button, Code, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { serviceNow } from '../shared/api/client.js';
 import { useAttempt } from '../shared/forms/attempt.js';
 import { queryClient } from '../shared/live/queries.js';
 import { useMay } from '../shared/session.js';
@@ -27,7 +28,7 @@ function Panel({ node: { id, status } }: { readonly node: Node }): ReactNode {
   const { data: commands } = useQuery({
     ...commandsQuery(id),
     refetchInterval: ({ state: { data } }) =>
-      data !== undefined && isAwaited(lastRun(data.items), Date.now()) ? awaitedMs : false,
+      data !== undefined && isAwaited(lastRun(data.items), serviceNow()) ? awaitedMs : false,
   });
   const run = commands && lastRun(commands.items);
   const answered = run?.state === 'answered' ? run.id : undefined;

@@ -13,6 +13,12 @@ export const api = createClient<paths>({ baseUrl: '' });
 const ownWritesMs = 10_000;
 let written: { readonly position: string; readonly at: number } | undefined;
 
+/** By how much the clock of the service is ahead of this browser's, which may be wrong by hours. */
+let aheadMs = 0;
+
+/** The time of the service, by which everything that it says is dated. */
+export const serviceNow = (): number => Date.now() + aheadMs;
+
 api.use({
   onRequest({ request }) {
     if (request.method === 'GET' && written !== undefined && Date.now() - written.at < ownWritesMs) {
@@ -23,6 +29,8 @@ api.use({
   onResponse({ request, response }) {
     const position = response.headers.get('x-position');
     if (request.method !== 'GET' && position !== null) written = { position, at: Date.now() };
+    const said = Date.parse(response.headers.get('date') ?? '');
+    if (!Number.isNaN(said)) aheadMs = said - Date.now();
     return undefined;
   },
   onError: () => unanswered(),

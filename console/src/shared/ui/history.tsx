@@ -3,7 +3,7 @@ import { SegmentedControl, SimpleGrid, Skeleton, Text } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useMemo, type ReactNode } from 'react';
-import { api, dataOf, type Schemas } from '../api/client.js';
+import { api, dataOf, serviceNow, type Schemas } from '../api/client.js';
 import { ranges, spans, stepSeconds, timesOf, valuesAt, type Mark, type Point, type Span, type Step } from './curve.js';
 import { formatBytes, formatCount, formatMilliseconds, formatShare } from './format.js';
 import { historyText as text } from './history.text.js';
@@ -40,13 +40,14 @@ type HistoryOf = keyof typeof paths;
 const historyQuery = (type: HistoryOf, id: string, step: Step) =>
   queryOptions({
     queryKey: ['history', type, id, step],
-    queryFn: ({ signal }): Promise<Schemas['History']> => {
+    queryFn: async ({ signal }): Promise<Schemas['History'] & { readonly readAt: number }> => {
       const path = paths[type];
-      return dataOf(
+      const history = await dataOf(
         path === paths.fleet
           ? api.GET(path, { params: { query: { step } }, signal })
           : api.GET(path, { params: { path: { id }, query: { step } }, signal }),
       );
+      return { ...history, readAt: serviceNow() / 1_000 };
     },
   });
 
@@ -75,7 +76,7 @@ export function HistorySection(props: HistorySectionProps): ReactNode {
   const { span = usual } = useSearch({ strict: false });
   const navigate = useNavigate();
   const { step } = ranges[span];
-  const { data, error, refetch, dataUpdatedAt } = useQuery(historyQuery(type, id, step));
+  const { data, error, refetch } = useQuery(historyQuery(type, id, step));
   const show = (chosen: Span): void =>
     void navigate({
       to: '.',
@@ -103,7 +104,7 @@ export function HistorySection(props: HistorySectionProps): ReactNode {
           <Problem error={error} retry={() => void refetch()} />
         )
       ) : data.recorded ? (
-        <Plots points={data.points} readAt={dataUpdatedAt / 1_000} span={span} shown={shown} marks={marks} />
+        <Plots {...data} span={span} shown={shown} marks={marks} />
       ) : (
         <Text size="sm">{text.off}</Text>
       )}

@@ -1,13 +1,14 @@
 /** One clock for all relative times on the page. */
 import { useSyncExternalStore } from 'react';
+import { serviceNow } from '../api/client.js';
 
 const tickMs = 5_000;
 const changed = new Set<() => void>();
-let now = Date.now();
+let now = serviceNow();
 let timer: ReturnType<typeof setInterval> | undefined;
 
 function tick(): void {
-  now = Date.now();
+  now = serviceNow();
   for (const tell of changed) tell();
 }
 
@@ -17,7 +18,7 @@ export const clock = {
     changed.add(tell);
     if (timer === undefined) {
       timer = setInterval(tick, tickMs);
-      now = Date.now();
+      now = serviceNow();
     }
     return () => {
       changed.delete(tell);
