@@ -106,6 +106,14 @@ describe.skipIf(browser === undefined)('the command palette', () => {
     await expectAbsent(page, page.getByText('No matches'));
   });
 
+  test('an export says how much of the audit it has', async () => {
+    const page = await site.openAs('viewer', '/');
+    const saved = page.waitForEvent('download');
+    await take(page, 'export audit as csv');
+    await saved;
+    await page.getByText(/\d+ entries exported/).waitFor();
+  });
+
   test('a viewer is offered nothing that the service would refuse', async () => {
     const page = await site.openAs('viewer', '/');
     await page.getByRole('button', { name: /^Go to/ }).click();

@@ -1,7 +1,7 @@
 /** What the palette can do that is no page: each for those whom the service lets. */
-import { csvOf, readAll } from '../audit/export.js';
 import { auditQuery } from '../audit/audit.js';
 import { auditSearch } from '../audit/audit-search.js';
+import { saveAudit } from '../audit/save-audit.js';
 import { exportFiles } from '../fleet-file/fleet-file.js';
 import { queryClient } from '../shared/live/queries.js';
 import { saveFile } from '../shared/save-file.js';
@@ -27,12 +27,6 @@ async function lastChange(): Promise<ResourceLinkTarget> {
   return { to: '/audit', ...(last !== undefined && { search: { entry: last.id } }) };
 }
 
-async function saveAudit(as: 'csv' | 'json'): Promise<void> {
-  const { entries } = await readAll(anything);
-  if (as === 'csv') saveFile('audit.csv', 'text/csv', csvOf(entries));
-  else saveFile('audit.json', 'application/json', `${JSON.stringify(entries, null, 2)}\n`);
-}
-
 async function saveFleet(): Promise<void> {
   for (const { set, document } of await exportFiles()) {
     saveFile(`${set ?? text.unowned}.yaml`, 'application/yaml', document);
@@ -41,8 +35,8 @@ async function saveFleet(): Promise<void> {
 
 export const otherActions: readonly Action[] = [
   { label: text.undoLast, role: 'operator', run: lastChange },
-  { label: text.exportAudit('CSV'), run: () => saveAudit('csv') },
-  { label: text.exportAudit('JSON'), run: () => saveAudit('json') },
+  { label: text.exportAudit('CSV'), run: () => saveAudit(anything, 'csv') },
+  { label: text.exportAudit('JSON'), run: () => saveAudit(anything, 'json') },
   { label: text.exportFleet, run: saveFleet },
   { label: text.signOut, run: signOut },
 ];
