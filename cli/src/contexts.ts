@@ -41,10 +41,12 @@ export function readContexts(): Contexts {
     throw usage(`${configFile()}: ${(error as Error).message}`);
   }
   try {
-    return JSON.parse(text) as Contexts;
+    const read = JSON.parse(text) as Contexts;
+    if (read.contexts instanceof Object) return read;
   } catch {
-    throw usage(`${configFile()}: expected JSON; sign in again, or mend it`);
+    // No JSON, or null.
   }
+  throw usage(`${configFile()}: expected JSON with contexts; mend it, or delete it and sign in again`);
 }
 
 /** Writes atomically, readable only by its owner. */

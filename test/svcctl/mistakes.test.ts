@@ -136,6 +136,16 @@ test('a server that is another one is told in a sentence', async () => {
   }
 });
 
+test.each(['{', '{}', 'null', '[]'])('a file of contexts that holds %s is told, with what helps', async (text) => {
+  mkdirSync(join(folder, 'svcctl'));
+  writeFileSync(configFile(), text);
+  for (const args of [['get', 'nodes'], ['context'], ['login', '--server', service.url]]) {
+    const { code, err } = await person.run(args);
+    const told = `svcctl: ${configFile()}: expected JSON with contexts; mend it, or delete it and sign in again\n`;
+    expect([code, err]).toEqual([3, told]);
+  }
+});
+
 test('a value that is no YAML is told with its option', async () => {
   const { code, err } = await script.run(['create', 'nodes', 'edge', '--set', 'description=[eu']);
   expect([code, err]).toEqual([3, expect.stringMatching(/^svcctl: --set description: Flow sequence .* column 4:\n$/)]);
