@@ -51,7 +51,7 @@ interface AgentState {
 export interface AgentHandle {
   readonly nodeId: string;
   state(): AgentState;
-  /** Takes another PSK that is in the identity file now, if any. Touches no listener. */
+  /** Switches to the PSK that the identity file now prefers, if it is another. Touches no listener. */
   reload(): Promise<void>;
   /** Reports the counters again, ends the session with SessionClose NORMAL, then closes listeners and connections. */
   close(): Promise<void>;

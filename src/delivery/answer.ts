@@ -211,7 +211,7 @@ function createTargetAnswers(deps: AnswerDeps, draining: () => ConfigAnswer) {
       const target = targetOf(newest, record.history, tryAgain(record));
       const lastGood = target === 'last_good' ? await ofLastGood(record, claim) : undefined;
       if (lastGood !== undefined) return lastGood;
-      // Nothing else can be served, and an unconfirmed snapshot is not retried by itself.
+      // Nothing else can be served, and an unconfirmed snapshot is not retried automatically.
       const isOver = tryAgain(record) !== newest.generation && rejectOf(record.history, newest)?.unconfirmed === true;
       if (isOver && claim.stamp !== undefined) return { kind: 'unchanged', generation: 0 };
       return ofNewest(session, record, claim, newest);

@@ -27,7 +27,7 @@ export interface Reject extends Stamp {
   readonly sessionId: string | undefined;
   /** A digest of its errors. */
   readonly errors: string;
-  /** The agent went back because nobody confirmed it: it is not tried again by itself. */
+  /** The agent went back because nobody confirmed it: it is not retried automatically. */
   readonly unconfirmed?: true;
 }
 

@@ -174,7 +174,10 @@ function createJudges(deps: CountsDeps, dirty: Pick<ReturnType<typeof trackDirty
   return { kept, judgeNode, judgeChain, judgeUpstream };
 }
 
-/** Every chain is also judged from time to time, because time alone can change its health. @returns adds the next few */
+/**
+ * Every chain is also judged from time to time, because time alone can change its health.
+ * @returns a function that adds the next few
+ */
 function createRechecks(fleet: CountsDeps['fleet'], add: (chainId: string) => void): (chains: number) => void {
   let waiting: string[] = [];
   return (chains) => {

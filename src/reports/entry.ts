@@ -227,7 +227,7 @@ export function applyMetrics(
   return before?.process_id === process.process_id ? before.report : undefined;
 }
 
-/** When each upstream cluster was first reported to be as it is now. */
+/** When each upstream cluster was first reported in its current state. */
 function healthSince(
   { gateway }: MetricsFacts,
   reportedAt: string,

@@ -14,7 +14,11 @@ const fields = 3;
 
 type Reported = Readonly<Pick<Entry, 'beat' | 'listeners'>>;
 
-/** Keeps a sample of each listener, if one is due. @param last the report before the newest one @param wanted whose to keep */
+/**
+ * Keeps a sample of each listener, if one is due.
+ * @param last the report before the newest one
+ * @param wanted the listeners to sample
+ */
 export function sampleRates(entry: Pick<Entry, 'samples'>, last: Reported, wanted: ReadonlySet<string>): void {
   if (wanted.size === 0) {
     entry.samples = undefined;

@@ -48,7 +48,10 @@ interface Renewal {
 export function createPresence(leases: Leases, logger: Logger): Presence {
   const { batchMs, batchDocuments, waitingNodes } = tuning;
   const listeners = new Set<(nodeId: string, sessionId: string) => void>();
-  /** This instance's sessions by id, with the taking of their leases. A renewal for any other is late and is ignored. */
+  /**
+   * This instance's sessions by id, each with the take of its lease. A renewal for any other session is late and
+   * ignored.
+   */
   const localSessions = new Map<string, Promise<void>>();
   const complain = logsWarning(logger, 'presence could not be written yet');
   const common = {

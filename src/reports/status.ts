@@ -67,7 +67,7 @@ export function healthOf(deps: StatusDeps, chain: ChainState): ChainHealth {
   return { state, reasons: [...reasons, ...warningsOf(deps, deps.fleet.needs('l4_chain', chain.id, 'deployed'))] };
 }
 
-/** Sentences about the agents that cannot run what is needed of them. */
+/** Sentences about the agents that cannot run what is required of them. */
 export function warningsOf(deps: Pick<StatusDeps, 'fleet' | 'agentFacts'>, needs: Needs): readonly string[] {
   return warnings(needs, (id) => nameOfNode(deps, id), deps.agentFacts.of);
 }

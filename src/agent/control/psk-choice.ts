@@ -22,7 +22,7 @@ export interface PskChoice {
   /** The service has answered on a session: the PSK that it was opened under is good. */
   answered(keys: AgentKeys): void;
   isGood(keys: AgentKeys): boolean;
-  /** Whether the identity file has a PSK other than the good one. */
+  /** Whether the identity file prefers a PSK other than the good one. */
   hasAnother(): Promise<boolean>;
 }
 

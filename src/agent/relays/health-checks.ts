@@ -11,7 +11,7 @@ import { reach } from './reach.js';
 import type { Upstreams } from './upstreams.js';
 
 export interface HealthChecks {
-  /** Replaces the set of checks. A new or changed check runs at once; an unchanged one keeps its rhythm. */
+  /** Replaces the set of checks. A new or changed check runs at once; an unchanged one keeps its schedule. */
   set(checks: ReadonlyMap<string, HealthCheck>): void;
   close(): Promise<void>;
 }

@@ -179,7 +179,7 @@ function createBareServer(): Server {
     keepAliveTimeout: relayLimits.httpKeepAliveMs,
     ...onlyWebSockets,
   });
-  // Node would silently drop headers above a number of them; their size is bounded anyway.
+  // Node would silently drop headers beyond a maximum number; their size is bounded anyway.
   server.maxHeadersCount = 0;
   server.requestTimeout = 0;
   return server;

@@ -180,7 +180,7 @@ function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: Tcp
       case 'relay':
         return relay(plainSide(client), service.route, ended);
       case 'http':
-        // A client that left in the middle of a ClientHello has nothing to serve.
+        // There is nothing to serve to a client that left in the middle of a ClientHello.
         if (ended !== undefined) reset(client);
         return http.serve(client);
       default:

@@ -86,7 +86,7 @@ const slowAfterMs = 1_000;
 
 /**
  * Starts serving agents.
- * @throws Error if the address cannot be bound or the gRPC library is not the expected one
+ * @throws Error if the address cannot be bound
  */
 export async function createAgentTransport(
   deps: AgentTransportDeps,

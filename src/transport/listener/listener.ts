@@ -205,7 +205,9 @@ function createConnections(options: ListenerOptions, reality: Reality | undefine
 
   const marks = marksOf(table, clock, (entry) => end(entry, 'costly'));
 
-  /** The newcomer is itself without a session, so one always is; if it is the only one, it is refused. */
+  /**
+   * The newcomer itself has no session, so there always is a connection to close; if it is the only one, it is refused.
+   */
   const makesRoom = (newcomer: Entry<Connection>): boolean => {
     const expendable = table.expendable() ?? newcomer;
     end(expendable, expendable === newcomer ? 'refused' : 'evicted');

@@ -66,7 +66,7 @@ interface AnswerParts {
   readonly shares: Shares;
 }
 
-/** Undefined if that would be noticed: the client's share is invalid, or the target's records are too short. */
+/** Undefined if the imitation would fail: the client's share is invalid, or the target's records are too short. */
 export function prepareAnswer(
   hello: ClientHello,
   target: TargetFlight,

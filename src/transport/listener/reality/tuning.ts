@@ -33,13 +33,13 @@ export const tuning = {
   /** How long the target is watched after a handshake for unsolicited data. */
   probeMs: 5 * SECOND,
   probeHandshakeMs: 5 * SECOND,
-  /** Visits of the target at a time, of which the majority counts: a single one may be an exception. */
+  /** Visits of the target at a time; the majority counts, because a single one may be an exception. */
   probes: 3,
   /** How long an agent waits for the first probe of the target, beyond `probeMs`. */
   probeWaitMs: 1 * SECOND,
   /** Until the next attempt, when the target could not be probed. */
   probeRetryMs: 60 * SECOND,
-  /** The shortest time between two attempts, also when a client has met a failure. */
+  /** The shortest time between two attempts, even when a client has met a failure. */
   probeSoonMs: 5 * SECOND,
   /** How often clients' failures are checked. */
   probeFailedMs: 1 * SECOND,
