@@ -25,6 +25,7 @@ import { ServiceError } from '../kernel/errors.js';
 import { limits } from '../kernel/limits.js';
 import type { Result } from '../kernel/result.js';
 import { generateX25519, x25519PairOf, type X25519KeyPair } from '../kernel/crypto/crypto.js';
+import { runSync, withPauses } from '../kernel/pieces.js';
 import {
   createSelfSigned,
   readCertificateChain,
@@ -107,7 +108,7 @@ export async function keyMaterial(given: Given, now: number): Promise<KeyMateria
   if (private_key !== undefined) return x25519Material(private_key);
   if (self_signed !== undefined) return selfSignedMaterial(self_signed, now);
   if (certificate_pem === undefined) return { fields: {} };
-  const chain = readable('certificate_pem', readCertificateChain(certificate_pem));
+  const chain = readable('certificate_pem', await withPauses(readCertificateChain(certificate_pem)));
   const invalid = invalidity(chain, now);
   if (invalid !== undefined) throw refusal('certificate_pem', invalid);
   const fields = fieldsOf(chain);
@@ -147,7 +148,7 @@ async function selfSignedMaterial(wanted: SelfSigned, now: number): Promise<KeyM
     notAfter: now + days * day,
   });
   return {
-    fields: fieldsOf(readable('self_signed', readCertificateChain(certificatePem))),
+    fields: fieldsOf(readable('self_signed', runSync(readCertificateChain(certificatePem)))),
     privateKey: Buffer.from(privateKeyPem),
   };
 }

@@ -11,6 +11,7 @@ import type { Fleet } from '../domain/fleet/fleet.js';
 import { createTurns } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
 import { fromJson, jsonEqual, type JsonObject } from '../kernel/json.js';
+import { withPauses } from '../kernel/pieces.js';
 import { readCertificateChain } from '../security/certificates.js';
 import type { SealedValue } from '../security/sealing.js';
 import { keyMaterial, realityFields, type KeyMaterial } from './credentials.js';
@@ -62,7 +63,7 @@ export async function withKeys(
     const before = names.isNew(wanted) ? undefined : fleet.get(credentialKey, id);
     const given = fromJson<Given>(wanted.fields);
     try {
-      const asked = askedFor(given, before, options.presume);
+      const asked = await askedFor(given, before, options.presume);
       const read = await keyMaterial(asked, options.now);
       const presumed =
         read.fields.certificate !== undefined && read.privateKey === undefined && isOtherKey(read, before);
@@ -96,7 +97,7 @@ const isOtherKey = ({ fields }: KeyMaterial, before: CredentialState | undefined
 type Asked = Parameters<typeof keyMaterial>[0];
 
 /** The keys and certificates to make or read, without those that are kept. */
-function askedFor(given: Given, before: CredentialState | undefined, presume: boolean): Asked {
+async function askedFor(given: Given, before: CredentialState | undefined, presume: boolean): Promise<Asked> {
   const { key_type, private_key, certificate_pem, private_key_pem, self_signed } = given;
   switch (key_type) {
     case 'x25519':
@@ -114,7 +115,7 @@ function askedFor(given: Given, before: CredentialState | undefined, presume: bo
       }
       if (certificate_pem === undefined) return {};
       if (private_key_pem === undefined && certificate_pem === before?.certificate_pem) return {};
-      const chain = readCertificateChain(certificate_pem);
+      const chain = await withPauses(readCertificateChain(certificate_pem));
       const sameKey = chain.ok && chain.value.leaf.spki_sha256 === kept?.spki_sha256;
       // A kept certificate may have ended since it was saved.
       if (sameKey && private_key_pem === undefined && chain.value.pem === before?.certificate_pem) return {};

@@ -4,6 +4,7 @@ import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { runSync } from '../../src/kernel/pieces.js';
 import { readCertificateChain, readPrivateKey, createSelfSigned } from '../../src/security/certificates.js';
 import { createCertificate } from '../support/certificate.js';
 import { authority, issue, type IssuedCertificate } from '../support/x509.js';
@@ -16,7 +17,7 @@ beforeAll(async () => {
 });
 
 const chainOf = (pem: string) => {
-  const read = readCertificateChain(pem);
+  const read = runSync(readCertificateChain(pem));
   if (!read.ok) throw new Error(read.error);
   return read.value;
 };
@@ -26,7 +27,7 @@ const keyOf = (pem: string) => {
   return read.value;
 };
 const chainRefusal = (pem: string) => {
-  const read = readCertificateChain(pem);
+  const read = runSync(readCertificateChain(pem));
   return read.ok ? 'accepted' : read.error;
 };
 const keyRefusal = (pem: string) => {
@@ -54,6 +55,15 @@ describe('a certificate chain', () => {
         .digest('base64'),
       self_signed: false,
     });
+  });
+
+  it('is read one certificate at a time: a hundred of them hold up nothing else', async () => {
+    const chain = [await authority()];
+    for (let length = 1; length < 12; length += 1) chain.unshift(await issue({ issuer: chain[0]! }));
+    const pieces = readCertificateChain(chain.map(({ cert }) => cert).join(''));
+    let pauses = 0;
+    while (pieces.next().done !== true) pauses += 1;
+    expect(pauses).toBe(2 * (chain.length - 1));
   });
 
   it('matches the key of its first certificate, in any common form, and no other', async () => {
@@ -250,7 +260,7 @@ it('no text makes the readers throw', () => {
   );
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
-      readCertificateChain(pieces.join(''));
+      runSync(readCertificateChain(pieces.join('')));
       readPrivateKey(pieces.join(''));
     }),
     { numRuns: 300 },
@@ -264,7 +274,7 @@ it('a damaged certificate is refused or read, but nothing throws', () => {
       const damaged = Buffer.from(der);
       damaged[at] = value;
       const pem = `-----BEGIN CERTIFICATE-----\n${damaged.toString('base64')}\n-----END CERTIFICATE-----\n`;
-      readCertificateChain(pem);
+      runSync(readCertificateChain(pem));
     }),
     { numRuns: 500 },
   );
