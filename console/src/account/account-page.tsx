@@ -1,4 +1,4 @@
-/** One's own account: who one is, and the password. */
+/** One's own account: the profile and the password. */
 import { Checkbox, PasswordInput, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
@@ -53,7 +53,7 @@ function Profile({ me }: { readonly me: User }): ReactNode {
         onSaved={({ data }) => {
           sayDone(text.saved);
           queryClient.setQueryData(meQuery.queryKey, data);
-          // A form of what is saved.
+          // Makes the form anew, with what is saved.
           setSaves(saves + 1);
         }}
         role="viewer"
@@ -95,7 +95,7 @@ function Password(): ReactNode {
         save={({ values }) => changePassword(values as PasswordValues) as Promise<never>}
         onSaved={() => {
           sayDone(text.changed);
-          // An empty form.
+          // Empties the form.
           setChanges(changes + 1);
         }}
         role="viewer"

@@ -10,6 +10,6 @@ export const updateAccount = ({
 }: Save<Schemas['OwnAccountChanges']>): Promise<Done<User>> =>
   doneOf(api.PUT('/api/auth/me', { params: { header }, body }));
 
-/** By cookie: the browser gets the new one, and everything else that was signed in ends. */
+/** The browser gets a new cookie; all other sign-ins end. */
 export const changePassword = (body: Schemas['PasswordChange']): Promise<Done<unknown>> =>
   doneOf(api.PUT('/api/auth/password', { body }));

@@ -1,4 +1,4 @@
-/** A page that failed to load or to be shown: the rest of the console stays. */
+/** Stands for a page that failed to load or to render; the rest of the console stays. */
 import { Button, Code, Stack } from '@mantine/core';
 import type { ErrorComponentProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';

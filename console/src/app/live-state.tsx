@@ -1,4 +1,4 @@
-/** Whether what is shown is live, in a place that is always there. */
+/** Shows whether the page is live, always in the same place. */
 import { Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { StreamState } from '../shared/live/stream.js';

@@ -12,12 +12,12 @@ import { followFeed, queryClient } from '../shared/live/queries.js';
 import { router } from './router.js';
 import { cssVariablesResolver, theme } from './theme.js';
 
-/** Of this page, for the style elements that the policy allows. */
+/** The nonce of this page, for the style elements that the policy allows. */
 const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce;
 
 const root = document.querySelector('#root');
 if (root === null) throw new Error('the page has no root');
-// Dialogs keep the page behind them from scrolling by a style of their own.
+// Dialogs add a style element that keeps the page behind them from scrolling.
 setNonce(nonce ?? '');
 followFeed();
 createRoot(root).render(

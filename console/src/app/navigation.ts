@@ -1,6 +1,6 @@
 /**
- * The pages that the navigation and the palette lead to. A page is added here and in `router.tsx`; `wrong` counts beside its entry what
- * needs somebody.
+ * The pages that the navigation and the palette lead to. A page is added here and in `router.tsx`; `wrong` counts what
+ * needs attention there, shown beside its entry.
  */
 import {
   IconArrowsSplit2,

@@ -1,4 +1,4 @@
-/** An address of no page. */
+/** Shown for an address without a page. */
 import type { ReactNode } from 'react';
 import { Empty } from '../shared/ui/empty.js';
 import { Page } from '../shared/ui/page.js';

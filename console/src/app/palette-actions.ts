@@ -1,4 +1,4 @@
-/** What the palette can do that is no page: each for those whom the service lets. */
+/** What the palette can do besides opening pages, each action for the roles that the service allows. */
 import { auditQuery } from '../audit/audit.js';
 import { auditSearch } from '../audit/audit-search.js';
 import { saveAudit } from '../audit/save-audit.js';

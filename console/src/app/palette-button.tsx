@@ -1,4 +1,4 @@
-/** Opens the command palette, by its button and by Ctrl-K, which count before the palette itself is loaded. */
+/** Opens the command palette, by its button and by Ctrl-K, which work before the palette itself is loaded. */
 import { Button, Kbd, Modal } from '@mantine/core';
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { IconSearch } from '@tabler/icons-react';
@@ -12,7 +12,7 @@ const Palette = lazy(async () => ({ default: (await load()).Palette }));
 export function PaletteButton(): ReactNode {
   const [opened, { open, close }] = useDisclosure();
   useHotkeys([['mod+K', open]], []);
-  // Loaded before it is wanted; a failure shows when it is.
+  // Loaded in advance; a failure shows when the palette is opened.
   useEffect(() => void load().catch(() => undefined), []);
   return (
     <>

@@ -1,4 +1,4 @@
-/** What the palette offers for what is typed, and in which order. Pure. */
+/** What the palette offers for the typed text, in order. Pure. */
 
 /** Something that can be chosen. */
 export interface Item {
@@ -6,12 +6,12 @@ export interface Item {
   readonly label: string;
   /** What kind of thing it is. */
   readonly hint: string;
-  /** Leaves the palette open, as what it does is to type. */
+  /** Leaves the palette open, because the item only types text. */
   readonly staysOpen?: boolean;
   readonly run: () => void | Promise<void>;
 }
 
-/** What is done with a resource that the rest of the words names: `deploy front`. */
+/** Actions on the resource that the other words name: `deploy front`. */
 const verbs = ['deploy', 'issue', 'rotate'] as const;
 export type Verb = (typeof verbs)[number];
 
@@ -19,11 +19,11 @@ export interface Wanted {
   readonly verb: Verb | undefined;
   /** A part of a name, or an address. */
   readonly q: string;
-  /** Of a listener: `443`, `:443`, `0.0.0.0:443`. */
+  /** The port of a listener: `443`, `:443`, `0.0.0.0:443`. */
   readonly port: number | undefined;
 }
 
-/** @param typed as it stands in the field */
+/** @param typed the text of the field */
 export function wantedOf(typed: string): Wanted {
   const [first = '', ...rest] = typed.trimStart().split(/\s+/);
   const verb = rest.length > 0 ? verbs.find((one) => one === first.toLowerCase()) : undefined;
@@ -33,8 +33,8 @@ export function wantedOf(typed: string): Wanted {
 }
 
 /**
- * Pages and actions that begin with the words, then resources, those first that are called so exactly, then pages and actions that have
- * the words somewhere.
+ * Pages and actions that begin with the words; then resources, exact matches first; then pages and actions that contain
+ * the words.
  */
 export function inOrder(typed: string, own: readonly Item[], resources: readonly Item[]): readonly Item[] {
   const words = typed.trim().toLowerCase();

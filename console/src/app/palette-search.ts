@@ -1,4 +1,6 @@
-/** Finds what has a name, an address or a port: resources of every type that has a list, sets of the fleet file, listeners. */
+/**
+ * Finds things by name, address or port: resources of every type that has a list, sets of the fleet file, listeners.
+ */
 import { setsQuery } from '../fleet-file/fleet-file.js';
 import { portsQuery } from '../ports/ports.js';
 import { portsSearch } from '../ports/ports-search.js';
@@ -16,7 +18,7 @@ export interface Found {
   readonly link: ResourceLinkTarget;
 }
 
-/** Of each type. */
+/** How many of each type are shown. */
 const shown = 5;
 
 const types = [
@@ -30,12 +32,12 @@ const types = [
   'rollout_policy',
   'join_token',
 ] as const;
-/** Pages that the service refuses to everybody else. */
+/** Types that the service shows only to admins. */
 const forAdmins = ['webhook', 'user'] as const;
 
 const typeOf = { deploy: 'l4_chain', issue: 'node', rotate: 'credential' } as const satisfies Record<Verb, ListedType>;
 
-/** Each page asks, or shows what it does, before it does it. */
+/** Each page asks first, or shows what it will do. */
 function placeOf(verb: Verb, id: string): ResourceLinkTarget {
   switch (verb) {
     case 'deploy':
@@ -64,7 +66,7 @@ async function findOfType(type: ListedType, q: string, signal: AbortSignal): Pro
   return items.map((item) => ({ key: item.id, label: nameOf(item), hint, link: pagesOf(type).one(item.id) }));
 }
 
-/** What a verb can be done with. */
+/** The resources that a verb applies to. */
 async function findFor(verb: Verb, q: string, signal: AbortSignal): Promise<readonly Found[]> {
   const query = { page_size: 2 * shown, ...(q !== '' && { q }) };
   const { items } = await findIn(typeOf[verb], query, signal);
@@ -93,7 +95,7 @@ async function findSets(q: string): Promise<readonly Found[]> {
 
 const anyPort = portsSearch({});
 
-/** @param q perhaps with an address, which then is the listener's, or none of it */
+/** @param q finds only listeners on its address if it has one */
 async function findListeners(port: number, q: string): Promise<readonly Found[]> {
   const { items, nodes } = await queryClient.fetchQuery(portsQuery({ ...anyPort, listen_port: port }));
   const host = q.slice(0, Math.max(0, q.lastIndexOf(':')));

@@ -1,6 +1,6 @@
 /**
- * The command palette (Ctrl-K): any page, any action that the role allows, and any resource by its name, address or port. The first of
- * what is found is chosen; Enter takes it, also when it was pressed before the answer came.
+ * The command palette (Ctrl-K): any page, any action that the role allows, and any resource by its name, address or
+ * port. The first result is chosen; Enter takes it, even if pressed before the answer came.
  */
 import { Text, TextInput, useMantineColorScheme } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
@@ -19,7 +19,7 @@ import { text } from './shell.text.js';
 
 const typingMs = 120;
 
-/** What needs no answer of the service, in the words of the menu. */
+/** Items that need no answer from the service, named as in the menu. */
 function useOwn(go: (target: Pick<LinkProps, 'to' | 'params' | 'search'>) => void, type: (words: string) => void) {
   const mayOperate = useMay('operator');
   const mayAdminister = useMay('admin');
@@ -60,14 +60,14 @@ function useOwn(go: (target: Pick<LinkProps, 'to' | 'params' | 'search'>) => voi
   ];
 }
 
-/** What is in the dialog of `palette-button.tsx`. */
+/** The content of the dialog of `palette-button.tsx`. */
 export function Palette({ onDone }: { readonly onDone: () => void }): ReactNode {
   const field = useRef<HTMLInputElement>(null);
-  // It may come after the dialog, which then has looked for a field already.
+  // It may load after the dialog has looked for a field to focus.
   useEffect(() => field.current?.focus(), []);
   const [typed, type] = useState('');
   const [at, choose] = useState(0);
-  /** Enter was pressed before the answer to what is typed. */
+  /** Enter was pressed before the answer to the typed text came. */
   const isAwaited = useRef(false);
   const [asked] = useDebouncedValue(typed, typingMs);
   const navigate = useNavigate();
@@ -158,7 +158,7 @@ interface OptionProps {
   readonly onTake: (item: Item) => void;
 }
 
-/** Keys are those of the field, which keeps the focus. */
+/** The field keeps the focus and handles the keys. */
 function Option({ item, index, isChosen, onTake }: OptionProps): ReactNode {
   return (
     <div

@@ -1,6 +1,6 @@
 /**
- * Every page and its address. A page is a part of its own that loads when it is opened; what its address may hold is
- * read by a small function that comes with the first load.
+ * Every page and its address. A page is a chunk of its own, which loads when it is opened; the small function that
+ * reads its search parameters comes with the first load.
  */
 import {
   createRootRoute,
@@ -27,7 +27,7 @@ import { parseSearch, stringifySearch } from './search.js';
 import { topologySearch } from '../topology/topology-search.js';
 import { Shell } from './shell.js';
 
-/** Reads what an address holds; a link may leave any of it out. */
+/** Reads the search parameters of an address; a link may leave any of them out. */
 const reading =
   <S extends object>(read: (search: Search) => S) =>
   (given: Partial<S> & SearchSchemaInput): S =>
@@ -35,7 +35,7 @@ const reading =
 
 const root = createRootRoute({ validateSearch: reading(anySearch), component: Shell, notFoundComponent: NotFound });
 
-/** A page by its address. @param read what the address holds beside that of every page */
+/** A page by its address. @param read reads the search parameters besides those that every page has */
 function page<P extends string, M extends Record<K, () => ReactNode>, K extends string, S extends object = object>(
   path: P,
   load: () => Promise<M>,

@@ -1,4 +1,6 @@
-/** The query of an address as people write it: `?status=offline&label=region:eu&label=rack`, all of them texts. */
+/**
+ * The query of an address as people write it: `?status=offline&label=region:eu&label=rack`, with all values as text.
+ */
 
 /** @returns a list where a name is repeated */
 export function parseSearch(search: string): Record<string, string | string[]> {

@@ -1,6 +1,6 @@
 /**
- * What is around every page: who is signed in, where one can go, and whether what is shown is live. While the service is
- * out of reach the page stays, greyed; it comes back by itself. Nothing here moves when that changes.
+ * The frame around every page: who is signed in, the navigation, and whether the page is live. While the service is out
+ * of reach, the page stays, greyed, and recovers by itself. Nothing here moves when that changes.
  */
 import { AppShell, Burger, Container, Group, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
@@ -80,7 +80,7 @@ function SignedIn(): ReactNode {
   );
 }
 
-/** While it is not known who is there. */
+/** Shown until it is known who is signed in. */
 function Coming(): ReactNode {
   return (
     <Container size="md" pt={72}>

@@ -5,7 +5,7 @@ export const theme = createTheme({
   primaryColor: 'indigo',
   primaryShade: 7,
   defaultRadius: 'sm',
-  // The density of a tool.
+  // Small, as suits a tool.
   fontSizes: { xs: '0.75rem', sm: '0.8125rem', md: '0.875rem', lg: '1rem', xl: '1.125rem' },
   headings: {
     sizes: {
@@ -14,15 +14,15 @@ export const theme = createTheme({
     },
   },
   components: {
-    // Its colour is that of its sign; words are read.
+    // Only its sign is coloured, so that its words are easy to read.
     Alert: Alert.extend({ styles: { title: { color: 'var(--mantine-color-text)' } } }),
-    // What is chosen stays when it is chosen again; what may be none has a cross.
+    // Choosing the chosen option again keeps it; an optional field has a cross that clears it.
     Select: Select.extend({ defaultProps: { allowDeselect: false } }),
     Table: Table.extend({ defaultProps: { horizontalSpacing: 'sm' } }),
   },
 });
 
-/** Grey and red text have more contrast than Mantine gives them. The colours of states are here alone. */
+/** Grey and red text have more contrast than Mantine gives them. The colours of states are defined only here. */
 const readable = (grey: string, good: string, warning: string, bad: string, busy: string) => ({
   '--mantine-color-dimmed': grey,
   '--mantine-color-placeholder': grey,

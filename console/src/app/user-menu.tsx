@@ -1,4 +1,4 @@
-/** Who is signed in, and the way out. */
+/** Who is signed in, and the sign-out. */
 import { Button, Menu } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';

@@ -1,4 +1,4 @@
-/** What of a page needs somebody, counted from the dashboard. Pure. */
+/** How much on a page needs attention, counted from the dashboard. Pure. */
 import type { Matter, Stats } from '../shared/dashboard.js';
 import type { Mood } from '../shared/ui/state.js';
 
@@ -7,7 +7,7 @@ export interface Wrong {
   readonly mood: Mood;
 }
 
-/** @returns how many resources the dashboard names for this */
+/** @returns how many resources the dashboard counts for a kind of matter */
 export const matters =
   (kind: Matter['kind'], mood: Mood) =>
   (stats: Stats): Wrong => ({
@@ -20,7 +20,7 @@ export const chainsWrong = ({ l4_chains: { health } }: Stats): Wrong => ({
   mood: health.down > 0 ? 'bad' : 'warning',
 });
 
-/** Things that are wrong: a node that is offline and has rejected something has two. */
+/** Problems, not nodes: a node that is offline and has rejected something counts twice. */
 export const nodesWrong = ({ nodes: { offline, rejected } }: Stats): Wrong => ({
   count: offline + rejected,
   mood: 'bad',

@@ -21,7 +21,7 @@ export type AuditSearch = ReturnType<typeof auditSearch>;
 
 const signIns = 'session';
 
-/** The query for an address; it leaves out sign-ins unless the address names them. Pages are the caller's. */
+/** The query for an address; it leaves out sign-ins unless the address names them. The caller adds the page. */
 export function auditFilters({ sign_ins: wanted, entry: _e, changes: _c, page: _p, ...search }: AuditSearch) {
   const given = Object.entries(search).filter(([, value]) => value !== undefined);
   const named = search.resource_type === signIns || search.action?.startsWith(`${signIns}.`) === true;

@@ -17,7 +17,7 @@ export const auditQuery = (search: AuditSearch) => {
   });
 };
 
-/** @param id empty for none, which is not asked for */
+/** @param id empty: nothing is requested */
 export const entryQuery = (id: string) =>
   queryOptions({
     queryKey: ['audit', 'one', id],
@@ -25,7 +25,7 @@ export const entryQuery = (id: string) =>
     enabled: id !== '',
   });
 
-/** All changes of an entry that shows the first ones alone. */
+/** All changes of an entry that shows only the first ones. */
 export const changesQuery = (id: string, page: number) =>
   queryOptions({
     queryKey: ['audit', 'changes', id, page],
@@ -37,7 +37,7 @@ export const changesQuery = (id: string, page: number) =>
     staleTime: Infinity,
   });
 
-/** The changes of a revert. @throws Refusal that the revert would get */
+/** The changes that a revert would make. @throws Refusal that the revert would get */
 export const revertPlanQuery = (id: string) =>
   queryOptions({
     queryKey: ['audit', 'revert', id],
@@ -51,7 +51,7 @@ export const revertPlanQuery = (id: string) =>
     meta: { follows: 'all' },
   });
 
-/** In which waves a revert would go. @throws Refusal that it would get */
+/** The waves in which a revert would go. @throws Refusal that it would get */
 export const tryRevert = (id: string, query: RolloutQuery, signal: AbortSignal): Promise<RolloutPreview> =>
   previewOf(
     api.POST('/api/audit/{id}/revert', { params: { path: { id }, query: { ...query, dry_run: 'true' } }, signal }),

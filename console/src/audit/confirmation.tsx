@@ -1,4 +1,4 @@
-/** Of a change that is undone by itself unless a person confirms it: until when, or what became of that, and the confirmation. */
+/** For a change that is undone unless a person confirms it: the deadline or the outcome, and the confirmation. */
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useAttempt } from '../shared/forms/attempt.js';
@@ -23,7 +23,7 @@ export function Confirmation({ entry }: { readonly entry: AuditEntry }): ReactNo
       </Text>
     );
   }
-  // Undone, by its time or by a person: that has a line of its own.
+  // Undone, by itself or by a person: another line says so.
   if (reverted_by !== null) return null;
   return (
     <Alert color="yellow" title={text.waits}>

@@ -53,7 +53,7 @@ function Entry({ entry }: { readonly entry: AuditEntry }): ReactNode {
         facts={{
           [text.at]: <When at={entry.at} />,
           [text.actor]: actorName(actor),
-          // Of the service's own commands only the join of a machine has one.
+          // Of the service's own commands, only the join of a machine has a token.
           ...(token !== null && {
             [text.token]: <ResourceLink type={actor.type === 'system' ? 'join_token' : 'api_token'} {...token} />,
           }),
@@ -83,7 +83,7 @@ function EntryLink({ id, children }: EntryLinkProps): ReactNode {
   );
 }
 
-/** Those that the entry shows, or, where it has more, all of them by pages. */
+/** The changes that the entry holds or, if there are more, all of them page by page. */
 function AllChanges({ entry }: { readonly entry: AuditEntry }): ReactNode {
   const { changes, changes_total: total } = entry;
   if (total > changes.length) return <PagedChanges id={entry.id} />;
@@ -91,7 +91,7 @@ function AllChanges({ entry }: { readonly entry: AuditEntry }): ReactNode {
   return <ResourceChanges changes={verb === 'create' ? changes.filter(isSet) : changes} words={fieldWords} />;
 }
 
-/** What a creation left unset says nothing. */
+/** Fields that a creation left unset are not shown. */
 const isSet = ({ after }: AuditEntry['changes'][number]): boolean =>
   after !== null && after !== '' && !(Array.isArray(after) && after.length === 0);
 

@@ -1,4 +1,4 @@
-/** Saves what the filters leave as a file for a spreadsheet or a program. */
+/** Saves the filtered entries as a file for a spreadsheet or a program. */
 import { Button, Menu } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useAttempt } from '../shared/forms/attempt.js';

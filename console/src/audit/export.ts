@@ -1,16 +1,16 @@
-/** The audit as a file: what the filters of the page leave, newest first. Pure, but for `readAll`. */
+/** The audit as a file: the entries that pass the filters of the page, newest first. Pure, except for `readAll`. */
 import { api, dataOf } from '../shared/api/client.js';
 import { entrySentence } from '../shared/audit/entry-words.js';
 import type { AuditEntry } from './audit.js';
 import { auditFilters, type AuditSearch } from './audit-search.js';
 
 const partSize = 500;
-/** A file of more is made with `svcctl` or the API. */
+/** Larger files are made with `svcctl` or the API. */
 export const mostExported = 10_000;
 
 export interface Exported {
   readonly entries: readonly AuditEntry[];
-  /** Whether there are older ones that are not in it. */
+  /** Whether older entries are left out. */
   readonly isCut: boolean;
 }
 
@@ -45,7 +45,7 @@ const columns: readonly (readonly [heading: string, of: (entry: AuditEntry) => s
   ['position', ({ position }) => position],
 ];
 
-/** As RFC 4180 has it. What a spreadsheet would take for a formula stands behind an apostrophe. */
+/** By RFC 4180. Text that a spreadsheet would take for a formula gets an apostrophe in front. */
 function cell(value: string | null): string {
   const text = value ?? '';
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;

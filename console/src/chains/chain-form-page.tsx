@@ -1,4 +1,4 @@
-/** Builds a chain hop by hop, or edits one; nothing of it runs before it is deployed. */
+/** Builds a chain hop by hop, or edits one; nothing runs before it is deployed. */
 import { Input, SegmentedControl, Switch, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
@@ -47,7 +47,7 @@ interface RejectedProps {
   readonly field: string;
 }
 
-/** Puts the agent's words beside the field that they are about, and the reader there. */
+/** Shows the agent's words beside the field that they are about, and brings the reader there. */
 function Rejected({ form, chainId, field }: RejectedProps): ReactNode {
   const { data } = useQuery(deploymentsQuery(chainId));
   const path = field.replaceAll(/\[(\d+)\]/g, '.$1');
@@ -56,7 +56,7 @@ function Rejected({ form, chainId, field }: RejectedProps): ReactNode {
   useEffect(() => {
     if (message !== undefined) form.setFieldError(path, text.agentSaid(message));
     form.getInputNode(path)?.focus();
-    // Once for what the address names: the reader may go elsewhere.
+    // Once for each rejection, because the reader may move on.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [path, message]);
   return null;

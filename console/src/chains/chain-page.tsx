@@ -39,7 +39,7 @@ export const ChainPage = resourcePage(chains, ({ resource: chain }) => (
   </ResourcePage>
 ));
 
-/** What clients dial, while it is known, and what the chain is for. */
+/** What clients dial, if it is known, and what the chain is for. */
 function Line({ chain }: { readonly chain: Chain }): ReactNode {
   const first = useDeployedPath(chain)?.hops[0];
   const { data: machine } = useQuery({ ...machineQuery(first?.node_id ?? ''), enabled: first !== undefined });

@@ -1,6 +1,6 @@
 /**
- * A chain as the path that traffic takes, which is the deployed one: clients, each hop with its node and listener, the target;
- * between them what the link uses and what agents have measured of it; beside each what the next deploy changes.
+ * A chain as its deployed path, the one that traffic takes: clients, each hop with its node and listener, the target;
+ * between them, the transport of each link and its measurements; beside each, what the next deploy changes.
  */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -29,10 +29,10 @@ import { text } from './chains.text.js';
 import { arrowOf, shownOf } from './hop-state.js';
 import { changesSomething, pathChanges, type ChangedHop } from './path-changes.js';
 
-/** So many hops have room beside one another. */
+/** This many hops fit beside one another. */
 const shortChain = 3;
 
-/** The definition that nodes run; of a chain that was never deployed, the one that they would. Undefined until it is known. */
+/** The definition that nodes run, or would run if the chain was never deployed. Undefined until it is known. */
 export function useDeployedPath(chain: Chain): Definition | undefined {
   const { data } = useQuery({ ...deploymentsQuery(chain.id), enabled: chain.status === 'modified' });
   if (chain.status !== 'modified') return chain;
@@ -51,7 +51,7 @@ function Path({ chain, path }: { readonly chain: Chain; readonly path: Definitio
       ({ from_node_id: from, to_node_id: to }) =>
         from === path.hops[index - 1]?.node_id && to === path.hops[index]?.node_id,
     );
-  // All but what is edited and not deployed is as it is deployed.
+  // Only a modified chain differs from what is deployed.
   const changes = pathChanges(path, chain.status === 'modified' ? chain : path);
   return (
     <div className={classes.path}>
@@ -168,7 +168,7 @@ function Measured({ link }: { readonly link: Link | undefined }): ReactNode {
   );
 }
 
-/** Bytes towards the target, and those that came back. */
+/** Bytes sent towards the target, and bytes that came back. */
 function Traffic({ forth, back }: { readonly forth: number; readonly back: number }): ReactNode {
   return (
     <div className={classes.quiet}>

@@ -65,7 +65,7 @@ function hopOf({ listen_port, server_names, credential_id, max_streams, dial_add
   };
 }
 
-/** As the API takes them, of a new chain or what was changed. */
+/** The body of a request: all of a new chain, or what was changed. */
 export function bodyOf({ description, hops, ...values }: Partial<Values>): Schemas['L4ChainChanges'] {
   return {
     ...values,

@@ -30,7 +30,7 @@ const columns = columnsOf<Chain>([
   [text.lastDeployed, (row) => (row.deployed_at === null ? none : <When at={row.deployed_at} />), { minor: true }],
 ]);
 
-/** What runs; of a chain that was never deployed, what would. */
+/** The path that runs, or would run if the chain was never deployed. */
 function pathOf({ hop_status: hops }: Chain): string {
   const deployed = hops.filter((hop) => hop.deployed);
   return (deployed.length > 0 ? deployed : hops).map(({ node_name: name }) => name).join(text.to);

@@ -12,7 +12,7 @@ export type DeploymentNode = Schemas['DeploymentNode'];
 export type Transport = Schemas['ChainTransport'];
 export type Link = Schemas['NodeLink'];
 
-/** A listener on another machine. */
+/** Other types that the state of a chain depends on. */
 const follows = ['node', 'agent', 'l4_upstream', 'credential'] as const;
 
 export const chains = crud('l4_chain', follows);
@@ -25,7 +25,7 @@ export const chainLinksQuery = (id: string) =>
     meta: { follows: ['agent'] },
   });
 
-/** The machine of a hop. */
+/** The node of a hop. */
 export const machineQuery = (id: string) =>
   queryOptions({ queryKey: ['node', 'one', id], queryFn: ({ signal }) => readOne('node', id, signal) });
 
@@ -64,7 +64,7 @@ export const deploymentsQuery = (id: string) =>
     meta: { follows },
   });
 
-/** With the version of the chain that it is about, for `If-Match`. */
+/** The plan with the version of the chain, for `If-Match`. */
 export const planQuery = (id: string) =>
   queryOptions({
     queryKey: ['l4_chain', 'plan', id],
@@ -120,13 +120,16 @@ export const deployChain = (
     }),
   );
 
-/** In which waves a deploy would go. @throws Refusal that it would get */
+/** The waves in which a deploy would go. @throws Refusal that it would get */
 export const tryDeploy = (id: string, query: RolloutQuery, signal: AbortSignal): Promise<RolloutPreview> =>
   previewOf(
     api.POST('/api/l4-chains/{id}/deploy', { params: { path: { id }, query: { ...query, dry_run: 'true' } }, signal }),
   );
 
-/** Saves what an earlier deployment was, and deploys it, each in the version that was seen. @throws Refusal of either */
+/**
+ * Saves the definition of an earlier deployment, and deploys it, each under the version that was seen.
+ * @throws Refusal of either
+ */
 export async function goBack(
   { id, version }: Chain,
   definition: Definition,

@@ -14,7 +14,7 @@ export function clientAddressOf(
   { address, public_ipv4: ipv4, public_ipv6: ipv6 }: Machine,
 ): string | undefined {
   const { listen_addr: listens, listen_port: port } = hop;
-  // Nothing else reaches it there.
+  // Only the machine itself reaches a loopback address.
   if (isLoopback(listens)) return formatAddress(listens, port);
   const host = hop.dial_addr ?? address ?? ipv4 ?? ipv6 ?? (isWildcard(listens) ? undefined : listens);
   return host === undefined ? undefined : formatAddress(host, port);

@@ -1,4 +1,4 @@
-/** What two definitions of a chain differ in, with the names of what they refer to. */
+/** The differences of two definitions of a chain, with the names of what they refer to. */
 import type { ReactNode } from 'react';
 import { differencesOf } from '../shared/ui/differences.js';
 import { Changes } from '../shared/ui/changes.js';

@@ -1,4 +1,7 @@
-/** Deployments of a chain on a line in time: who has not applied the newest, with what was rejected; earlier ones, and back to one. */
+/**
+ * The deployments of a chain on a timeline: who has not applied the newest, and what was rejected; earlier ones, and
+ * how to go back to one.
+ */
 import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -102,7 +105,7 @@ function moodOf(nodes: readonly DeploymentNode[]): Mood {
 
 type RejectionProps = DeploymentNode['errors'][number] & { readonly chain: Chain };
 
-/** The agent's words, and the way to the field that they are about. */
+/** The agent's words, with a link to the field that they are about. */
 function Rejection({ chain, resource_id: resourceId, path, message }: RejectionProps): ReactNode {
   const mayEdit = useMay('operator');
   return (
@@ -121,7 +124,7 @@ function Rejection({ chain, resource_id: resourceId, path, message }: RejectionP
 
 type Row = Deployment & { readonly chain: Chain; readonly newest: Deployment };
 
-/** Shows first what it will change: the service would not ask. */
+/** Shows first what it will change, because the service does not ask. */
 function GoBack({ chain, newest, ...deployment }: Row): ReactNode {
   const mayDeploy = useMay('operator');
   const { opened, open, close } = useDialog(`back-${deployment.id}`);
@@ -155,7 +158,7 @@ function GoBack({ chain, newest, ...deployment }: Row): ReactNode {
       >
         <Stack gap="sm">
           {text.goBackMeaning}
-          {/* Its waves cannot be tried: what would be deployed is saved by the same step. */}
+          {/* Its waves cannot be previewed: the same step saves what it deploys. */}
           <RolloutChoice chosen={rollout} queryKey={['l4_chain', 'back', deployment.id]} />
           <DefinitionChanges
             before={newest.definition}

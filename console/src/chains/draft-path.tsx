@@ -7,7 +7,7 @@ import classes from './chain-path.module.css';
 import type { HopValues, Values } from './chain-values.js';
 import { text } from './chains.text.js';
 
-/** So many hops have room beside one another above a form. */
+/** This many hops fit beside one another above a form. */
 const shortChain = 3;
 
 export function DraftPath({ values: { hops, target, payload } }: { readonly values: Values }): ReactNode {

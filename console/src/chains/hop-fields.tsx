@@ -26,7 +26,7 @@ interface HopFieldsProps {
   readonly index: number;
   /** Those that the payload allows. */
   readonly transports: readonly Transport[];
-  /** Of a stored chain: it is on its ports itself. */
+  /** Set for a stored chain, which is on its ports itself. */
   readonly chainId: string | undefined;
 }
 
@@ -105,7 +105,7 @@ export function HopFields({ form, index, transports, chainId }: HopFieldsProps):
   );
 }
 
-/** What must change with the transport: a credential of another type, names where there can be none. */
+/** Clears what does not fit the new transport: a credential of another type, names where there can be none. */
 function fitting(
   { credential_id, server_names, max_streams }: Values['hops'][number],
   before: Transport | undefined,
@@ -131,7 +131,7 @@ function PortField({ form, index, listens, chainId }: PortFieldProps): ReactNode
   const { node_id: nodeId = '', listen_port: typed = '' } = form.getValues().hops[index] ?? {};
   const { data: free = [] } = useQuery(freePortsQuery(nodeId, listens));
   const { data: routes = [] } = useQuery(portUsersQuery(nodeId, listens, Number(typed)));
-  // Filled in once for each node and transport, over nothing that was typed.
+  // Filled in once for each node and transport, never over typed text.
   const filled = useRef({ for: '', port: '' });
   const [first] = free;
   useEffect(() => {
@@ -163,7 +163,7 @@ interface MoreFieldsProps {
   readonly transport: Transport | undefined;
 }
 
-/** What is seldom set. */
+/** Fields that are seldom set. */
 function MoreFields({ form, index, transport }: MoreFieldsProps): ReactNode {
   const path = `hops.${index}`;
   const hop = form.getValues().hops[index];

@@ -1,4 +1,4 @@
-/** The state of a hop in one word: whatever differs from "running". And the mood of the arrow into it. Pure. */
+/** Which states of a hop to show: whatever differs from "running"; and the mood of the arrow into the hop. Pure. */
 import type { Mood } from '../shared/ui/state.js';
 import type { Chain, DeploymentNode, Link } from './chains.js';
 
@@ -9,8 +9,8 @@ type Progress = DeploymentNode['state'];
 const tolerableLoss = 0.2;
 
 /**
- * The states of a hop that are to be shown: its node's where that is not online, its progress with the newest deployment where it has not
- * applied it, its listener's where neither says it already.
+ * The states of a hop to show: its node's if that is not online, its progress with the newest deployment until it has
+ * applied it, its listener's unless one of these says it already.
  */
 export function shownOf(
   { status, state }: HopStatus,
@@ -21,7 +21,7 @@ export function shownOf(
   return state === 'running' ? ['progress', 'listener'] : ['progress'];
 }
 
-/** Traffic comes over it: not at all, with losses, as it should, or nobody knows. */
+/** Whether traffic arrives: not at all, with losses, as it should, or unknown. */
 export function arrowOf(hop: HopStatus | undefined, progress: Progress | undefined, link: Link | undefined): Mood {
   if (hop === undefined || !hop.deployed || hop.status === 'pending') return 'idle';
   if (hop.status === 'offline') return 'bad';

@@ -1,4 +1,7 @@
-/** Makes what a chain needs inside its form, which stays as it is: an upstream, a certificate, a key, a REALITY credential. It is chosen at once. */
+/**
+ * Makes what a chain needs without leaving its form: an upstream, a certificate, a key, a REALITY credential. The form
+ * chooses it at once.
+ */
 import { Button, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useState, type ReactNode } from 'react';
@@ -61,7 +64,7 @@ function Make({ label, fields, meaning, make, onMade }: MakeProps): ReactNode {
           noValidate
           onSubmit={(event) => {
             event.preventDefault();
-            // The form of the chain is around it.
+            // This form is inside the form of the chain.
             event.stopPropagation();
             submit(event.currentTarget);
           }}

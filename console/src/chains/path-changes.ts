@@ -4,14 +4,14 @@ import type { Definition, Hop } from './chains.js';
 
 export interface ChangedHop {
   readonly hop: Hop;
-  /** `gone` is deployed and leaves; `added` is in the draft alone. */
+  /** `gone` is deployed and leaves; `added` is only in the draft. */
   readonly kind: 'kept' | 'changed' | 'added' | 'gone';
-  /** Of a changed one, field by field, with its `place` where it has another among those that stay. */
+  /** For a changed hop, by field; with `place` if its place among the hops that stay has changed. */
   readonly changes: readonly Change[];
 }
 
 export interface PathChanges {
-  /** The deployed ones in their order; each added one after the hop that it follows in the draft. */
+  /** The deployed hops in their order; an added hop comes after the one that it follows in the draft. */
   readonly hops: readonly ChangedHop[];
   readonly payload: readonly Change[];
   readonly target: readonly Change[];

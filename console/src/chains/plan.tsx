@@ -34,7 +34,7 @@ export function Plan({ chain }: { readonly chain: Chain }): ReactNode {
         sayDone(text.deployed(chain.name), { resourceId: chain.id, requestId }, data.warnings);
         if (data.rollout_id) await navigate({ to: '/rollouts/$id', params: { id: data.rollout_id } });
       } finally {
-        // Refused for what somebody else has changed: the reader sees it.
+        // If it was refused because somebody else changed something, the reader sees that change.
         await queryClient.invalidateQueries({ queryKey: ['l4_chain'] });
       }
     });

@@ -22,7 +22,7 @@ export function CertificateEnd({ certificate }: { readonly certificate: Certific
   );
 }
 
-/** Days, until there is but one. */
+/** In days while more than one is left. */
 function formatDays(left: number): string {
   const days = Math.floor(left / 86_400_000);
   return days > 1 ? `${days} days` : formatDuration(left / 1_000);

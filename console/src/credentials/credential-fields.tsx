@@ -1,4 +1,4 @@
-/** The fields of credentials, by what they are; a form has those of its type. */
+/** The fields of credentials of each type. */
 import { Input, NumberInput, PasswordInput, SegmentedControl, TagsInput, Text, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
@@ -65,7 +65,7 @@ export function keyFieldsOf(type: 'x25519' | 'tls_cert', values: KeyValues): Sch
 interface KeyFieldsProps {
   readonly form: FormOf<KeyValues>;
   readonly type: 'x25519' | 'tls_cert';
-  /** There is a key already, which a certificate alone can keep. */
+  /** A key is stored already, which a new certificate can keep. */
   readonly stored?: boolean;
 }
 
@@ -154,7 +154,7 @@ export type RealityValues = {
 
 const httpsPort = 443;
 
-/** Of a stored one, or the start of a new one. */
+/** The values of a stored credential, or the initial ones of a new one. */
 export const realityValuesOf = (credential?: Credential): RealityValues => ({
   x25519_credential_id: credential?.x25519_credential_id ?? '',
   server_names: credential?.server_names ?? [],

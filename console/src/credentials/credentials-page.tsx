@@ -34,7 +34,7 @@ export const CredentialsPage = listPage({
   columns,
   choices: [{ name: 'key_type', label: text.type, any: text.anyType, words: text.types, width: 190 }],
   Filters: EndingSoon,
-  // The next to end first; what is no certificate follows.
+  // Certificates that end next come first, other credentials last.
   sortedBy: 'not_after',
 });
 

@@ -7,7 +7,7 @@ export const credentialsSearch = (search: Search) => ({
   ...listSearch(search),
   sort: wordOf(search, 'sort', [...sorts, 'not_after', '-not_after'] as const),
   key_type: wordOf(search, 'key_type', keyTypes),
-  /** Certificates that end before this time alone. */
+  /** Only certificates that end before this time. */
   expires_before: textOf(search, 'expires_before'),
 });
 

@@ -5,5 +5,5 @@ import { crud } from '../shared/api/crud.js';
 export type Credential = Schemas['Credential'];
 export type Certificate = Schemas['Certificate'];
 
-/** What uses one changes without it. */
+/** The list of what uses a credential changes without the credential. */
 export const credentials = crud('credential', ['l4_chain', 'l3_network']);

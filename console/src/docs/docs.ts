@@ -1,4 +1,7 @@
-/** The page `/docs`: the service's OpenAPI document in Swagger UI. It is no part of the console, but is built and served with it. */
+/**
+ * The page `/docs`: the service's OpenAPI document in Swagger UI. It is not part of the console, but is built and
+ * served with it.
+ */
 import SwaggerUI from 'swagger-ui-dist/swagger-ui-es-bundle.js';
 import 'swagger-ui-dist/swagger-ui.css';
 

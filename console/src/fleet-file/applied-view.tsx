@@ -1,4 +1,4 @@
-/** What an apply did: its entries, its steps, and the PSKs of new nodes, once. */
+/** What an apply did: its entries, its steps, and the PSKs of new nodes, shown once. */
 import { Alert, Button, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
@@ -65,7 +65,7 @@ export function AppliedView({ applied, onNext }: AppliedViewProps): ReactNode {
   );
 }
 
-/** The answer has the first steps of a large apply; those behind them are asked for when they are turned to. */
+/** The answer has the first steps of a large apply; later pages are requested when they are opened. */
 function AppliedSteps({ applied }: { readonly applied: Applied }): ReactNode {
   const { apply_id: id, steps: first, steps_total: total } = applied;
   const [page, setPage] = useState(1);

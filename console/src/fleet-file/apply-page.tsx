@@ -1,4 +1,4 @@
-/** An apply as it went, and how to take it back: first what that would undo. */
+/** A past apply, and how to take it back, which first shows what that would undo. */
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';

@@ -1,4 +1,4 @@
-/** Audit entries by name, each leading to it. */
+/** Audit entries by name, as links. */
 import { List } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';

@@ -1,6 +1,6 @@
 /**
- * The page of fleet files: a document becomes a plan, then an apply under the plan's etag. The document and what is issued are
- * held by this page alone, and are gone with it.
+ * The page of fleet files: a document becomes a plan, then an apply under the plan's etag. Only this page holds the
+ * document and the issued PSKs; they are gone with it.
  */
 import { Button, Checkbox, Fieldset, Group, NumberInput, Stack, TagsInput, Text } from '@mantine/core';
 import { useState, type ReactNode } from 'react';
@@ -51,7 +51,7 @@ function File({ onApplied }: { readonly onApplied: (applied: Applied) => void })
   const applying = useAttempt();
   const rollout = useRollout();
   useLoss('typed', () => (request.document.trim() === '' ? [] : [text.file]));
-  /** A plan is of one document and its options, which may have been changed while it was made. */
+  /** A plan belongs to one document and its options, which may have changed while it was made. */
   const plan = made?.of === request ? made : undefined;
   const change = (changed: Partial<Request>): void => {
     setRequest({ ...request, ...changed });

@@ -1,4 +1,4 @@
-/** Commands of fleet files. A document may hold secrets: it is kept by the page alone, never by the cache. */
+/** Commands of fleet files. A document may hold secrets, so only the page keeps it, never the cache. */
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import { previewOf, type RolloutPreview, type RolloutQuery } from '../shared/rollout-preview.js';
@@ -12,7 +12,7 @@ export type Request = Schemas['FleetApplyRequest'];
 export const planFile = ({ issue_psks: _psks, ...body }: Request): Promise<Plan> =>
   dataOf(api.POST('/api/fleet/plan', { body }));
 
-/** Carries a plan out, or nothing when it is no longer the same. @throws Refusal */
+/** Carries out a plan, or nothing if the plan is no longer the same. @throws Refusal */
 export const applyFile = (
   body: Request,
   etag: string,
@@ -29,7 +29,7 @@ export const applyFile = (
     }),
   );
 
-/** In which waves an apply would go. @throws Refusal that it would get */
+/** The waves in which an apply would go. @throws Refusal that it would get */
 export const tryApply = (body: Request, query: RolloutQuery, signal: AbortSignal): Promise<RolloutPreview> =>
   previewOf(api.POST('/api/fleet/apply', { params: { query: { ...query, dry_run: 'true' } }, body, signal }));
 
@@ -58,7 +58,7 @@ export const driftQuery = (set: string) =>
     meta: { follows: 'all' },
   });
 
-/** An apply, as it went, with a page of its steps. */
+/** A past apply with a page of its steps. */
 export const applyQuery = (id: string, page = 1) =>
   queryOptions({
     queryKey: ['fleet', 'apply', id, page],
@@ -78,7 +78,7 @@ export const revertPlanQuery = (id: string) =>
     meta: { follows: 'all' },
   });
 
-/** In which waves taking it back would go. @throws Refusal that it would get */
+/** The waves in which taking it back would go. @throws Refusal that it would get */
 export async function tryRevertApply(id: string, query: RolloutQuery, signal: AbortSignal): Promise<RolloutPreview> {
   const params = { path: { id }, query: { ...query, dry_run: 'true' } } as const;
   const { waves = [], warnings = [] } = await dataOf(api.POST('/api/fleet/applies/{id}/revert', { params, signal }));
@@ -89,6 +89,6 @@ export async function tryRevertApply(id: string, query: RolloutQuery, signal: Ab
 export const revertApply = (id: string, query: RolloutQuery): Promise<Reverted> =>
   dataOf(api.POST('/api/fleet/applies/{id}/revert', { params: { path: { id }, query } }));
 
-/** Lets go of a set. @throws Refusal */
+/** Releases a set. @throws Refusal */
 export const releaseSet = (set: string): Promise<Done<Schemas['FleetReleased']>> =>
   doneOf(api.POST('/api/fleet/sets/{set}/release', { params: { path: { set } } }));

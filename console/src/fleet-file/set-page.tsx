@@ -1,4 +1,4 @@
-/** One set: what it owns, what was changed by hand since its last apply, its document, and letting go of it. */
+/** One set: what it owns, what was changed by hand since its last apply, its document, and its release. */
 import { Button, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';

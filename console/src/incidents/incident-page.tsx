@@ -68,7 +68,7 @@ export function IncidentPage(): ReactNode {
   );
 }
 
-/** The shortest range that still shows what was before. */
+/** The shortest range that still shows the time before. */
 function spanOf(began: string): Span {
   const minutes = (serviceNow() - Date.parse(began)) / 60_000;
   if (minutes < 10) return '15m';

@@ -1,4 +1,4 @@
-/** Incidents: those that last first, then all of 90 days; filters are in the address. */
+/** Incidents: open ones first, then all of the last 90 days; filters are in the address. */
 import { Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';

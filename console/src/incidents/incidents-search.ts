@@ -9,5 +9,5 @@ export const incidentsSearch = (search: Search) => ({
   page: pageOf(search),
 });
 
-/** Of one: its resource, by which it is found. */
+/** For one incident: its resource, by which it is found. */
 export const incidentSearch = (search: Search) => ({ resource_id: textOf(search, 'resource_id') });

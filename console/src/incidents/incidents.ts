@@ -6,7 +6,7 @@ import { text } from './incidents.text.js';
 
 export type Incident = Schemas['Incident'];
 
-/** A command may end one. */
+/** A command about one of these may end an incident. */
 const follows = ['node', 'l4_chain', 'l4_upstream', 'credential'];
 
 export const incidentsQuery = (filters: {
@@ -23,7 +23,7 @@ export const incidentsQuery = (filters: {
     meta: { follows },
   });
 
-/** One, among the newest of its resource. */
+/** One incident, found among the newest of its resource. */
 export const incidentQuery = (id: string, resourceId: string) =>
   queryOptions({
     queryKey: ['incident', 'one', id],
@@ -40,7 +40,7 @@ export const incidentQuery = (id: string, resourceId: string) =>
 const beforeMs = 3_600_000;
 const shown = 10;
 
-/** Nothing of this changes what a node runs, or whether it does. */
+/** Changes of these affect neither what a node runs nor whether it runs. */
 const aside = 'session,user,api_token,join_token,webhook,rollout_policy';
 
 /** Changes of the fleet in the hour before, newest first. */

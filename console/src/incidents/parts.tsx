@@ -1,4 +1,4 @@
-/** What lists of incidents and one have in common: its status, and how long it has lasted. */
+/** What the lists and the page of incidents share: the status, and how long an incident has lasted. */
 import type { ReactNode } from 'react';
 import { formatDuration } from '../shared/ui/format.js';
 import { useNow } from '../shared/ui/now.js';

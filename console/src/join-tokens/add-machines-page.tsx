@@ -1,4 +1,4 @@
-/** Adds machines: the page of the token that it makes has one line to paste, shown once, and shows each machine as it joins. */
+/** Adds machines by a new token, whose page shows the line to paste, once, and each machine as it joins. */
 import { NumberInput, Text, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { newPage, type FieldsProps } from '../shared/forms/form-pages.js';

@@ -1,4 +1,7 @@
-/** One join token: the machines that it let in, live. The line to paste is shown once, to the one who has just made it. */
+/**
+ * One join token: the machines that it let in, live. The line to paste is shown once, to the person who has just made
+ * it.
+ */
 import { useState } from 'react';
 import { useJustMade } from '../shared/just-made.js';
 import { Labels } from '../shared/ui/labels.js';

@@ -1,4 +1,4 @@
-/** How far a machine is that has joined, and whether a token lets more in. Pure. */
+/** How far a joined machine is, and whether a token lets more machines in. Pure. */
 import type { Schemas } from '../shared/api/client.js';
 import type { states } from '../shared/ui/states.js';
 

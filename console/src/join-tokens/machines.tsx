@@ -28,7 +28,7 @@ function HowFar({ id }: { readonly id: string }): ReactNode {
   return <StateOf kind="machine" is={state} />;
 }
 
-/** @param token as it was read or made; what has joined since is read anew */
+/** @param token as it was read or made; machines that have joined since are read again */
 export function Machines({ token: given }: { readonly token: JoinToken }): ReactNode {
   const { data: token = given } = useQuery(joinTokens.one(given.id));
   const { nodes, used, uses } = token;

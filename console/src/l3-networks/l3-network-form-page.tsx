@@ -58,7 +58,7 @@ function valuesOf(network: L3Network | undefined): Values {
   return { name, enabled, mtu, credential_id, server_name, members, tunnels };
 }
 
-/** What is left empty is for the service to choose. */
+/** The service chooses what is left empty. */
 function sent(values: Partial<Values>): Schemas['L3NetworkChanges'] {
   const { members, tunnels, ...rest } = values;
   return {

@@ -16,7 +16,7 @@ export const memberNodesQuery = (id: string) =>
     meta: { follows: ['node', 'agent'] },
   });
 
-/** The names that its credential answers to, of which a network has one. */
+/** The names that a credential answers to, one of which a network uses. */
 export const namesOfCredentialQuery = (id: string) =>
   queryOptions({
     queryKey: ['credential', 'names', id],

@@ -1,4 +1,7 @@
-/** A network drawn: its members around a circle, with a line for each tunnel from who dials to who listens. */
+/**
+ * A network drawn: its members around a circle, with a line for each tunnel, from the dialling end to the listening
+ * end.
+ */
 import type { ReactNode } from 'react';
 import { formatCount } from '../shared/ui/format.js';
 import { known } from '../shared/ui/states.js';
@@ -19,7 +22,7 @@ interface NetworkDrawingProps {
 }
 
 const size = { width: 760, least: 320, dot: 7, margin: 70, label: 14 };
-/** With more, names would cover each other; a dot tells its own where the pointer is. */
+/** With more members, names would overlap; pointing at a dot shows its name. */
 const mostNamed = 40;
 
 export function NetworkDrawing({ members, tunnels }: NetworkDrawingProps): ReactNode {

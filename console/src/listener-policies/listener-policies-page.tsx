@@ -1,4 +1,4 @@
-/** Listeners with an order of their own; of one node all listeners. */
+/** Listeners with an order of their own; for one node, all listeners. */
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';

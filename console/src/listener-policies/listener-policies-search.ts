@@ -4,7 +4,7 @@ import { pageOf, textOf, wordOf, type Search } from '../shared/search.js';
 export const transports = ['tcp', 'udp'] as const;
 
 export const policiesSearch = (search: Search) => ({
-  /** Listeners of this node, without a policy too. */
+  /** Listeners of this node, including those without a policy. */
   node_id: textOf(search, 'node_id'),
   page: pageOf(search),
 });

@@ -1,4 +1,4 @@
-/** Queries and commands of the policies of listeners. The port table has them. */
+/** Queries and commands of listener policies, which the port table holds. */
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 

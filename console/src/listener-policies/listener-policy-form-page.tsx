@@ -1,4 +1,4 @@
-/** The order of one listener: of one that is there, or of one to come. */
+/** The order of one listener, which may not exist yet. */
 import { ActionIcon, Group, Input, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';

@@ -1,4 +1,6 @@
-/** What can be done with several nodes at once: labels and commands as one command of the API each, deletes one by one. */
+/**
+ * What can be done with several nodes at once: labels and agent commands as one API command each, deletes one by one.
+ */
 import { Button, Group, List, Menu, Stack, TagsInput, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
@@ -65,7 +67,7 @@ interface DialogProps {
 
 const idsOf = (chosen: readonly Node[]): string[] => chosen.map(({ id }) => id);
 
-/** What is typed stays while the dialog is closed, until it is saved or nothing is chosen. */
+/** Typed text survives closing the dialog, until it is saved or no node is chosen. */
 function LabelThem({ opened, chosen, onClose }: DialogProps & { readonly opened: boolean }): ReactNode {
   const [set, setSet] = useState<Record<string, string>>({});
   const [removed, setRemoved] = useState<string[]>([]);
@@ -118,7 +120,7 @@ interface Refused {
   readonly refusal: Refusal;
 }
 
-/** The service refuses some: each with what stands in its way, while the others are gone. */
+/** The service may refuse some: they stay, each with what stands in its way; the others are gone. */
 function DeleteThem({ chosen, onClose, onClear }: DialogProps & { readonly onClear: () => void }): ReactNode {
   const [refused, setRefused] = useState<readonly Refused[]>([]);
   const remove = async (): Promise<void> => {
@@ -163,7 +165,7 @@ function DeleteThem({ chosen, onClose, onClear }: DialogProps & { readonly onCle
   );
 }
 
-/** What stands in the way of a delete: what names the node, or else the service's sentence. */
+/** What stands in the way of a delete: what refers to the node, or else the service's sentence. */
 function Obstacle({ nodeId, refusal }: { readonly nodeId: string; readonly refusal: Refusal }): ReactNode {
   const { data } = useQuery(referrersQuery(nodeId));
   if (data === undefined || data.items.length === 0) return sentenceOf(refusal);

@@ -19,11 +19,11 @@ import { commandsQuery, refreshConfig, sendCommand } from './nodes.js';
 import { text } from './nodes.text.js';
 
 interface Action {
-  /** In the address. */
+  /** Its word in the address. */
   readonly dialog: string;
   readonly label: string;
   readonly meaning: string;
-  /** Nothing is cut by it. */
+  /** It cuts no connection. */
   readonly mild: boolean;
   /** @returns what to say when it is done */
   readonly run: (nodeId: string) => Promise<string>;

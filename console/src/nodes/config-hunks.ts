@@ -28,7 +28,7 @@ export function hunksOf(before: Snapshot, after: Snapshot): readonly Hunk[] | un
   });
 }
 
-/** Each generation has its own number, which is no difference. */
+/** Without the number of the generation, which always differs. */
 function textOf({ snapshot: { generation: _number, ...configured } }: Snapshot): string {
   return `${JSON.stringify(configured, null, 2)}\n`;
 }

@@ -1,6 +1,7 @@
 /**
- * A node's configuration as sentences: one item for each rule, upstream, certificate, policy and setting, with the facts by which two generations are compared by. Pure; secrets are masked before they come here. Implements "its configuration
- * readable" of `docs/contract/console.md#pages`.
+ * A node's configuration as sentences: one item for each rule, upstream, certificate, policy and setting, with the
+ * facts by which two generations are compared. Pure; secrets are masked before they come here. Implements "its
+ * configuration readable" of `docs/contract/console.md#pages`.
  */
 import { formatAddress, formatListener } from '../shared/ui/format.js';
 import { say, textOfWords, type Part, type Ref, type Words } from './config-parts.js';
@@ -25,7 +26,7 @@ export interface ConfigItem {
   readonly group: ItemGroup;
   readonly sentence: Words;
   readonly facts: Readonly<Partial<Record<Fact, Words>>>;
-  /** As it came: what no fact tells differs here. */
+  /** The part of the snapshot itself, for differences that no fact shows. */
   readonly raw: unknown;
 }
 

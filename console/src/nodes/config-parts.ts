@@ -20,6 +20,6 @@ export function say(texts: TemplateStringsArray, ...values: readonly (Part | Wor
 
 const isPart = (value: Part | Words): value is Part => !Array.isArray(value);
 
-/** As text; what is not named is its id. */
+/** As text, with ids for what has no name. */
 export const textOfWords = (words: Words): string =>
   words.map((part) => (typeof part === 'string' ? part : (part.name ?? part.id))).join('');

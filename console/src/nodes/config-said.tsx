@@ -1,4 +1,4 @@
-/** The configuration of a node in sentences, with links; and what two generations differ in, as sentences. */
+/** The configuration of a node in sentences, with links; and the differences of two generations, as sentences. */
 import { List, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Fragment, useCallback, useMemo, type ReactNode } from 'react';
@@ -21,7 +21,7 @@ interface Paged {
   readonly onPage: (page: number) => void;
 }
 
-/** Names of the nodes that a node dials, by what its chains are now. */
+/** Names of the nodes that a node dials, according to its chains as they are now. */
 function useNodeOfHop(nodeId: string): NodeOfHop {
   const { data } = useQuery(hopNodesQuery(nodeId));
   return useCallback(
@@ -131,7 +131,7 @@ function Linked({ type, id, name }: Ref): ReactNode {
   );
 }
 
-/** When the certificate ends that the node would get now. */
+/** When the certificate that the node would get now ends. */
 function CertificateEnd({ id }: { readonly id: string }): ReactNode {
   const { data } = useQuery({
     queryKey: ['credential', 'one', id],

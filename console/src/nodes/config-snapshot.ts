@@ -1,6 +1,7 @@
 /**
- * The part of a node's snapshot that is told in sentences: proto3 JSON as `GET /api/nodes/{id}/config` answers it, with `"***"` for
- * every secret. The fields mean what `docs/contract/wire.md#configuration` says.
+ * The part of a node's snapshot that is shown in sentences: proto3 JSON as in the answer of `GET
+ * /api/nodes/{id}/config`, with `"***"` for every secret. The fields mean what `docs/contract/wire.md#configuration`
+ * says.
  */
 
 interface TransportProfile {

@@ -33,7 +33,7 @@ export const configText = {
   fromTo: (from: Words, to: Words) => say`${from} → ${to}`,
   nothingThere: 'nothing',
 
-  /** What may differ of a part. */
+  /** What may differ in a part. */
   facts: {
     listens: 'Listens on',
     used: 'Used for',

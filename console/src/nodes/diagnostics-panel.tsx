@@ -16,7 +16,7 @@ import { diagnosticsQuery, isAwaited, lastRun, worstFirst, type Report } from '.
 import { text } from './diagnostics.text.js';
 import { commandsQuery, sendCommand, type Node } from './nodes.js';
 
-/** The feed has no item of an answer, and somebody waits for it. */
+/** The feed does not announce an answer, so it is polled while somebody waits for it. */
 const awaitedMs = 2_000;
 
 export function Diagnostics({ node }: { readonly node: Node }): ReactNode {

@@ -5,7 +5,7 @@ import { api, dataOf, type Schemas } from '../shared/api/client.js';
 export type Report = Schemas['Diagnostics'];
 type Command = Schemas['ListedAgentCommand'];
 
-/** @param answered the run that was answered last, whose report is another one */
+/** @param answered the run that was answered last: each has a report of its own */
 export const diagnosticsQuery = (id: string, answered?: string) =>
   queryOptions({
     queryKey: ['node', 'diagnostics', id, answered],
@@ -18,7 +18,7 @@ export const diagnosticsQuery = (id: string, answered?: string) =>
 export const lastRun = (commands: readonly Command[]): Command | undefined =>
   commands.find(({ command }) => command === 'RUN_DIAGNOSTICS');
 
-/** The agent has half of it. */
+/** An agent has half of this time. */
 const answerMs = 60_000;
 
 /** Whether an answer is to be expected. @param now in milliseconds */
@@ -30,7 +30,7 @@ export function isAwaited(
   return run?.state === 'delivered' && now - Date.parse(run.delivered_at ?? '') < answerMs;
 }
 
-/** What needs attention first; otherwise as the agent has them. */
+/** What needs attention first; otherwise in the agent's order. */
 export const worstFirst = (items: Report['items']): Report['items'] => [
   ...items.filter(({ ok }) => !ok),
   ...items.filter(({ ok }) => ok),

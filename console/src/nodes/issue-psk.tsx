@@ -1,4 +1,7 @@
-/** A new PSK for a node: guided on a page of its own, or at once, which ends the session of the old one and asks first. */
+/**
+ * A new PSK for a node: guided on a page of its own, or at once, which asks first because it ends the session of the
+ * old one.
+ */
 import { Menu } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';

@@ -1,4 +1,4 @@
-/** The listeners that are intended on a node beside what its agent runs, and those that run and nobody intends. */
+/** The listeners that are intended on a node, with what its agent reports, and unexpected ones that run. */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
@@ -59,7 +59,7 @@ export function Listeners({ nodeId }: { readonly nodeId: string }): ReactNode {
     const deployed = routes.some((route) => route.deployed);
     return { ...listener, users: [...users.values()], deployed, state: runtimeState, stale: runtimeStale };
   });
-  // One that a draft has is there already.
+  // A listener of a draft is listed already.
   const known = new Set(drawn?.map(keyOf));
   const others = (unexpected.data?.nodes ?? [])
     .flatMap(({ listeners, stale }) =>

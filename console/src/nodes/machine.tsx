@@ -1,6 +1,6 @@
 /**
- * What the machine of a node needs, with its PSK, which is shown this once: the page holds it, neither the cache nor the
- * address has it. It says when the agent has come.
+ * What the machine of a node needs, with its PSK, which is shown only once: the page holds it, neither the cache nor
+ * the address does. Says when the agent has connected.
  */
 import { Alert, Button, Group, Stack, Tabs, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
@@ -17,7 +17,7 @@ interface MachineProps {
   readonly nodeId: string;
   /** Null when it was shown before: a repeated request does not show it again. */
   readonly psk: string | null;
-  /** The PSK is kept, and is shown no longer. */
+  /** The person has kept the PSK; it is no longer shown. */
   readonly onKept: () => void;
 }
 

@@ -1,4 +1,4 @@
-/** The chains that go over a node: each by its name, with whether it works. */
+/** The chains that go through a node: each by its name, and whether it works. */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';

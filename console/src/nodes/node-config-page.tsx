@@ -69,7 +69,7 @@ function Choice({ search, newest }: ChoiceProps): ReactNode {
   );
 }
 
-/** Of one generation, or from one to the other: in sentences, or raw. */
+/** One generation, or the difference of two: in sentences, or raw. */
 function Config({ id, search }: { readonly id: string; readonly search: NodeConfigSearch }): ReactNode {
   const { from, generation, as = 'said', page = 1 } = search;
   const navigate = useNavigate({ from: '/nodes/$id/config' });

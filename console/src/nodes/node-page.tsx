@@ -32,7 +32,7 @@ export const NodePage = resourcePage(nodes, ({ resource: node }) => {
   const { data: referrers } = useQuery(referrersQuery(id));
   const mayOperate = useMay('operator');
   const made = useJustMade<CreatedNode>(id);
-  /** The new PSK, while it is shown; null inside when the answer no longer had it. */
+  /** The new PSK, while it is shown; `psk` is null if the answer no longer had it. */
   const [issued, setIssued] = useState<{ readonly psk: string | null } | undefined>(made && { psk: made.control_psk });
   return (
     <ResourcePage

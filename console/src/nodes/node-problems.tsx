@@ -50,7 +50,7 @@ export function NodeProblems({ node }: { readonly node: Node }): ReactNode {
   );
 }
 
-/** Compiles it anew, and sends it: what stood in its way may be gone. */
+/** Compiles and sends the configuration again: what stood in its way may be gone. */
 function TryAgain({ nodeId }: { readonly nodeId: string }): ReactNode {
   const mayOperate = useMay('operator');
   const { working, refused, attempt } = useAttempt();

@@ -9,7 +9,7 @@ export function ApplyState({ state }: Pick<Node['apply'], 'state'>): ReactNode {
   return <StateOf kind="apply" is={state} />;
 }
 
-/** How many listeners run of those that should. */
+/** How many of the intended listeners run. */
 export function ListenerCount({ listeners }: Pick<Node, 'listeners'>): ReactNode {
   if (listeners === null) return none;
   const { intended, running, failed } = listeners;

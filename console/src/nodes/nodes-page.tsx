@@ -1,4 +1,4 @@
-/** The list of nodes: by pages, as 10,000 of them need; its filters are in the address. */
+/** The list of nodes: in pages, because there may be 10,000; its filters are in the address. */
 import { TagsInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { SearchOf } from '../shared/api/crud.js';

@@ -37,7 +37,7 @@ const generationOf = (search: Search, name: string): number | undefined => {
 export const nodeConfigSearch = (search: Search) => ({
   /** The newest when absent. */
   generation: generationOf(search, 'generation'),
-  /** To compare it with. */
+  /** The generation to compare it with. */
   from: generationOf(search, 'from'),
   /** In sentences when absent. */
   as: wordOf(search, 'as', ['raw']),

@@ -8,14 +8,14 @@ export type NodeConfig = Schemas['NodeSnapshot'];
 export type CreatedNode = Schemas['CreatedNode'];
 export type AgentCommand = Schemas['NewAgentCommand']['command'];
 
-/** What may be intended on a node. */
+/** Types of resources that intend something on a node. */
 const intents = ['l4_chain', 'route', 'l3_network'];
 
 const pathOf = (id: string) => ({ path: { id } });
 
 export const nodes = crud('node', ['agent', 'connectivity', ...intents]);
 
-/** What names the node. */
+/** The resources that refer to the node. */
 export const referrersQuery = (id: string) =>
   queryOptions({
     queryKey: ['node', 'referrers', id],
@@ -38,7 +38,7 @@ export const intendedQuery = (id: string) =>
     meta: { follows: ['agent', 'listener_policy', ...intents] },
   });
 
-/** The listeners that run although nothing that is deployed has them. */
+/** The listeners that run although no deployed definition has them. */
 export const unexpectedQuery = (id: string) =>
   queryOptions({
     queryKey: ['node', 'unexpected', id],
@@ -112,7 +112,7 @@ export const sendCommand = (id: string, command: AgentCommand): Promise<unknown>
 export const refreshConfig = (id: string): Promise<Schemas['RefreshedNode']> =>
   dataOf(api.POST('/api/nodes/{id}/config', { params: pathOf(id) }));
 
-/** One command with one audit entry, as the next. @throws Refusal */
+/** One command with one audit entry, like the next. @throws Refusal */
 export const labelNodes = (body: Schemas['LabelsOfNodes']): Promise<Schemas['LabelledNodes']> =>
   dataOf(api.POST('/api/nodes/labels', { body }));
 

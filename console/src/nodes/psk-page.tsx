@@ -1,6 +1,6 @@
 /**
- * The guided rotation of a node's PSK: a second one is made, put on the machine, and taken by its agent, which ends the first. The
- * page alone holds the secret. Implements `docs/contract/rollouts.md#guided-rotation` for people.
+ * The guided rotation of a node's PSK: a second one is made, put on the machine, and adopted by its agent, which ends
+ * the first. Only the page holds the secret. Implements `docs/contract/rollouts.md#guided-rotation` for people.
  */
 import { Button, Code, Group, NumberInput, Stack, Text } from '@mantine/core';
 import { useEffect, useState, type ReactNode } from 'react';
@@ -31,7 +31,7 @@ const usualDays = 7;
 export const PskPage = resourcePage(nodes, ({ resource: node }) => {
   const { id, name, psk_candidate: candidate } = node;
   const mayRotate = useMay('operator');
-  /** While it is shown; null inside when the answer no longer had it. */
+  /** The second PSK, while it is shown; its secret is null if the answer no longer had it. */
   const [made, setMade] = useState<MadeCandidate>();
   const [seen, setSeen] = useState<string>();
   useEffect(() => {
@@ -107,7 +107,7 @@ export const PskPage = resourcePage(nodes, ({ resource: node }) => {
   );
 });
 
-/** Which PSKs there are, and which one its session uses: the first session under the second makes it the current one. */
+/** The node's PSKs, and the one that its session uses: the first session under the second makes it the current one. */
 function Now({ node }: { readonly node: Node }): ReactNode {
   const { psk_fingerprint: current, psk_issued_at: issued, psk_candidate: candidate, status } = node;
   return (

@@ -1,4 +1,7 @@
-/** From nothing to the first byte: each step ticked by what is there, until traffic has flowed. The first that is open has the button. */
+/**
+ * From nothing to the first byte: each step is ticked once its result exists, until traffic has flowed. The first open
+ * step has the button.
+ */
 import type { ReactNode } from 'react';
 import type { Stats } from '../shared/dashboard.js';
 import { useMay } from '../shared/session.js';

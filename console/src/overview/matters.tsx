@@ -1,6 +1,6 @@
 /**
- * The verdict, and what needs somebody, worst first: the API's matters, and nothing of the page's own making. All is well when
- * none is a fault, what agents report is of now, and something is deployed.
+ * The verdict, and what needs attention, worst first: the API's matters, and nothing else. All is well when none of
+ * them is a fault, agents' reports are current, and something is deployed.
  */
 import type { ReactNode } from 'react';
 import type { Matter, Stats } from '../shared/dashboard.js';
@@ -14,7 +14,7 @@ import classes from './overview.module.css';
 import { text } from './overview.text.js';
 import { verdictOf } from './verdict.js';
 
-/** So many resources of a matter are named. */
+/** How many resources of a matter are named. */
 const named = 5;
 
 export function Matters({ stats, stale }: { readonly stats: Stats; readonly stale: boolean }): ReactNode {
@@ -50,7 +50,7 @@ function One({ matter, mood }: { readonly matter: Matter; readonly mood: Mood })
           {shown.map(({ type, id, name, reason }) => (
             <span key={id}>
               <ResourceLink type={type} id={id} name={name} />
-              {/* Not what the sentence says already. */}
+              {/* Left out if the sentence says it already. */}
               {!sentence.includes(reason) && `: ${reason}`}
             </span>
           ))}

@@ -1,6 +1,6 @@
 /**
- * Whether all is well, in five seconds: first a verdict, then by name what needs somebody, worst first; below it what the fleet carries,
- * and what was done last.
+ * Whether all is well, in five seconds: first a verdict, then the names of what needs attention, worst first; below,
+ * what the fleet carries, and what was done last.
  */
 import { Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
@@ -40,7 +40,7 @@ export function OverviewPage(): ReactNode {
   );
 }
 
-/** As large as what comes. */
+/** As large as the page will be. */
 function Placeholder(): ReactNode {
   return (
     <>

@@ -4,7 +4,7 @@ import type { Mood } from '../shared/ui/state.js';
 import { known } from '../shared/ui/states.js';
 import { text } from './overview.text.js';
 
-/** @param stale what agents report is as it was read last */
+/** @param stale agents' reports are only as last read */
 export function verdictOf(stats: Stats, stale: boolean): { readonly mood: Mood; readonly words: string } {
   const [worst, ...others] = stats.matters.filter(({ severity }) => severity !== 'soon');
   if (worst !== undefined) {
@@ -20,19 +20,19 @@ export function runsSomething({ l4_chains: { health } }: Stats): boolean {
   return health.ok + health.degraded + health.down + health.unknown > 0;
 }
 
-/** Whether a byte has gone through any of it. */
+/** Whether any traffic has flowed. */
 export function hasCarried({ traffic }: Stats): boolean {
   return traffic.total_sessions > 0;
 }
 
-/** Counts of the service over so many seconds. */
+/** The time that the service's recent counts cover. */
 const recentSeconds = 300;
 
 export interface Rates {
   readonly toClients: number;
   readonly fromClients: number;
   readonly sessions: number;
-  /** Of those sessions; null where there were none. */
+  /** The failed share of those sessions; null if there were none. */
   readonly failed: number | null;
 }
 

@@ -1,4 +1,4 @@
-/** Listeners that agents report and no deployed definition has. Nothing where there are none. */
+/** Listeners that agents report and no deployed definition has. Shows nothing if there are none. */
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -14,7 +14,7 @@ import { text } from './ports.text.js';
 
 type Row = RuntimeListener & { readonly nodeId: string; readonly nodeName: string; readonly reportedAt: string | null };
 
-/** A page of an agent's leftovers; more than these are one fault, not many. */
+/** One page of an agent's leftovers; more than these are one fault, not many. */
 const shown = 50;
 
 const columns = columnsOf<Row>([

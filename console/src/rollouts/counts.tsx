@@ -1,4 +1,4 @@
-/** The nodes of waves by state: only what is there, what is wrong in its colour. */
+/** The nodes of waves by state: only states that have nodes, bad ones in their colour. */
 import { Group } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { formatCount } from '../shared/ui/format.js';

@@ -146,7 +146,7 @@ function HowFar({ rollout, index }: WaveRow): ReactNode {
 
 type NodeRow = RolloutNode & { readonly alone: boolean };
 
-/** Nodes come unit by unit; a unit that a page cuts shows its number on both. */
+/** Whether the page has no other node of the unit. Nodes come unit by unit, but a page may cut a unit. */
 const isAlone = (nodes: readonly RolloutNode[], { unit }: RolloutNode): boolean =>
   nodes.filter((one) => one.unit === unit).length === 1;
 

@@ -10,7 +10,7 @@ export const rolloutsSearch = (search: Search) => ({
   page: pageOf(search),
 });
 
-/** Of one: the wave whose nodes are listed. */
+/** For one rollout: the wave whose nodes are listed. */
 export const rolloutSearch = (search: Search) => {
   const wave = Number(search['wave']);
   return { wave: Number.isInteger(wave) && wave > 0 ? wave : undefined, page: pageOf(search) };

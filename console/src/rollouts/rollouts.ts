@@ -13,7 +13,7 @@ interface Filters {
   readonly page?: number | undefined;
 }
 
-/** Defined ones alone: the client's types tell absent from undefined. */
+/** Only defined values: the client's types tell absent from undefined. */
 const given = <T extends object>(query: T) =>
   Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;
@@ -28,7 +28,7 @@ export const rolloutsQuery = (filters: Filters) =>
     meta: { follows: ['agent'] },
   });
 
-/** With a page of its nodes. @param wave of this wave alone; undefined: of all */
+/** A rollout with a page of its nodes. @param wave only nodes of this wave; undefined: all */
 export const rolloutQuery = (id: string, wave?: number, page?: number) =>
   queryOptions({
     queryKey: ['rollout', 'one', id, wave, page],

@@ -1,4 +1,4 @@
-/** The steps that people take with a rollout: each says first what it will do, in figures of now. */
+/** The steps that people take with a rollout: each says first what it will do, in current figures. */
 import { Button, Menu } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Confirm } from '../shared/forms/confirm.js';
@@ -72,7 +72,7 @@ function Question({ step, rollout }: { readonly step: Step; readonly rollout: Ro
 
 function meaningOf(step: Step, { state, wave, waves }: Rollout): string {
   const all = waves.reduce((sum, { counts }) => sum + nodesIn(counts), 0);
-  // A wave that waits may hold nodes that had it from the start, such as new ones.
+  // A waiting wave may contain nodes that had the change from the start, such as new ones.
   const held = waves.reduce((sum, { counts }) => sum + counts.held, 0);
   switch (step) {
     case 'pause':

@@ -1,4 +1,7 @@
-/** What people can do with a rollout, by its state, and how its waves stand. Pure. Implements `docs/contract/rollouts.md#running`. */
+/**
+ * What people can do with a rollout, by its state, and the states of its waves. Pure. Implements
+ * `docs/contract/rollouts.md#running`.
+ */
 import type { Schemas } from '../shared/api/client.js';
 import type { states } from '../shared/ui/states.js';
 
@@ -17,13 +20,13 @@ const stepsOf: Readonly<Record<Rollout['state'], readonly Step[]>> = {
   cancelled: [],
 };
 
-/** The steps that the service would take now. Of an upgrade there is no entry to revert. */
+/** The steps that the service would accept now. An upgrade has no entry to revert. */
 export const possibleSteps = ({ state, entry_id }: Pick<Rollout, 'state' | 'entry_id'>): readonly Step[] =>
   stepsOf[state].filter((step) => step !== 'revert' || entry_id !== null);
 
 type WaveState = keyof typeof states.wave;
 
-/** How the wave at an index stands. */
+/** The state of the wave at an index. */
 export function waveState({ state, wave, waves }: Pick<Rollout, 'state' | 'wave' | 'waves'>, index: number): WaveState {
   const released = waves[index]?.released_at ?? null;
   if (state === 'completed') return 'done';

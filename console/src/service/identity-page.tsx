@@ -1,5 +1,5 @@
 /**
- * The identity of the service: its keys, how many nodes are on which, and its rotation as three steps. Implements
+ * The identity of the service: its keys, how many nodes use each, and its rotation in three steps. Implements
  * `docs/contract/rollouts.md#guided-rotation` for people.
  */
 import { Button, Checkbox, Code, Group, Progress, Stack, Text } from '@mantine/core';
@@ -102,7 +102,7 @@ function Make(): ReactNode {
   );
 }
 
-/** How many nodes are over, live; and which are not, when asked: that walks over all nodes. */
+/** How many nodes use the new key, live; on request also which do not, which takes a walk over all nodes. */
 function Over({ identity, since }: { readonly identity: Identity; readonly since: string }): ReactNode {
   const { data: dashboard } = useQuery(dashboardQuery);
   const [asked, ask] = useState(false);

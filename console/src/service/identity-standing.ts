@@ -1,4 +1,4 @@
-/** How a fleet stands between two identity keys of the service. Pure. */
+/** How far a fleet is between two identity keys of the service. Pure. */
 import type { Schemas } from '../shared/api/client.js';
 
 /** @param total of all nodes; those without a PSK, and those that have not connected with theirs, are on neither key */
@@ -7,8 +7,8 @@ export function standingOf({ nodes: { current, next } }: Pick<Schemas['ServiceId
 }
 
 /**
- * Whether the PSK of a node is older than the second key: from then on every PSK carries that. A candidate of before that was proven
- * since is not told apart; the service names it when the old key is to end.
+ * Whether the PSK of a node is older than the second key, which every later PSK carries. An older candidate that was
+ * proven since then cannot be told apart; the service names its node when the old key is retired.
  */
 export const isBehind = ({ psk_issued_at: issued }: Pick<Schemas['Node'], 'psk_issued_at'>, since: string): boolean =>
   issued !== null && issued < since;

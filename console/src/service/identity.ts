@@ -15,13 +15,13 @@ export const identityQuery = queryOptions({
 /** @throws Refusal */
 export const rotateIdentity = (): Promise<Identity> => dataOf(api.POST('/api/service/identity/rotate'));
 
-/** @param force also while nodes need the old key. @throws Refusal, which names them */
+/** @param force even while nodes need the old key. @throws Refusal, which names them */
 export const retireIdentity = (force: boolean): Promise<Identity> =>
   dataOf(api.POST('/api/service/identity/retire', { body: { force } }));
 
 type Node = Schemas['Node'];
 
-/** So many nodes that are behind are shown. */
+/** How many of the nodes that are behind are shown. */
 const shown = 20;
 const walkedAtOnce = 500;
 

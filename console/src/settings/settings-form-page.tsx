@@ -95,7 +95,7 @@ export function EditSettingsPage(): ReactNode {
   );
 }
 
-/** A figure that may be left empty, which the API knows as null. */
+/** A figure that may be left empty, which is null in the API. */
 function nullable(form: FormOf<Values>, path: string) {
   const { value, ...input } = form.getInputProps(path) as { readonly value: number | null; readonly error?: ReactNode };
   return {

@@ -10,7 +10,7 @@ export const dashboardQuery = queryOptions({
   async queryFn({ signal }) {
     const answer = await api.GET('/api/dashboard/stats', { signal });
     const stats = await dataOf(Promise.resolve(answer));
-    // What agents report is as it was read last.
+    // Agents' reports are only as last read.
     return { stats, stale: answer.response.headers.has('x-telemetry-stale') };
   },
   meta: { follows: 'all' },

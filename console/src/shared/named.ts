@@ -14,7 +14,7 @@ export type NamedType = (typeof namedTypes)[number];
 /** Whether one of a type can be looked up. */
 export const isNamedType = (type: string): type is NamedType => namedTypes.some((one) => one === type);
 
-/** @param id empty for none, which is not asked for */
+/** @param id empty: nothing is requested */
 export const namedQuery = (type: NamedType, id: string) =>
   queryOptions({
     queryKey: [type, 'named', id],

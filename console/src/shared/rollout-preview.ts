@@ -8,7 +8,10 @@ export interface RolloutQuery {
   readonly rollout?: string;
 }
 
-/** @param asked a command with `dry_run`, whose answer is another than the document says. @throws Refusal that the command would get */
+/**
+ * @param asked a command with `dry_run`, whose answer is not the one in the document.
+ * @throws Refusal that the command would get
+ */
 export async function previewOf(asked: Promise<Answer<object>>): Promise<RolloutPreview> {
   const data = await dataOf(asked);
   if ('waves' in data && 'warnings' in data) return data as RolloutPreview;

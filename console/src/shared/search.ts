@@ -14,7 +14,7 @@ export const listOf = (search: Search, name: string): string[] | undefined => {
   return list.length === 0 ? undefined : list;
 };
 
-/** As the API pages by default; keeps the document below 60 rows. */
+/** The API's default; keeps the page below 60 rows. */
 export const pageSize = 50;
 
 /** One of the allowed words. */
@@ -49,7 +49,7 @@ export const anySearch = (search: Search) => ({
   span: wordOf(search, 'span', spans),
 });
 
-/** The search parameters of one page alone. */
+/** The search parameters that only one page has. */
 export const ownOf = <S extends Partial<ReturnType<typeof anySearch>>>({
   dialog: _d,
   field: _f,

@@ -33,7 +33,7 @@ export async function signIn(username: string, password: string): Promise<void> 
   await queryClient.invalidateQueries();
 }
 
-/** Asks first where something would be lost. @throws Refusal */
+/** Asks first if something would be lost. @throws Refusal */
 export async function signOut(): Promise<void> {
   if (!(await mayLeave())) return;
   await dataOf(api.POST('/api/auth/logout'));

@@ -1,4 +1,4 @@
-/** The connectivity settings, which pages of others read too: the rollout policies that they name. */
+/** The connectivity settings, which other pages read too, for the rollout policies that they name. */
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf } from './api/client.js';
 

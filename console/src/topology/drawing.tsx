@@ -1,4 +1,7 @@
-/** The picture itself: cards with arrows in the direction of traffic. A search moves it there. Many are drawn small, each at full size. */
+/**
+ * The picture itself: cards with arrows in the direction of traffic. A search moves it to what is found. Many cards are
+ * drawn small, without zoom.
+ */
 import { Text } from '@mantine/core';
 import { useElementSize } from '@mantine/hooks';
 import { Controls, MarkerType, Position, ReactFlow, type Edge, type ReactFlowInstance } from '@xyflow/react';
@@ -13,10 +16,10 @@ import type { TopologySearch } from './topology-search.js';
 import { text } from './topology.text.js';
 
 const nodeTypes = { shape: ShapeCard };
-/** Of the picture, in pixels. */
+/** The least height of the picture, in pixels. */
 export const leastHeight = 420;
 const margin = 12;
-/** Roomy cards may be drawn smaller by so much. */
+/** The smallest zoom of roomy cards. */
 const legible = 0.7;
 const fitted = { maxZoom: 1, padding: 0.04 };
 
@@ -83,7 +86,7 @@ function Canvas({ picture: { shapes, lines }, groupBy, search, meant, isSmall, w
   useEffect(() => {
     const ids = JSON.parse(shown) as readonly string[];
     if (!isSmall) {
-      // All of it again once the search is empty.
+      // Shows the whole picture again once the search is empty.
       void flow?.fitView({ ...fitted, ...(ids.length > 0 && { nodes: ids.map((id) => ({ id })) }) });
       return;
     }
@@ -110,7 +113,7 @@ function Canvas({ picture: { shapes, lines }, groupBy, search, meant, isSmall, w
         zoomOnScroll={!isSmall}
         preventScrolling={!isSmall}
         minZoom={0.05}
-        // Before it is seen for the first time, so that nothing jumps.
+        // Fits before the picture is first seen, so that nothing jumps.
         fitView={!isSmall}
         fitViewOptions={fitted}
         onInit={setFlow}

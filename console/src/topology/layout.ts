@@ -1,6 +1,6 @@
 /**
- * Where shapes stand: those that dial to the left of what they dial, in columns; what no link reaches comes last. Pure, and
- * the same for the same fleet, so that nothing jumps when a state changes.
+ * The places of shapes, in columns: those that dial are left of what they dial; shapes without links come last. Pure,
+ * and the same for the same fleet, so that nothing jumps when a state changes.
  */
 import type { Line, Shape } from './shapes.js';
 
@@ -10,7 +10,7 @@ export interface Placed {
   readonly y: number;
 }
 
-/** How far one stands from the next. */
+/** The distance from one shape to the next. */
 export interface Cell {
   readonly column: number;
   readonly row: number;
@@ -21,7 +21,7 @@ export const roomy: Cell = { column: 280, row: 84 };
 export const small: Cell = { column: 124, row: 28 };
 export const mostRoomy = 40;
 
-/** @param columns at most so many, however tall they become */
+/** @param columns how many at most, however tall they become */
 export function placed(
   shapes: readonly Shape[],
   lines: readonly Line[],
@@ -34,8 +34,8 @@ export function placed(
 }
 
 /**
- * A rank has columns of its own, as few as fit. More ranks than columns, as of a long circle, follow one another without a gap:
- * the picture would otherwise be too wide to read.
+ * Each rank has its own columns, as few as fit. If there are more ranks than columns, as in a long circle, they follow
+ * one another without a gap; otherwise the picture would be too wide to read.
  */
 function columnsOf(shapes: readonly Shape[], lines: readonly Line[], columns: number): readonly (readonly Shape[])[] {
   const ranks = rankedShapes(shapes, lines);

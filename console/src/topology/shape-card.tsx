@@ -9,7 +9,7 @@ import classes from './topology.module.css';
 import type { TopologySearch } from './topology-search.js';
 import { text } from './topology.text.js';
 
-/** What a card holds: the library wants no interface there. */
+/** What a card holds. A type, because the library accepts no interface there. */
 type NameProps = {
   readonly shape: Shape;
   readonly groupBy: string | undefined;

@@ -1,4 +1,7 @@
-/** What the topology draws of an answer of the API: groups or nodes by one shape each, with mood and words. Pure. `layout.ts` places them. */
+/**
+ * What the topology draws of an answer of the API: a shape for each group or node, with mood and words. Pure.
+ * `layout.ts` places them.
+ */
 import type { Mood } from '../shared/ui/state.js';
 import { known } from '../shared/ui/states.js';
 import type { Topology } from './topology.js';
@@ -12,9 +15,9 @@ export interface Shape {
   readonly name: string | null;
   readonly mood: Mood;
   readonly state: string;
-  /** Of nodes. */
+  /** How many nodes it stands for. */
   readonly size: number;
-  /** That are not online, or reject their configuration. */
+  /** How many of them are not online, or reject their configuration. */
   readonly troubled: number;
   readonly chains: number | null;
   readonly chainsDown: number;
@@ -117,8 +120,8 @@ const mostUngrouped = 40;
 export const mostDrawn = 1_000;
 
 /**
- * @param asked the key of the address; undefined for none, `ungrouped` for each node
- * @param keys those of most nodes first
+ * @param asked the key in the address; undefined without one, `ungrouped` to draw each node
+ * @param keys those that most nodes have come first
  * @returns the key to group by; undefined for none
  */
 export function groupedBy(
@@ -131,6 +134,6 @@ export function groupedBy(
   return asked ?? (nodes > mostUngrouped ? keys[0] : undefined);
 }
 
-/** Whether a search means the shape. @param held the groups that hold nodes which it means */
+/** Whether a shape matches a search. @param held the groups that hold matching nodes */
 export const isMeant = ({ id, name, kind }: Shape, q: string, held: ReadonlySet<string>): boolean =>
   (name ?? '').toLowerCase().includes(q.toLowerCase()) || (kind === 'group' && held.has(id));

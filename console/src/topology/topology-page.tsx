@@ -1,6 +1,6 @@
 /**
- * The fleet as a picture, from one small answer of the API: each node while there are few, otherwise groups by a label, of which one
- * can be opened. A table says the same. Implements "Topology" of `docs/contract/console.md#pages`.
+ * The fleet as a picture, from one small answer of the API: each node while there are few, otherwise groups by a label,
+ * of which one can be opened. A table shows the same. Implements "Topology" of `docs/contract/console.md#pages`.
  */
 import { Checkbox, Group, Select, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
@@ -112,7 +112,7 @@ function Find({ q, onFind }: { readonly q: string; readonly onFind: (typed: stri
   return <TextInput {...find} aria-label={text.find} placeholder={text.find} type="search" w={220} />;
 }
 
-/** The groups that hold the nodes which a search means. @param key undefined: nothing is grouped */
+/** The groups that hold nodes matching a search. @param key undefined: nothing is grouped */
 function useHeld(q: string, key: string | undefined): ReadonlySet<string> {
   const { data } = useQuery(searchedQuery(key === undefined ? '' : q));
   return useMemo(

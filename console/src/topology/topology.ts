@@ -1,10 +1,12 @@
-/** What the topology asks: groups or nodes with their links, the keys to group by, and nodes that a search means. */
+/**
+ * The queries of the topology: groups or nodes with their links, the keys to group by, and nodes that match a search.
+ */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api, dataOf, type Schemas } from '../shared/api/client.js';
 
 export type Topology = Schemas['GroupedTopology'] | Schemas['Topology'];
 
-/** What one sees of the fleet. */
+/** The part of the fleet that is shown. */
 export interface View {
   /** Undefined: each node. */
   readonly groupBy: string | undefined;

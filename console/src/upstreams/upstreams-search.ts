@@ -1,4 +1,4 @@
-/** What the address of the list of upstreams holds: the filters of the API by their names. */
+/** The search parameters of the list of upstreams: the filters of the API, under the same names. */
 import { listSearch, wordOf, type Search } from '../shared/search.js';
 
 export const upstreamsSearch = (search: Search) => ({

@@ -9,7 +9,7 @@ const follows = ['agent', 'l4_chain'] as const;
 
 export const upstreams = crud('l4_upstream', follows);
 
-/** What needs somebody stands above what does not, which the API sorts by name. */
+/** What needs attention comes first; otherwise the API's order, by name, stays. */
 export function worstFirst(reports: readonly Schemas['UpstreamHealth'][]): Schemas['UpstreamHealth'][] {
   const rank = ({ healthy }: Schemas['UpstreamHealth']): number => (healthy === false ? 0 : healthy === null ? 1 : 2);
   return reports.toSorted((a, b) => rank(a) - rank(b));

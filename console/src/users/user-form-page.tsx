@@ -23,7 +23,7 @@ const labels = {
   email: text.email,
 };
 
-/** A text that is left empty is none. */
+/** A text that is left empty is null. */
 const newOf = ({ display_name, email, ...values }: Partial<Values>): Partial<Schemas['NewUser']> => ({
   ...values,
   display_name: display_name || null,

@@ -1,4 +1,4 @@
-/** One user. The service changes nothing of another person but the password, which shuts them out. */
+/** One user. All that can be changed for another person is the password, which shuts them out. */
 import { useQuery } from '@tanstack/react-query';
 import { meQuery } from '../shared/session.js';
 import { Button } from '@mantine/core';

@@ -11,6 +11,6 @@ export const users = crud('user');
 export const resetPassword = (id: string, body: Schemas['PasswordReset']): Promise<Done<ResetUser>> =>
   doneOf(api.PUT('/api/auth/users/{id}/password', { params: { path: { id } }, body }));
 
-/** With a password that nobody knows. @throws Refusal */
+/** Sets a password that nobody knows. @throws Refusal */
 export const shutOut = (id: string): Promise<Done<ResetUser>> =>
   resetPassword(id, { new_password: newIdempotencyKey() });

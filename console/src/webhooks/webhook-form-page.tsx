@@ -1,4 +1,4 @@
-/** The form of a webhook, new or stored. Its page shows once the secret that saving has made. */
+/** The form of a webhook, new or stored. The page of the webhook shows the secret that saving has made, once. */
 import { Checkbox, MultiSelect, NumberInput, Select, Stack, Switch, TagsInput, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';

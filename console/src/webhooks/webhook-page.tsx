@@ -110,7 +110,7 @@ const requests: Readonly<Record<From, Schemas['ResumeWebhook']>> = {
 
 function Resume({ webhook: { id, name, state } }: { readonly webhook: Webhook }): ReactNode {
   const { opened, open, close } = useDialog('resume');
-  // One that is well has no failed item.
+  // A webhook that works has no failed item.
   const choices: readonly From[] = state === 'ok' ? ['now', 'start'] : ['failed', 'skip', 'now', 'start'];
   const [chosen, choose] = useState<From>();
   const from = chosen !== undefined && choices.includes(chosen) ? chosen : (choices[0] ?? 'now');

@@ -14,7 +14,7 @@ export const deliveriesQuery = (id: string) =>
     queryFn: ({ signal }) => dataOf(api.GET('/api/webhooks/{id}/deliveries', { params: { path: { id } }, signal })),
   });
 
-/** Tries now what failed, or what is behind it. @throws Refusal */
+/** Resumes now, at the failed item, after it, or elsewhere. @throws Refusal */
 export const resumeWebhook = (id: string, body: Schemas['ResumeWebhook']): Promise<Done<Webhook>> =>
   doneOf(api.POST('/api/webhooks/{id}/resume', { params: { path: { id } }, body }));
 

@@ -1,6 +1,6 @@
 /**
- * Shows the parts of which pages are made, in all their states, without a service: `/console/parts` of `npm run dev:console`. No part of
- * the bundle.
+ * Shows the parts that pages are made of, in all their states, without a service: `/console/parts`, with `npm run
+ * dev:console`. Not in the bundle.
  */
 import '@mantine/core/styles.css';
 import '@mantine/notifications/styles.css';
@@ -17,7 +17,7 @@ import { Parts } from './parts.js';
 
 const root = document.querySelector('#root');
 if (root === null) throw new Error('the page has no root');
-// Somebody who sees everything.
+// A person who may see everything.
 queryClient.setQueryData(meQuery.queryKey, {
   id: 'parts',
   username: 'parts',

@@ -1,6 +1,6 @@
 /**
- * The client of the API, typed by the OpenAPI document (`openapi.gen.ts`, made by `npm run types`). The cookie of the sign-in
- * goes along by itself. What the service refuses becomes a `Refusal` with the service's own sentence.
+ * The client of the API, typed by the OpenAPI document (`openapi.gen.ts`, made by `npm run types`). The browser sends
+ * the cookie of the sign-in by itself. A refusal becomes a `Refusal` with the service's own sentence.
  */
 import createClient from 'openapi-fetch';
 import type { components, paths } from './openapi.gen.js';
@@ -36,7 +36,7 @@ api.use({
   onError: () => unanswered(),
 });
 
-/** A browser says no more than that there was no answer. */
+/** A browser tells only that there was no answer. */
 const unanswered = (): Refusal =>
   new Refusal({ status: 0, code: 'unreachable', sentence: 'the service does not answer', requestId: null });
 
@@ -54,7 +54,7 @@ export class Refusal extends Error {
   readonly code: string;
   /** Without the code. */
   readonly sentence: string;
-  /** Under which the service's log holds the cause. */
+  /** The service's log holds the cause under this id. */
   readonly requestId: string | null;
 
   constructor({ status, code, sentence, requestId }: RefusalFacts) {
@@ -75,7 +75,7 @@ export interface Answer<T> {
 /** What a command answered. */
 export interface Done<T> {
   readonly data: T;
-  /** Of the audit entry too. */
+  /** The audit entry has it too. */
   readonly requestId: string;
   /** The version of the resource, for `If-Match`; null where the answer has none. */
   readonly etag: string | null;
@@ -86,10 +86,10 @@ export async function dataOf<T>(asked: Promise<Answer<T>>): Promise<T> {
   return (await doneOf(asked)).data;
 }
 
-/** As `dataOf`, with what undo and `If-Match` need. @throws Refusal */
+/** Like `dataOf`, with what undo and `If-Match` need. @throws Refusal */
 export async function doneOf<T>(asked: Promise<Answer<T>>): Promise<Done<T>> {
   const { data, error, response } = await asked.catch((failure: unknown) => {
-    // An answer that breaks off is none.
+    // An answer that breaks off counts as none.
     throw failure instanceof Refusal ? failure : unanswered();
   });
   const requestId = response.headers.get('x-request-id');

@@ -1,6 +1,6 @@
 /**
- * Reading and changing the resources that the API has lists of: each type in the same way, by its path, and typed by what the
- * OpenAPI document says of that path. Anything else about a type stands with its pages.
+ * Reads and changes the resources that the API lists: each type in the same way, by its path, and typed by the OpenAPI
+ * document. Anything else about a type is with its pages.
  */
 import { keepPreviousData, queryOptions, type QueryKey, type UseQueryOptions } from '@tanstack/react-query';
 import { pageSize } from '../search.js';
@@ -26,7 +26,7 @@ export type ListedType = keyof typeof lists;
 
 type ListPath<T extends ListedType> = (typeof lists)[T];
 type OnePath<T extends ListedType> = `${ListPath<T>}/{id}`;
-/** Never for a path without the method. */
+/** `never` for a path without the method. */
 type Operation<P extends keyof paths, M extends string> = paths[P] extends Record<M, infer O> ? O : never;
 type Success<O> = O extends { responses: infer R } ? R[keyof R & (200 | 201)] : never;
 type DataOf<O> = Success<O> extends { content: { 'application/json': { data: infer D } } } ? D : never;
@@ -47,7 +47,7 @@ export interface Save<V> {
   readonly headers: { readonly 'if-match'?: string; readonly 'idempotency-key'?: string };
 }
 
-/** The client by paths that are known when it runs; the types above say what each takes and answers. */
+/** The client for paths that are known only at run time; the types above say what each takes and answers. */
 const call = api as Readonly<
   Record<'GET' | 'POST' | 'PUT' | 'DELETE', <D>(path: string, init: object) => Promise<Answer<D>>>
 >;
@@ -87,6 +87,6 @@ export function crud<T extends ListedType>(type: T, follows: 'all' | readonly st
   };
 }
 
-/** The name of a resource; people have another word for theirs. */
+/** The name of a resource; users have theirs in another field. */
 export const nameOf = (resource: { readonly name: string } | { readonly username: string }): string =>
   'username' in resource ? resource.username : resource.name;

@@ -21,13 +21,13 @@ export interface EntryWords {
   readonly did: string;
   /** `upstream`; null where the name alone says it. */
   readonly noun: string | null;
-  /** Null for what has no name, as the settings. */
+  /** Null for what has no name, such as the settings. */
   readonly name: string | null;
   /** `a:80 → b:80`; null where values say nothing. */
   readonly detail: string | null;
 }
 
-/** So many fields are named. */
+/** How many fields are named. */
 const named = 3;
 const longest = 60;
 
@@ -54,7 +54,7 @@ const nounOf = (type: string): string => {
   return /^[A-Z]{2}|^L3|^API/.test(noun) ? noun : noun.charAt(0).toLowerCase() + noun.slice(1);
 };
 
-/** A listener policy is called by its listener, which its id holds; the settings have no name. */
+/** A listener policy is named after its listener, which its id holds; the settings have no name. */
 function nameOf({ resource: { type, id, name }, changes_total: total, changes }: Entry): string | null {
   if (type === 'connectivity' || type === 'rollout') return null;
   if (type === 'listener_policy') return listenerOf(id ?? name ?? '');
@@ -85,7 +85,7 @@ function updated({ changes, changes_total: total }: Entry): { readonly did: stri
 const withField = (change: Change): string => `${fieldWords(change.path)} ${arrow(change)}`;
 const arrow = ({ before, after }: Change): string => `${valueWords(before)} → ${valueWords(after)}`;
 
-/** What a creation set, without what was left unset; values of other entries are the service's own. */
+/** The fields that a creation set, or an agent command; the values of other entries are the service's own. */
 function detailOf({ changes }: Entry, verb: string): string | null {
   if (verb === 'command') return changes.map(({ after }) => valueWords(after)).join(', ') || null;
   if (verb !== 'create') return null;
@@ -97,7 +97,7 @@ function detailOf({ changes }: Entry, verb: string): string | null {
   return shown.length === 0 ? null : shown.join(', ');
 }
 
-/** What the sentence calls the resource by. */
+/** Whether the sentence names the resource by this field. */
 const isName = (path: string): boolean => path === 'name' || path === 'username';
 /** What the API shows in place of a secret. */
 const masked = '***';
@@ -112,7 +112,7 @@ const isUnset = (value: unknown): boolean =>
 const isId = (value: unknown): boolean =>
   typeof value === 'string' && /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/.test(value);
 
-/** Of an id there is nothing to read, and where traffic ends is one field of a target. */
+/** An id says nothing to a reader, and one field of a target says where traffic ends. */
 function valueWords(value: unknown): string {
   if (isId(value)) return text.other;
   if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)) return formatTime(value);

@@ -5,9 +5,9 @@ import { Refusal } from '../api/client.js';
 interface Attempt {
   readonly working: boolean;
   readonly refused: Refusal | undefined;
-  /** Does it. Anything but a refusal is thrown on. */
+  /** Does it. Rethrows anything but a refusal. */
   attempt(action: () => Promise<void>): Promise<void>;
-  /** Shows the refusal no longer. */
+  /** Hides the refusal. */
   forget(): void;
 }
 

@@ -1,4 +1,4 @@
-/** Asks before what cannot be undone, and before a delete: it says what will happen, and shows the refusal in place. */
+/** Asks before a delete, or before what cannot be undone: says what will happen, and shows a refusal in place. */
 import { Button, Group, Modal, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Problem } from '../ui/problem.js';
@@ -19,7 +19,7 @@ interface ConfirmProps {
   readonly onClose: () => void;
   /** Nothing is lost by it. */
   readonly mild?: boolean;
-  /** It closes itself, or shows what came of it. */
+  /** The caller closes it, or shows the result in it. */
   readonly keepOpen?: boolean;
   /** It shows a table. */
   readonly wide?: boolean;

@@ -1,7 +1,7 @@
-/** Whether what a browser kept is a draft of a form as it is today. Pure. */
+/** Whether text that a browser kept is a draft of a form as it is today. Pure. */
 import type { Values } from './fields.js';
 
-/** @param pattern the values of an untouched form @returns undefined for what is none */
+/** @param pattern the values of an untouched form @returns undefined if it is not a draft */
 export function readDraft<V extends Values>(kept: string | null, pattern: V): V | undefined {
   if (kept === null) return undefined;
   try {

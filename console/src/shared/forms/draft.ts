@@ -1,6 +1,6 @@
 /**
- * What is typed into a form of a new resource, kept in the browser until it is saved or thrown away: it survives leaving, a reload, and
- * the end of the sign-in. Never for a form that holds a secret.
+ * What is typed into a form of a new resource, kept in the browser until it is saved or discarded: it survives leaving,
+ * a reload, and the end of the sign-in. Never for a form that holds a secret.
  */
 import { readDraft } from './draft-shape.js';
 import type { Values } from './fields.js';
@@ -11,7 +11,10 @@ export interface Draft<V> {
   drop(): void;
 }
 
-/** @param of whose draft of what @param pattern the values of an untouched form: a draft of another shape, of another release, is no draft */
+/**
+ * @param of whose draft of which form
+ * @param pattern the values of an untouched form: a draft of another shape, from another release, is ignored
+ */
 export function draftOf<V extends Values>(of: string, pattern: V): Draft<V> {
   const key = `draft ${of}`;
   return {

@@ -8,7 +8,10 @@ export function changedOf<V extends Values>(now: V, before: V): Partial<V> {
   return Object.fromEntries(changed) as Partial<V>;
 }
 
-/** What the changed fields are called, in the order of the labels. @param labels by path; those of list entries (`hops.*`) count with their list */
+/**
+ * The labels of the changed fields, in the order of `labels`.
+ * @param labels by path; those of list entries (`hops.*`) count with their list
+ */
 export function changedLabels(
   now: Values,
   before: Values,
@@ -22,7 +25,7 @@ export function changedLabels(
   return [...new Set(exact.map((path) => labels[path] ?? path))];
 }
 
-/** What stands at a path such as `hops.0.node_id`. */
+/** The value at a path such as `hops.0.node_id`. */
 export function valueIn(values: object, path: string): unknown {
   return path
     .split('.')
@@ -36,7 +39,7 @@ export function valueIn(values: object, path: string): unknown {
 export const fieldOf = (sentence: string, fields: readonly string[]): string | undefined =>
   closestField(/^(\S+): /.exec(sentence)?.[1] ?? '', fields);
 
-/** The field of the form that holds what has this path in the API: `hops.0.listen_port` for `hops[0].listen_port`. */
+/** The field of the form for a path in the API: `hops.0.listen_port` for `hops[0].listen_port`. */
 export function closestField(jsonPath: string, fields: readonly string[]): string | undefined {
   const path = jsonPath.replaceAll(/\[(\d+)\]/g, '.$1').split('.');
   const holding = fields

@@ -25,7 +25,7 @@ interface FormPage<V extends Values, R extends Named> extends Pick<ResourceFormP
   readonly type: ListedType;
   readonly valuesOf: (resource: R | undefined) => V;
   readonly Fields: (props: FieldsProps<V, R>) => ReactNode;
-  /** Its page shows what the answer alone has, such as a secret: see `useJustMade`. */
+  /** Its page shows what only the answer has, such as a secret: see `useJustMade`. */
   readonly withSecret?: true;
 }
 
@@ -33,7 +33,7 @@ interface NewPage<V extends Values, R extends Named, M extends R> extends FormPa
   readonly create: (save: Save<V>) => Promise<Done<M>>;
   /** Of the page and its button. */
   readonly title: string;
-  /** A second way to save, after which the page of the resource follows too. @throws Refusal of what is done more */
+  /** A second way to save, which also leads to the page of the resource. @throws Refusal of the additional step */
   readonly also?: { readonly label: string; readonly run: (made: M) => Promise<void> };
   /** Kept in the browser until it is saved. */
   readonly draft?: string;
@@ -74,7 +74,7 @@ export function newPage<V extends Values, R extends Named, M extends R = R>(page
                 try {
                   await also.run(data);
                 } catch (error) {
-                  // It is added: its page says what is not done, and offers it.
+                  // The resource is added: its page shows what is not done yet, and offers it.
                   sayRefused(error);
                 }
                 show(data);

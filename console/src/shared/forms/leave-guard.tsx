@@ -1,4 +1,4 @@
-/** Asks before the page is left with something that would be lost, and says what that is. One for the whole console. */
+/** Asks before leaving a page would lose something, and says what. One for the whole console. */
 import { List } from '@mantine/core';
 import { useBlocker, type ShouldBlockFn } from '@tanstack/react-router';
 import { useSyncExternalStore, type ReactNode } from 'react';

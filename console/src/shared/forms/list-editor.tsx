@@ -1,4 +1,4 @@
-/** The rows of a list in a form: each with its fields and a way to take it out, and a way to add one. */
+/** The rows of a list in a form: each with its fields and a button that removes it, and a button that adds one. */
 import { ActionIcon, Button, Divider, Fieldset, Group, Stack, Text } from '@mantine/core';
 import { Fragment, type ReactNode } from 'react';
 
@@ -8,7 +8,7 @@ interface ListEditorProps {
   readonly count: number;
   readonly addLabel: string;
   readonly onAdd: () => void;
-  /** The words of the button that takes one out. */
+  /** The words of the button that removes one. */
   readonly removeLabel: (place: string) => string;
   readonly onRemove: (index: number) => void;
   /** A refusal of the list as a whole. */

@@ -1,6 +1,7 @@
 /**
- * What leaving the page would lose: text that is typed and not saved, and secrets that are shown this once. Whatever holds some of it says
- * so by `useLoss`; links, Back, a reload and the sign-out then ask, by the one question that `leave-guard.tsx` shows.
+ * What leaving the page would lose: text that is typed and not saved, and secrets that are shown only once. Components
+ * register it with `useLoss`; links, Back, a reload and the sign-out then ask, with the one question that
+ * `leave-guard.tsx` shows.
  */
 import { useEffect, useRef } from 'react';
 
@@ -25,8 +26,8 @@ export const losses = (): readonly Loss[] =>
   [...held].map((lossOf) => lossOf()).filter(({ names }) => names.length > 0);
 
 /**
- * @param namesNow what would be lost if the page were left now; asked when somebody is about to
- * @returns says that nothing of it is lost from now on
+ * @param namesNow what would be lost if the page were left now; called when somebody is about to leave
+ * @returns to be called once nothing of it can be lost any more
  */
 export function useLoss(kind: Loss['kind'], namesNow: () => readonly string[]): () => void {
   const latest = useRef(namesNow);
@@ -42,7 +43,7 @@ export function useLoss(kind: Loss['kind'], namesNow: () => readonly string[]): 
   return () => void (settled.current = true);
 }
 
-/** Asks where something would be lost. @returns whether to leave; what is held by then is lost */
+/** Asks if something would be lost. @returns whether to leave; if so, everything held is given up */
 export function mayLeave(): Promise<boolean> {
   if (question !== undefined) return answered;
   const lost = losses();
@@ -65,7 +66,7 @@ function ask(next: Question | undefined): void {
   for (const changed of watchers) changed();
 }
 
-/** The question that waits for an answer, as a store of React. */
+/** The question that waits for an answer, as a store for React. */
 export const questions = {
   subscribe(changed: () => void): () => void {
     watchers.add(changed);

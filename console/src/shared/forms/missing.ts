@@ -1,4 +1,4 @@
-/** The required fields of a form that are empty, all at once, and the way to the first mistake. */
+/** Finds all empty required fields of a form at once, and brings the reader to the first mistake. */
 
 /** @returns the words for each, by its path */
 export function missingIn(
@@ -14,7 +14,7 @@ export function missingIn(
 const isEmpty = (value: unknown): boolean =>
   value === '' || value === null || value === undefined || (Array.isArray(value) && value.length === 0);
 
-/** Without the star that says that it is required. */
+/** Without the star of a required field. */
 const labelOf = ({ labels }: HTMLInputElement): string => labels?.[0]?.textContent?.replace(/\s*\*$/, '') ?? '';
 
 /** Brings the reader to the first mistake. Call it once the mistakes are on the page. */

@@ -1,4 +1,4 @@
-/** Below a chooser with nothing to choose: says so, and leads to the form of the first one, beside the form that needs it. */
+/** Shown below a chooser with nothing to choose: says so, and leads to the form of a first one, in another tab. */
 import { Text } from '@mantine/core';
 import type { LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -18,7 +18,7 @@ export function NoneYet({ of }: NoneYetProps): ReactNode {
     <Text size="sm" mt={4}>
       {text.noneYet}{' '}
       {mayAdd && (
-        // What is made there can be chosen here: the feed tells of it.
+        // The feed announces what is made there, so it can be chosen here.
         <TextLink {...formOf(of)} target="_blank">
           {text.addOne(text.addable[of])}
         </TextLink>

@@ -46,14 +46,17 @@ export interface ResourceFormProps<V extends Values, R extends Stored> {
   readonly saveLabel: string;
   /** A second way to save, which does something more with what was saved, and shows it. */
   readonly also?: { readonly label: string; readonly run: (done: Done<R>) => Promise<void> } | undefined;
-  /** What is typed is kept under this name until it is saved: only of a new resource without secrets. */
+  /** What is typed is kept under this name until it is saved: only for a new resource without secrets. */
   readonly draft?: string | undefined;
   /** Who may save; others see the fields, and no button that would be refused. */
   readonly role?: Role;
   readonly children: (form: FormOf<V>) => ReactNode;
 }
 
-/** Of the person who is signed in. @param pattern makes the fields of a new resource; called only where a draft is kept */
+/**
+ * The draft of the person who is signed in.
+ * @param pattern makes the fields of a new resource; called only where a draft is kept
+ */
 function useDraft<V extends Values>(name: string | undefined, pattern: () => V): Draft<V> | undefined {
   const id = useQuery(meQuery).data?.id;
   return useMemo(
@@ -76,7 +79,7 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
   const [refused, setRefused] = useState<Refusal>();
   const form = useForm<V>({ initialValues: resumed ?? valuesOf(resource), validateInputOnChange: false });
   const newer = resource !== undefined && resource.version !== base?.version ? resource : undefined;
-  // What a form begins with may name the time of day.
+  // The values that a form begins with may contain the current time.
   // eslint-disable-next-line react-hooks/exhaustive-deps
   const before = useMemo(() => valuesOf(base), [base]);
   const typed = changedOf(form.getValues(), before);
@@ -93,7 +96,7 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
     if (draft === undefined || saved.current) return;
     if (untouched) draft.drop();
     else draft.keep(form.getValues());
-    // Whenever something is typed.
+    // Runs whenever something is typed.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [values]);
   const startAnew = (): void => {
@@ -108,7 +111,7 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
     form.clearErrors();
     setRefused(undefined);
   };
-  // Nothing is typed that a newer version could overwrite.
+  // As long as nothing is typed, a newer version replaces the values.
   useEffect(() => {
     if (newer !== undefined && untouched && !saving) beginWith(newer, valuesOf(newer));
   });
@@ -143,7 +146,8 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
         : save({ values: typed, headers: { 'if-match': `"${base.version}"` } }));
       saved.current = true;
       draft?.drop();
-      // It goes on saving until it is left, or made anew: what it has is saved, and the service tells it as news.
+      // Stays in the state of saving until the form is left or made anew: otherwise its own change would come back as
+      // news.
       await then(done);
     } catch (error) {
       setSaving(false);
@@ -151,7 +155,7 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
       const field = fieldOf(error.sentence, Object.keys(labels));
       if (field !== undefined) showMistakes({ [field]: sentenceOf(error) });
       else setRefused(error);
-      // The newest version, for the reader to compare.
+      // Loads the newest version, for the reader to compare.
       if (error.code === 'precondition_failed') await queryClient.invalidateQueries();
     }
   };

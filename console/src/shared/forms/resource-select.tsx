@@ -47,7 +47,7 @@ interface ResourceSelectProps {
   readonly placeholder?: string;
   readonly maw?: number;
   readonly clearable?: boolean;
-  /** The only one that there is is chosen by itself, once. */
+  /** If there is only one, it is chosen by itself, once. */
   readonly orOnly?: true;
   /** Ids that cannot be chosen. */
   readonly except?: readonly string[];
@@ -100,7 +100,7 @@ export function ResourceSelect(props: ResourceSelectProps): ReactNode {
     />
   );
   const none = isSuccess && wanted === '' && found.length === 0;
-  // A filter is of no use before there is something, and says so by being empty.
+  // A filter leads to no form: it is of no use before there is something, and is just empty.
   if (input.label === undefined && children === undefined) return select;
   return (
     <div>

@@ -1,6 +1,7 @@
 /**
- * How a change reaches its nodes: the rollout policy that one chooses for it, and, tried without writing anything, the waves that
- * it would go in, where the service can tell. Nothing while there is no policy. Implements `docs/contract/rollouts.md#starting-one`.
+ * How a change reaches its nodes: the rollout policy that one chooses for it, and a preview of its waves, tried without
+ * writing anything, where the service can tell. Shows nothing while there is no policy. Implements
+ * `docs/contract/rollouts.md#starting-one`.
  */
 import { Alert, List, Stack, Text } from '@mantine/core';
 import { keepPreviousData, queryOptions, skipToken, useQuery } from '@tanstack/react-query';
@@ -27,7 +28,7 @@ export function useRollout(): ChosenRollout {
 
 interface RolloutChoiceProps {
   readonly chosen: ChosenRollout;
-  /** Of the command, for the cache; what it is about first. */
+  /** The key of the command in the cache, which begins with the type that it is about. */
   readonly queryKey: readonly unknown[];
   /** The command as a dry run; absent where it cannot be tried before another one. @throws Refusal that the command would get */
   readonly tryIt?: (query: RolloutQuery, signal: AbortSignal) => Promise<RolloutPreview>;

@@ -5,7 +5,7 @@ import type { ReactNode } from 'react';
 import { crud } from '../api/crud.js';
 import { NoneYet } from './none-yet.js';
 
-/** More are not chosen from a list. */
+/** Only the first page: nobody chooses from a longer list. */
 const { list } = crud('rollout_policy');
 export const policiesQuery = list({});
 
@@ -17,7 +17,7 @@ interface RolloutPolicySelectProps {
   /** Null for none. */
   readonly value?: string | null | undefined;
   readonly onChange: (name: string | null) => void;
-  /** Further choices, in front. */
+  /** Further choices, listed first. */
   readonly also?: readonly { readonly value: string; readonly label: string }[];
   readonly clearable?: boolean;
 }
@@ -26,7 +26,7 @@ export function RolloutPolicySelect(props: RolloutPolicySelectProps): ReactNode 
   const { also = [], value = null, clearable = true, ...input } = props;
   const { data } = useQuery(policiesQuery);
   const names = data?.items.map(({ name }) => name) ?? [];
-  // One that is not on the first page is chosen all the same.
+  // A chosen policy that is not on the first page is listed too.
   const isListed = value === null || names.includes(value) || also.some((one) => one.value === value);
   const shown = isListed ? names : [value, ...names];
   const select = (

@@ -1,4 +1,4 @@
-/** How a target is dialled: plain, by TLS with pins, or as the REALITY server that it is. */
+/** How a target is dialled: plainly, over TLS with pins, or as a REALITY server. */
 import { Input, SegmentedControl, Select, TagsInput, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client.js';
@@ -11,7 +11,10 @@ type Security = 'none' | 'tls' | 'reality';
 const emptyTls: Tls = { server_name: '', spki_pins_sha256: [] };
 const emptyReality: Reality = { outer: 'tcp', public_key: '', server_name: '', short_id: '' };
 
-/** The words for each field. @param path of what has them, with its dot; empty for the form itself */
+/**
+ * The words for each field.
+ * @param path of the object that has them, with a dot at its end; empty for the form itself
+ */
 export const securityLabels = (path: string): Readonly<Record<string, string>> => ({
   [`${path}tls`]: text.tls,
   [`${path}tls.server_name`]: text.serverName,

@@ -20,7 +20,7 @@ export const fileDrop = (
 interface TextFileProps extends Omit<TextareaProps, 'value' | 'onChange' | 'onDrop'> {
   readonly value?: string;
   readonly onChange: (value: string) => void;
-  /** Names of files that the dialog offers, as `.pem,.crt`. */
+  /** Extensions of files that the dialog offers, such as `.pem,.crt`. */
   readonly accept: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A moment, picked by day and time in the reader's zone: the field of a browser looks and speaks as that browser likes. It comes with the
- * pages that have one.
+ * A moment, picked by day and time in the reader's zone. Not the browser's own field, which has the look and language
+ * of that browser. It loads with the pages that have one.
  */
 import '@mantine/dates/styles.css';
 import { DateTimePicker } from '@mantine/dates';

@@ -6,7 +6,7 @@ const stream = openFeedStream((message) => {
   for (const port of ports) port.postMessage(message);
 });
 
-/** What a tab sends: that somebody is signed in, or that it goes. */
+/** What a tab sends: that somebody is signed in, or that it closes. */
 export type TabMessage = 'start' | 'bye';
 
 addEventListener('connect', (event) => {

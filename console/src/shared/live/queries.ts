@@ -16,7 +16,9 @@ declare module '@tanstack/react-query' {
 
 /** Events within this time cause one read. In a fleet where reading takes long, reads pause for as long as they took. */
 const gatherMs = 150;
-/** How often everything on screen is read again: reports without a change of status, such as traffic, are no items. */
+/**
+ * How often everything on screen is read again: the feed has no reports without a change of status, such as traffic.
+ */
 const healMs = 60_000;
 
 export const queryClient = new QueryClient({
@@ -33,7 +35,10 @@ export const queryClient = new QueryClient({
   },
 });
 
-/** Types of resources that an item is about. What changes with a status, no type tells: the health of whatever depends on it. */
+/**
+ * Types of resources that an item is about. A status also changes the health of whatever depends on it, whose types the
+ * item does not name.
+ */
 function typesOf({ type, data }: FeedItem): readonly string[] {
   if (type === 'status') return ['all'];
   // An agent's session or apply changes its node, and listeners of whatever runs on it.
@@ -43,11 +48,11 @@ function typesOf({ type, data }: FeedItem): readonly string[] {
   return data.resource === undefined ? [] : [data.resource.type, ...(type === 'command' ? ['audit'] : [])];
 }
 
-/** Reads again whatever is shown of what the feed tells. */
+/** Reads again whatever is shown and, according to the feed, has changed. */
 export function followFeed(): void {
   let pending = new Set<string>();
   let timer: ReturnType<typeof setTimeout> | undefined;
-  /** A read that was begun anew for each event would never end. */
+  /** A read that each event restarts would never end. */
   let reading = false;
   let notBefore = 0;
 
@@ -72,7 +77,7 @@ export function followFeed(): void {
     if (reading) return;
     timer ??= setTimeout(() => void refresh(), Math.max(gatherMs, notBefore - Date.now()));
   }
-  /** Also what was asked of a service that may never answer it. */
+  /** Includes reads under way, which the service may never answer. */
   function readAll(): void {
     reading = false;
     pending.add('all');

@@ -26,7 +26,7 @@ export type StreamMessage =
 export interface FeedStream {
   /** Begins, or begins again after a sign-in. */
   start(): void;
-  /** The last state that was told. */
+  /** The last state that was announced. */
   state(): StreamState;
 }
 
@@ -55,7 +55,7 @@ export function openFeedStream(tell: (message: StreamMessage) => void): FeedStre
       const headers = { accept: 'text/event-stream' };
       const response = await fetch(`/api/events${query}`, { headers, signal: silence.signal });
       if (response.status === 401) return 'signed_out';
-      // Another log, or a restored one: the cursor is of no use any more.
+      // Another log, or a restored one: the cursor is of no use.
       if (response.status === 409 || response.status === 400) return 'restart';
       if (!response.ok || response.body === null) return 'failed';
       let gathered: FeedItem[] = [];

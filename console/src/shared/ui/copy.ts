@@ -34,7 +34,7 @@ function copyByCommand(value: string): boolean {
   const field = document.createElement('textarea');
   field.value = value;
   field.style.position = 'fixed';
-  // Where the focus is: a dialog keeps it.
+  // Beside the focused element, because a dialog keeps the focus inside itself.
   const before = document.activeElement;
   (before?.parentElement ?? document.body).append(field);
   field.select();

@@ -10,7 +10,7 @@ export interface Mark {
   readonly at: number;
 }
 
-/** As the address has them; a day is without a word. */
+/** The ranges, by their words in the address. */
 export const spans = ['15m', '1h', 'day', '30d'] as const;
 export type Span = (typeof spans)[number];
 

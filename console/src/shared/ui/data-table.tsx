@@ -22,7 +22,7 @@ interface ColumnMeta {
   readonly numeric?: true;
   /** Hidden where the window is narrow. */
   readonly minor?: true;
-  /** One line, cut where it is too long; whole for those who point at it. */
+  /** One line, cut where it is too long; shown whole on hover. */
   readonly cut?: true;
   /** The API's word for sorting by it. */
   readonly sort?: string;
@@ -48,7 +48,7 @@ export function columnsOf<Row extends RowData>(columns: readonly Column<Row>[]):
 }
 
 export interface DataTableProps<Row extends RowData> {
-  /** What the rows are, for readers of the screen. */
+  /** What the rows are, for screen readers. */
   readonly caption: string;
   readonly columns: Columns<Row>;
   /** Undefined while they load. */
@@ -176,7 +176,7 @@ const cellProps = (meta: ColumnMeta | undefined) => ({
   'data-cut': meta?.cut,
 });
 
-/** Whether any row has something in the column: one that is empty everywhere goes. */
+/** Whether any row has something in the column: a column that is empty everywhere is not shown. */
 function isSaid<Row extends RowData>({ meta }: Columns<Row>[number], rows: readonly Row[] | undefined): boolean {
   // The row is of the type that the column was made for.
   const cellOf = meta?.cellOf as ((row: Row) => ReactNode) | undefined;
@@ -187,7 +187,7 @@ function tellWhole({ currentTarget: cell }: MouseEvent<HTMLElement>): void {
   cell.title = cell.scrollWidth > cell.clientWidth ? (cell.textContent ?? '') : '';
 }
 
-/** Rows in the place of those that come, as wide and on the side as they will be. */
+/** Placeholders for rows that are loading, aligned like them. */
 function Coming({ columns }: { readonly columns: readonly (ColumnMeta | undefined)[] }): ReactNode {
   return Array.from({ length: comingRows }, (_, row) => (
     <Table.Tr key={row}>
@@ -222,7 +222,7 @@ function SortButton({ by, sorting: { sort, onSort }, children }: SortButtonProps
   );
 }
 
-/** Which rows are shown of how many, and the way to the others: back from a page that has lost its last row, too. */
+/** Which rows of how many are shown, and the way to the others, also back from a page that has lost its last row. */
 export function Pager({ page, total, onPage }: Paging): ReactNode {
   const pages = Math.max(1, Math.ceil(total / pageSize));
   const first = (page - 1) * pageSize + 1;

@@ -1,4 +1,4 @@
-/** What two versions of a resource differ in, field by field. Pure. */
+/** The differences of two versions of a resource, field by field. Pure. */
 
 export interface Change {
   readonly path: string;

@@ -8,7 +8,7 @@ import { Warnings } from './warnings.js';
 
 const shownMs = 12_000;
 
-/** A command by its answer, or the audit entry that it gave. */
+/** A command, by its answer or by its audit entry. */
 type Command = { readonly resourceId: string; readonly requestId: string } | { readonly entry: string };
 
 /**
@@ -45,7 +45,7 @@ export function sayDone(said: string, done?: Command | readonly Command[], warni
   });
 }
 
-/** As `sayDone` of a resource's own command. */
+/** Like `sayDone`, for a resource's own command. */
 export const sayDoneOf = (
   said: string,
   { data, requestId }: Done<{ readonly id: string; readonly warnings?: readonly string[] }>,
@@ -74,7 +74,7 @@ async function undo(commands: readonly Command[]): Promise<void> {
   }
 }
 
-/** Says a refusal where no form shows it. Anything else is thrown on. @param title what could not be done */
+/** Shows a refusal where no form does. Rethrows anything else. @param title what could not be done */
 export function sayRefused(error: unknown, title?: string): void {
   if (!(error instanceof Refusal)) throw error;
   notifications.show({

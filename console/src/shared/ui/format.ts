@@ -30,7 +30,7 @@ export const formatListener = (transport: string, host: string, port: number): s
 
 export const formatCount = (value: number): string => count.format(value);
 
-/** How often something happens, whose small values are told too. */
+/** How often something happens; small values count too. */
 export const formatRate = (value: number): string => oneDigit.format(value);
 
 /** @param value 0 to 1 */

@@ -1,4 +1,7 @@
-/** A guided list of steps: each ticked by what is there, the first that is not done marked. The caller says what a step shows. */
+/**
+ * A guided list of steps: those that are done are ticked, and the first open one is marked. The caller says what a step
+ * shows.
+ */
 import { Stack, Text, VisuallyHidden } from '@mantine/core';
 import type { ReactNode } from 'react';
 import classes from './guide.module.css';

@@ -11,7 +11,7 @@ import type { PlotProps } from './plot.js';
 import { Problem } from './problem.js';
 import { Section } from './section.js';
 
-/** A part that does not load must not take the page with it. */
+/** A part that does not load must not break the page. */
 const Plot = lazy(async () => {
   try {
     return { default: (await import('./plot.js')).Plot };
@@ -53,7 +53,7 @@ const historyQuery = (type: HistoryOf, id: string, step: Step) =>
 
 /** Each is a plot. */
 const figures = ['traffic', 'sessions', 'roundTrip', 'online'] as const;
-/** `load` is traffic with the sessions that failed, in one. */
+/** `load` is traffic and failed sessions in one plot. */
 type Figure = (typeof figures)[number] | 'load';
 
 interface HistorySectionProps {
@@ -63,7 +63,7 @@ interface HistorySectionProps {
   readonly title?: string;
   /** Which plots, beside one another; each over the whole width when there are two at most. */
   readonly shown?: readonly Figure[];
-  /** The range where the address says none. */
+  /** The range if the address names none. */
   readonly usual?: Span;
   /** Where something was deployed. */
   readonly marks?: readonly Mark[];
@@ -127,7 +127,7 @@ function Waiting({ plots }: { readonly plots: number }): ReactNode {
 
 interface PlotsProps {
   readonly points: readonly Point[];
-  /** In seconds: a clock would draw everything anew. */
+  /** In seconds; fixed, because a running clock would redraw everything. */
   readonly readAt: number;
   readonly span: Span;
   readonly shown: readonly Figure[];
@@ -151,7 +151,7 @@ function Plots({ points, readAt, span, shown, marks }: PlotsProps): ReactNode {
   );
 }
 
-/** A count of a step as if it had lasted wholly: the newest would seem to fall. */
+/** A count as if its step were over: otherwise the newest one would seem to fall. */
 function whole(count: number, lasted: number, step: Step): number {
   const seconds = stepSeconds[step];
   return Math.round((count * seconds) / Math.max(lasted, seconds / 4));

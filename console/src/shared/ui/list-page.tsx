@@ -38,7 +38,7 @@ export const updatedColumn = [
 
 interface Words {
   readonly title: string;
-  /** What the rows are, for readers of the screen. */
+  /** What the rows are, for screen readers. */
   readonly caption: string;
   readonly add: string;
   readonly emptyTitle: string;
@@ -46,7 +46,7 @@ interface Words {
   readonly empty: string;
 }
 
-/** What the address of a list holds at least; what it can be sorted by is the list's own. */
+/** What the address of every list holds; each list has its own sort orders. */
 type AnyListSearch = Omit<ListSearch, 'sort'> & { readonly sort?: string | undefined };
 
 export interface FiltersProps<S> {
@@ -91,7 +91,7 @@ interface ListPage<L extends List, S extends object> {
   readonly sortedBy?: string;
 }
 
-/** What was chosen, on whatever page of the list; all of it is let go with no rows. */
+/** The chosen rows, on any page of the list; choosing no rows clears them. */
 function useChosen<Row extends { readonly id: string }>() {
   const [chosen, set] = useState<ReadonlyMap<string, Row>>(new Map());
   const choose = (rows: readonly Row[], on: boolean): void =>
@@ -109,7 +109,7 @@ export function listPage<L extends List, S extends object>(page: ListPage<L, S>)
   const { of, text, columns, forAdmins = [], role = 'operator', choices = [], Filters, Counts, Chosen } = page;
   const { find = shared.find, sortedBy } = page;
   return function ListPage() {
-    // The router reads the address of each list as the list's own words.
+    // The router reads the address of each list with the list's own search parameters.
     const search = ownOf(useSearch({ strict: false })) as AnyListSearch & S;
     const navigate = useNavigate();
     const show = (changed: Partial<AnyListSearch>, replace: boolean): void =>

@@ -1,4 +1,7 @@
-/** What an agent says of a listener: running, its own word for why not, or grey and since when where that is only last known. */
+/**
+ * What an agent says of a listener: running, or its own word for why not; greyed, and with the time, if it is only last
+ * known.
+ */
 import type { ReactNode } from 'react';
 import { State } from './state.js';
 import { text } from './ui.text.js';

@@ -1,4 +1,4 @@
-/** What one can do beside the main action, behind "⋯". */
+/** What one can do besides the main action, behind "⋯". */
 import { ActionIcon, Menu } from '@mantine/core';
 import { IconDots } from '@tabler/icons-react';
 import type { ReactNode } from 'react';

@@ -5,7 +5,7 @@ import { isNamedType, namedQuery, type NamedType } from '../named.js';
 import { ResourceLink } from './resource-link.js';
 
 interface NamedLinkProps {
-  /** Of a type that has no names, the id is shown. */
+  /** For a type that has no names, the id is shown. */
   readonly type: string;
   readonly id: string;
 }

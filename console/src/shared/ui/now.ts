@@ -12,7 +12,7 @@ function tick(): void {
   for (const tell of changed) tell();
 }
 
-/** As a store of React. It stands still while nobody looks. @internal exported for tests */
+/** A store for React. It stands still without subscribers. @internal exported for tests */
 export const clock = {
   subscribe(tell: () => void): () => void {
     changed.add(tell);

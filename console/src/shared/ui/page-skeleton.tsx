@@ -1,4 +1,4 @@
-/** In the place of a page, or of a part of one, that comes. */
+/** Stands for a page, or a part of one, that is loading. */
 import { Skeleton, Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Refusal } from '../api/client.js';
@@ -23,7 +23,7 @@ interface NotYetProps {
   readonly height?: number;
 }
 
-/** In the place of what comes: a skeleton, or why it does not come. */
+/** Stands for what is loading: a skeleton, or why it does not come. */
 export function NotYet({ error, refetch, height }: NotYetProps): ReactNode {
   if (error === null) return height === undefined ? <PageSkeleton /> : <Skeleton h={height} />;
   return <Problem error={error} {...(refetch && { retry: () => void refetch() })} />;

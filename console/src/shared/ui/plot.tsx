@@ -17,7 +17,7 @@ export interface Line {
   readonly values: readonly (number | null)[];
   /** `bad` is for failures. */
   readonly tone: 'main' | 'second' | 'bad';
-  /** It counts something else than the others: drawn on a scale of its own, in the lower third. */
+  /** For a line that counts something else than the others: drawn on a scale of its own, in the lower third. */
   readonly own?: (value: number) => string;
 }
 
@@ -38,7 +38,7 @@ export interface PlotProps {
 const usualHeight = 140;
 const axisWidth = 68;
 const pointSize = 4;
-/** How many times as high the scale is as the line that has it for itself. */
+/** How many times as high as its line a scale of its own is. */
 const ownShare = 3;
 const colours = {
   light: { main: '#3b5bdb', second: '#868e96', bad: '#c92a2a', axis: '#5c636a', grid: '#eef0f2', mark: '#1864ab' },
@@ -106,7 +106,9 @@ export function Plot(props: PlotProps): ReactNode {
   );
 }
 
-/** The points without a neighbour, which no line leads to: without a dot a node's first five minutes would show nothing. */
+/**
+ * The points without a neighbour, which no line reaches: without a dot, a node's first five minutes would show nothing.
+ */
 function lonely({ data }: uPlot, series: number): number[] {
   const values = data[series] ?? [];
   return [...values.keys()].filter(

@@ -37,7 +37,7 @@ interface Removal {
   readonly meaning: string;
   /** Where one goes afterwards. */
   readonly list: Target;
-  /** What the service says that it stands in the way. */
+  /** What stands in the way, according to the service. */
   readonly usedBy?: readonly Schemas['Referrer'][];
   /** Whether a revert brings it back. */
   readonly undoable?: boolean;

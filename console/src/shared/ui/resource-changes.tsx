@@ -6,7 +6,7 @@ import type { Change } from './differences.js';
 import { ResourceLink, typeNames } from './resource-link.js';
 
 export interface ResourceChange extends Change {
-  /** Absent where all are of the one that is named beside. */
+  /** Absent if all changes are of one resource that is named beside them. */
   readonly resource?: { readonly type: string; readonly id: string | null; readonly name: string | null };
 }
 

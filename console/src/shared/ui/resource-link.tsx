@@ -97,7 +97,7 @@ export function ResourceLink({ type, id, name }: ResourceLinkProps): ReactNode {
 interface FieldLinkProps {
   readonly type: string;
   readonly id: string;
-  /** Of a field of the resource, as errors name it: `hops[0].listen_port`. */
+  /** The path of a field of the resource, as errors name it: `hops[0].listen_port`. */
   readonly path: string;
 }
 

@@ -29,7 +29,7 @@ export function resourcePage<R>(
   return function OnePage() {
     const { id = '' } = useParams({ strict: false });
     const { data: resource, error, refetch } = useQuery(one(id));
-    // It was deleted, perhaps by the undo of its creation: what it was is of no use.
+    // It was deleted, perhaps by the undo of its creation, so its last state is of no use.
     const isGone = error?.status === 404;
     if (resource === undefined || isGone) return <NotYet error={error} refetch={isGone ? undefined : refetch} />;
     return <Shown key={id} resource={resource} />;

@@ -1,6 +1,6 @@
 /**
- * Something that is shown once and can be copied. It is held by the page alone: neither the cache nor the address has it. Leaving the page
- * asks until it is copied, or the person says that it is kept.
+ * Something that is shown once and can be copied. Only the page holds it: neither the cache nor the address does.
+ * Leaving the page asks first, until it is copied or the person says that it is kept.
  */
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useState, type ReactNode } from 'react';
@@ -20,7 +20,7 @@ interface SecretsOnceProps {
   /** What to do with them. */
   readonly children: ReactNode;
   readonly secrets: readonly Secret[];
-  /** Says that they are kept; the page goes on. Absent where the page says it otherwise. */
+  /** Called when the person says that they are kept. Absent where the page asks for that in another way. */
   readonly onKept?: () => void;
 }
 

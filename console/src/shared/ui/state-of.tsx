@@ -6,7 +6,7 @@ import { known, type Kind, type states } from './states.js';
 interface StateOfProps<K extends Kind> {
   readonly kind: K;
   readonly is: keyof (typeof states)[K] & string;
-  /** Why, for those who point at it. */
+  /** Why, shown on hover. */
   readonly why?: string | undefined;
 }
 

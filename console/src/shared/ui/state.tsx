@@ -1,4 +1,4 @@
-/** A state by colour and sign, so that nobody has to see the colour. */
+/** A state by colour and sign, so that nobody has to tell colours apart. */
 import type { ReactNode } from 'react';
 import classes from './state.module.css';
 

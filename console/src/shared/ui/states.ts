@@ -1,6 +1,6 @@
 /**
- * Every state that the API tells, with the mood (colour and shape) and the word that it has on every page. The same fact looks the same
- * everywhere because it stands here once. Pure.
+ * Every state that the API tells, with the mood (colour and shape) and the word that it has on every page. The same
+ * fact looks the same everywhere because it is defined once, here. Pure.
  */
 import type { Schemas } from '../api/client.js';
 import type { Mood } from './state.js';

@@ -10,7 +10,7 @@ interface TypedField {
 }
 
 /**
- * @param told the value by the address
+ * @param told the value from the address
  * @param tell called with what was typed; undefined for nothing
  */
 export function useTyped(told: string, tell: (value: string | undefined) => void): TypedField {

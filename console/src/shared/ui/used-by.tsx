@@ -6,7 +6,7 @@ import { formatCount } from './format.js';
 import { ResourceLink } from './resource-link.js';
 import { text } from './ui.text.js';
 
-/** So many are named. */
+/** How many are named. */
 const named = 2;
 
 interface UsedByProps {

@@ -1,4 +1,4 @@
-/** What the service warns of: agents that cannot run what was asked of them. Nothing while it warns of nothing. */
+/** What the service warns of: agents that cannot run what was asked of them. Shows nothing without warnings. */
 import { Alert, List } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Sign } from './state.js';

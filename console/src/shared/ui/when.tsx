@@ -1,4 +1,4 @@
-/** A time as the reader's distance from it, with the exact one at hand. */
+/** A time relative to now, with the exact time on hover. */
 import type { ReactNode } from 'react';
 import { formatTime, formatRelative, none } from './format.js';
 import { useNow } from './now.js';
