@@ -19,11 +19,11 @@ import type { StartAgents } from './processes/agents.js';
 import { password, withService, type BenchService } from './stack.js';
 
 const built = join('dist', 'console');
-/** Steps of a wheel over the list. */
+/** Steps of the mouse wheel over the list. */
 const scrolls = 40;
 const pagesTurned = 10;
 const connectWithinMs = 300_000;
-/** A page at rest, in a check that it works. */
+/** How long a page at rest is watched in a quick run. */
 const quickMs = 5_000;
 
 export async function consoleBench(options: BenchOptions): Promise<Report> {
@@ -117,7 +117,7 @@ async function listFigures(page: Page, nodes: number): Promise<Record<string, Fi
   `);
   const rows: number[] = [];
   const [scrolling, turning]: [number[], number[]] = [[], []];
-  /** Long tasks since it was asked last; the browser tells of one a moment after it. */
+  /** Long tasks since the last call; the browser reports one a moment after it. */
   const longTasks = async (): Promise<readonly number[]> => {
     await delay(200);
     return page.evaluate<number[]>('self.tasks.splice(0)');

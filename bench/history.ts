@@ -173,7 +173,10 @@ interface DiskFigures {
   readonly foldCores: number;
 }
 
-/** KiB of the files in a folder: up to their last byte that is not 0, behind which the store keeps a reserve; and all of them. */
+/**
+ * KiB of the files in a folder: `used` up to the last byte that is not 0, after which the store keeps a reserve; and
+ * all `blocks`.
+ */
 function sizesOf(folder: string): { readonly used: number; readonly blocks: number } {
   const sizes = { used: 0, blocks: 0 };
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {

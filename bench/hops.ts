@@ -18,11 +18,14 @@ interface Amounts {
   readonly rounds: number;
   readonly mebibytes: number;
   readonly visits: number;
-  /** Clients that stay: those that come first fill what the heap has left, the others are measured. */
+  /** Clients that stay: the first ones fill the free part of the heap, the others are measured. */
   readonly staying: { readonly first: number; readonly measured: number };
 }
 
-/** A flow of UDP lasts for a minute and a socket has 8,192, and 500 handshakes a second are answered: fewer clients come over UDP. */
+/**
+ * Fewer clients come over UDP: a flow lasts for a minute, a socket has 8,192 flows, and 500 handshakes a second are
+ * answered.
+ */
 const amounts = {
   tcp: { rounds: 3, mebibytes: 64, visits: 500, staying: { first: 1_000, measured: 1_000 } },
   udp: { rounds: 3, mebibytes: 16, visits: 300, staying: { first: 1_000, measured: 1_000 } },
@@ -118,7 +121,7 @@ export async function hops({ quick, only }: BenchOptions): Promise<Report> {
 async function measured(service: Way, floor: Way, of: Amounts): Promise<Figure> {
   const found = { service: new Array<Round>(), floor: new Array<Round>() };
   const kibPerClient = { service: await held(service, of.staying), floor: await held(floor, of.staying) };
-  // Warm, and where a hop learns something of its target first, with that learnt.
+  // Warms up; a hop that must first learn something about its target learns it here.
   for (const way of [service, floor]) await round(way, { ...of, mebibytes: 1, visits: Math.ceil(of.visits / 4) });
   for (let turn = 0; turn < of.rounds; turn += 1) {
     found.floor.push(await round(floor, of));

@@ -20,7 +20,7 @@ const browsers = ['chrome', 'firefox', 'safari'] as const;
 const serverName = 'target.example';
 const shortId = '0100000000000000';
 const noShortId = 'ff00000000000000';
-/** Of the benchmark alone. */
+/** Used only by this benchmark. */
 const privateKey = Buffer.alloc(32, 7);
 const publicKey = Buffer.from(x25519PairOf(privateKey).publicKey).toString('base64url');
 /** ServerHello, change of ciphers, and the four messages. */
@@ -30,7 +30,7 @@ const startWithinMs = 20_000;
 interface Seen {
   /** Milliseconds from the hello to the first byte of the answer. */
   readonly firstByteMs: number;
-  /** Of the flight, one text. */
+  /** The lengths of the flight's records, as one text. */
   readonly lengths: string;
 }
 

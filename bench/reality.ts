@@ -22,7 +22,7 @@ const callers = 8;
 const MiB = 1024 * 1024;
 const serverName = 'target.example';
 const shortId = '01';
-/** Of the benchmark alone. */
+/** Used only by this benchmark. */
 const privateKey = Buffer.alloc(32, 7);
 
 interface State {

@@ -1,7 +1,8 @@
 /**
- * Rollouts over a fleet of light agents: one node, a tenth, the rest. What becomes of a change that some nodes reject, by where
- * they stand, when nodes of a wave leave, when a listener does not come up, when people take steps, and when the service is away
- * or killed meanwhile. Every generation that an agent gets is checked against what its wave allowed: `early_pushes` must be 0.
+ * Rollouts over a fleet of light agents: one node, a tenth, the rest. What becomes of a change when some nodes reject
+ * it, depending on their waves, when nodes of a wave leave, when a listener does not come up, when people take steps,
+ * and when the service is away or killed meanwhile. Every generation that an agent gets is checked against what its
+ * wave allowed: `early_pushes` must be 0.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../scripts/stack/process.js';
@@ -11,7 +12,7 @@ import type { Figure, Report } from './figures.js';
 import type { BenchOptions } from './options.js';
 import { withService, type BenchService } from './stack.js';
 
-/** As the longest wait between two tries of an agent. */
+/** The longest wait between two tries of an agent. */
 const offlineAfterSecs = 30;
 const awayMs = 120_000;
 const endWithinMs = 300_000;
@@ -30,14 +31,14 @@ interface NodeOfWave {
   readonly generation: number;
 }
 
-/** What one kind of nodes does in a play. */
+/** What some of the nodes do in a play. */
 interface Troop {
   readonly nodes: readonly LightCredentials[];
   readonly does: 'rejects' | 'leaves' | 'loses a listener';
 }
 
 interface Play {
-  /** The nodes by name that do something else than apply. */
+  /** The nodes, in the order of names, that do something other than apply. */
   readonly troop?: Omit<Troop, 'nodes'> & { readonly from: number; readonly count: number };
   readonly policy?: object;
   /** What people and accidents do once it runs. */
@@ -224,7 +225,7 @@ async function played(
   const configured = (): number => fleets.reduce((sum, fleet) => sum + fleet.configured(), 0);
   try {
     await eventually('all agents are configured', async () => configured() === nodes.length || undefined, endWithinMs);
-    // So long the service judges nothing after a start.
+    // For this long after a start, the service judges nothing.
     await delay((offlineAfterSecs + 1) * 1_000);
     const { admin } = service;
     const waves = [{ nodes: 1 }, { nodes: '10%' }];

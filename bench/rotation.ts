@@ -31,7 +31,7 @@ export async function rotation({ quick, agents = quick ? 50 : 1_000 }: BenchOpti
         async () => (await counts()).connected === agents || undefined,
         withinMs,
       );
-      // While 1,000 agents start at once, some are told to come again.
+      // While 1,000 agents start at once, some are told to try again later.
       const before = await counts();
 
       const ids = nodes.map(({ nodeId }) => nodeId);

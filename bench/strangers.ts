@@ -1,6 +1,7 @@
 /**
- * Memory that connections without a key hold in the service, for each kind of them: what the service has grown by for each
- * connection while they are open, and again after it has closed those that it does not put up with. There is no floor.
+ * Memory that connections without a key hold in the service, for each kind of them: how much the service has grown for
+ * each connection while they are open, and again after it has closed those that it does not tolerate. There is no
+ * floor.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../scripts/stack/process.js';
@@ -15,7 +16,10 @@ import { memoryOf, metricsOf, residentBytes, withService, type BenchService } fr
 const balancer = '127.0.0.2';
 /** The contract's limit. */
 const allowedKib = 32;
-/** Longer than the looks at what a connection without a session costs, shorter than the time for first bytes. */
+/**
+ * Longer than the interval at which the cost of connections without a session is checked, shorter than the time for
+ * first bytes.
+ */
 const settledMs = 2_500;
 
 export async function strangers({ quick }: BenchOptions): Promise<Report> {

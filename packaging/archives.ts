@@ -14,7 +14,10 @@ export function filesBelow(folder: string): readonly string[] {
     .sort();
 }
 
-/** Programs are those that begin with `#!`. @param seconds since 1970, the time of everything below `folder` */
+/**
+ * Sets modes and times. Programs are files that begin with `#!`.
+ * @param seconds since 1970, the time of everything below `folder`
+ */
 function settle(folder: string, seconds: number): void {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);

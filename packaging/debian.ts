@@ -24,7 +24,7 @@ export interface DebianPackage {
   readonly unit: string;
   /** For a service that runs as a user of the system: the lines of sysusers.d. */
   readonly user?: string;
-  /** Of the commit. */
+  /** The time of the commit, since 1970. */
   readonly seconds: number;
 }
 
@@ -99,7 +99,7 @@ const changelog = ({
  -- ${maintainer}  ${new Date(seconds * 1000).toUTCString().replace('GMT', '+0000')}
 `;
 
-/** The natives are those of their authors, byte for byte. */
+/** Native code is as its authors built it, byte for byte. */
 const overrides = ({ name, architecture }: DebianPackage): string =>
   ['no-manual-page', ...(architecture === 'all' ? [] : ['unstripped-binary-or-object'])]
     .map((tag) => `${name}: ${tag} *\n`)

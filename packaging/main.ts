@@ -149,7 +149,7 @@ async function makeDebianOf(
   const program = join(folder, 'usr', 'lib', name);
   const elsewhere: readonly string[] = [...documents, join('dist', 'node_modules')];
   cpSync(tree, program, { recursive: true, filter: (path) => !elsewhere.includes(relative(tree, path)) });
-  // The text of the own licence is Debian's.
+  // Debian itself has the text of the project's licence.
   for (const file of ['CHANGELOG.md', 'THIRD-PARTY-LICENSES'])
     cpSync(join(tree, file), join(folder, 'usr', 'share', 'doc', name, file));
   if (natives !== undefined) await copyNatives(root, join(program, 'dist'), natives);

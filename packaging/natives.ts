@@ -10,7 +10,7 @@ import { basename, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { native } from './bundle.js';
 
-/** What those need only on another runtime, and only to be compiled. */
+/** What they need only on another runtime, or only to be compiled. */
 const leftOut = ['bare-assert', 'node-addon-api'];
 
 /** In the words of npm. */
@@ -21,7 +21,7 @@ export interface Platforms {
 
 export const allPlatforms: Platforms = { cpu: ['x64', 'arm64'], libc: ['glibc', 'musl'] };
 
-/** A package is neither installed nor to be had. */
+/** A package is neither installed nor available. */
 export class NativesMissingError extends Error {}
 
 interface Locked {
@@ -111,7 +111,7 @@ async function foldersOf(root: string, names: readonly string[], lock: Lock): Pr
 }
 
 const downloadMs = 120_000;
-/** In milliseconds: without a network, it says so soon. */
+/** In milliseconds: short, so that it soon says that there is no network. */
 const fewTries = ['--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=5000'];
 
 /** Downloads, by npm, what is not yet in `cache`, and checks all of it against the lock. @returns archives by name */

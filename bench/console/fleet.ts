@@ -149,7 +149,7 @@ async function makeCredentials(make: Make): Promise<{ readonly cover: string; re
   return { cover: cover.id, certificate: certificate.id };
 }
 
-/** A change of two nodes that have nothing to do with one another, in two waves; it ends in an incident. */
+/** A change of two unrelated nodes, in two waves; it ends in an incident. */
 async function makeRollout(rest: RestClient, hops: readonly object[]): Promise<void> {
   const make: Make = (path, body) => rest.call('POST', path, body);
   const policy = { name: 'careful', waves: [{ nodes: 1 }], bake_secs: 0 };
@@ -213,7 +213,7 @@ async function makeTheRest(rest: RestClient, { members, cover, edge, port, polic
     listenPort: policyPort,
     priorityOrder: [],
   });
-  // Its agent has the PSK from its environment, so it waits for the one who installs it.
+  // Its agent has the PSK from its environment, so the candidate waits for somebody to install it.
   await rest.call('POST', `/api/nodes/${edge.nodeId}/psk?mode=candidate`);
   await make('/api/join-tokens', { name: 'rack 7', uses: 20, labels: { region: 'fra' } });
   await make('/api/webhooks', { name: 'tickets', url: 'https://hooks.example/gateways', enabled: false });

@@ -11,7 +11,7 @@ export interface Hand {
   counts(): { readonly clicks: number; readonly texts: number };
 }
 
-/** What this needs of an element of the page, whose types Node has not. */
+/** What this needs of an element of the page, for which Node has no types. */
 interface Element {
   matches(selector: string): boolean;
 }

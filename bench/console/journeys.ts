@@ -1,7 +1,8 @@
 /**
- * What people come for, in clicks, typed texts and seconds: from nothing to the first byte, a chain of three hops over TLS and REALITY in
- * one form, from a dead upstream to the cause, a node by its address, 50 nodes labelled, a person shut out, a machine added by the
- * line to paste. With the service, agents and a target of its own; what nobody waits for is done over REST.
+ * What people come for, in clicks, typed texts and seconds: from nothing to the first byte, a chain of three hops over
+ * TLS and REALITY in one form, from a dead upstream to the cause, a node by its address, 50 nodes labelled, a person
+ * shut out, a machine added by the line to paste. With its own service, agents and target; steps that are not part of a
+ * journey are done over REST.
  */
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
@@ -13,10 +14,10 @@ import { password, withFolder, withService, type BenchService } from '../stack.j
 import { handOn, type Hand } from './hand.js';
 import { openSignedIn, settled } from './pages.js';
 
-/** What the journeys need of the world beside the page. */
+/** What the journeys need besides the page. */
 interface World {
   readonly service: BenchService;
-  /** Of a machine's state. */
+  /** For the state of a machine. */
   readonly folder: string;
   readonly agents: RunningProgram[];
   readonly ports: readonly number[];
@@ -28,7 +29,7 @@ const withinMs = 60_000;
 const labelled = 50;
 const farAddress = '192.0.2.44';
 
-/** In this order: the first needs an empty service, the others what came before. */
+/** In this order: the first needs an empty service, the others need what came before. */
 const all: Readonly<Record<string, { readonly from: string; go(hand: Hand, world: World): Promise<void> }>> = {
   nothing_to_first_byte: { from: '/', go: firstByte },
   three_hops_tls_and_reality: { from: '/chains/new', go: threeHops },
@@ -69,7 +70,7 @@ export async function journeys(browser: Browser): Promise<Record<string, Figure>
 const make = ({ service }: World, path: string, body: object) =>
   service.admin.call<{ id: string; control_psk: string }>('POST', path, body);
 
-/** What is there before somebody begins. */
+/** What must exist before a journey begins. */
 const prepare: Readonly<Record<string, (world: World) => Promise<void>>> = {
   async three_hops_tls_and_reality(world) {
     for (const name of ['relay-1', 'exit-1']) {
@@ -172,7 +173,7 @@ async function threeHops(hand: Hand, { ports }: World): Promise<void> {
     const fits = async () => (await chosen.inputValue()) === credential || undefined;
     await eventually('the only credential that fits is chosen', fits, withinMs);
   }
-  // Free ports are the console's to suggest; agents on one machine share theirs.
+  // The console suggests free ports of each node, but these agents share one machine.
   for (const place of [0, 1, 2]) await field(page, 'Port', place).fill(String(ports[place + 1]));
   await hand.pick(field(page, 'Upstream'), 'web');
   await hand.click(button(page, 'Add and deploy'));

@@ -48,7 +48,7 @@ export async function goTo(page: Page, address: string): Promise<void> {
 
 /** The same, without waiting for what the page loads. @internal exported for tests */
 export async function leadTo(page: Page, address: string): Promise<void> {
-  // The promise of a navigation that another one overtakes may never be kept.
+  // The promise of a navigation that another one overtakes may never settle.
   await page.evaluate(`Promise.race([
     self.__TSR_ROUTER__.navigate({ to: ${JSON.stringify(address)} }),
     new Promise((resolve) => setTimeout(resolve, 1_000)),

@@ -1,4 +1,7 @@
-/** A relay between the browser and the service that counts: bytes that the browser gets, its feed in a worker included, and requests. */
+/**
+ * A relay between the browser and the service that counts requests, and the bytes that the browser gets, including its
+ * feed in a worker.
+ */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 

@@ -15,7 +15,7 @@ const kib = 1_024;
 /** Requests and KiB a minute of a page at rest. @param ms less than a minute for a check that it works */
 export async function atRest(page: Page, relay: Relay, ms = watchedMs): Promise<Record<string, Figure>> {
   await settled(page);
-  // What the page reads once more when its feed has begun.
+  // The page reads everything once more when its feed has begun.
   await delay(3_000);
   relay.take();
   await delay(ms);
@@ -50,7 +50,7 @@ export async function topologyFigures(page: Page, relay: Relay, ms?: number): Pr
 }
 
 const regions = 20;
-/** As many as a command labels. */
+/** How many nodes one command labels. */
 const labelledAtOnce = 500;
 
 /** More nodes, named as those of `createNodes`, with a region each, and a chain over every second pair of neighbours. */

@@ -70,7 +70,7 @@ async function withCaller<T>({ service }: World, use: (caller: HttpCaller) => Pr
   }
 }
 
-/** One edit after the other, each of which touches one node: until its agent has the new configuration. */
+/** Edits of one node each, one after the other: the time until its agent has the new configuration. */
 export async function editOne(world: World, { own, rounds }: Extent): Promise<Figures> {
   return withCaller(world, async (caller) => {
     const times: number[] = [];

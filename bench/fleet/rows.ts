@@ -6,7 +6,7 @@ export type Row = (typeof rows)[number];
 
 export interface Extent {
   readonly agents: number;
-  /** Of those, how many are connected when the others have gone, for the row of small fleets. */
+  /** How many of those stay connected when the others have gone, for the row of small fleets. */
   readonly few: number;
   /** Nodes that an edit can touch alone. */
   readonly own: number;

@@ -27,7 +27,7 @@ export interface World {
   cpu(): Promise<number>;
   /** Processor seconds of the agents' processes so far. */
   agentsCpu(): Promise<number>;
-  /** Waits until the service has recorded what agents told: no node is waited for, and its log does not grow. */
+  /** Waits until the service has recorded what agents reported: it waits for no node, and its log does not grow. */
   recorded(): Promise<void>;
   /** How many nodes run what they should by the read models. Reads them all, so not while something is measured. */
   converged(): Promise<number>;

@@ -94,7 +94,7 @@ async function run(attack: StartAttack, signal: AbortSignal): Promise<number> {
   }
 }
 
-/** 100,000 in a minute, and what the machine did not manage is made up for. */
+/** 100,000 a minute; what the machine did not manage in time is made up for later. */
 const floodPerSecond = 1_700;
 
 function floodOf(flood: FloodKind): Buffer {
@@ -332,7 +332,7 @@ function hello(partial: Partial<AgentHello> = {}): AgentMessage {
   return { $case: 'hello', value: AgentHello.fromPartial({ agentVersion: 'attacker/1', ...partial }) };
 }
 
-/** Applied and rejected in turn, with other errors each time. */
+/** Applied and rejected in turn, with different errors each time. */
 function report(index: number, { generation, checksum }: RuntimeConfigSnapshot): AgentMessage {
   const rejected = index % 2 === 0;
   const message = `${index} `.padEnd(3_900, 'x');

@@ -1,4 +1,4 @@
-/** The key of the log chain of benchmarks. Those that are repeated share the log of an external store, so they share its key. */
+/** The key of the log chain of benchmarks. Repeated benchmarks share the log of an external store, and so its key. */
 import { createSecretKey } from 'node:crypto';
 import type { LogChainKey } from '../../src/security/log-chain/log-chain.js';
 

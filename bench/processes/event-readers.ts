@@ -1,7 +1,8 @@
 /**
- * A separate process with many readers of the event feed, each on a connection of its own. Every twentieth is looked at closely:
- * whether the revisions of `svc-fleet` follow each other, and how long ago each command was sent, which the name of what it created
- * says. Of the others the checksum of all that came must be the same. To look at all would cost more than the service does.
+ * A separate process with many readers of the event feed, each on a connection of its own. Every twentieth is checked
+ * closely: whether the revisions of `svc-fleet` follow each other, and how long ago each command was sent, which the
+ * name of the resource that it created says. The others must all have the same checksum of what they received. Checking
+ * all of them closely would cost more than the service does.
  */
 import { request, type ClientRequest } from 'node:http';
 import { crc32 } from 'node:zlib';
@@ -16,7 +17,7 @@ export interface Readers {
 export interface ReadSoFar {
   /** Of each reader, since it was ready. */
   readonly bytes: readonly { readonly length: number; readonly checksum: number }[];
-  /** Events of each reader that is looked at closely. */
+  /** Events of each reader that is checked closely. */
   readonly counts: readonly number[];
   /** Events that did not follow the one before them. */
   readonly outOfOrder: number;

@@ -1,4 +1,4 @@
-/** A process of reference agents without listeners, which take other PSKs as from their identity files. */
+/** A process of reference agents without listeners, which take new PSKs as if from their identity files. */
 import { startAgent, type AgentHandle } from '../../src/agent/agent.js';
 import { agentKeysFrom, type AgentKeys } from '../../src/channel/noise/control-psk.js';
 import { limits } from '../../src/kernel/limits.js';

@@ -100,7 +100,7 @@ function bytesOf(kind: Kind): Buffer {
   }
 }
 
-/** So many headers of the same value. */
+/** This many headers with the same value. */
 function numbered(count: number, name: string, value: string): Readonly<Record<string, string>> {
   return Object.fromEntries(Array.from({ length: count }, (_, index) => [`${name}${index}`, value]));
 }

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { isMainThread } from 'node:worker_threads';
 
-/** Milliseconds; of the processor, those of the main thread alone. */
+/** Milliseconds; those of the processor count only the main thread. */
 export interface LongestTurn {
   readonly wall: number;
   readonly processor: number;

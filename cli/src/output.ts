@@ -88,15 +88,15 @@ export function tellUntold(): boolean {
   return left.length > 0;
 }
 
-/** The exit code of a command whose output is read no further. */
+/** The exit code of a command whose output is no longer read. */
 let unreadCode: ExitCode = exitCodes.done;
 
-/** Says whether the command, ended now because its output is read no further, would leave something undone. */
+/** Says whether the command would leave something undone if it ended now because its output is no longer read. */
 export function leavesUndone(something: boolean): void {
   unreadCode = something ? exitCodes.refused : exitCodes.done;
 }
 
-/** Ends the process, whose output is read no further. */
+/** Ends the process, because its output is no longer read. */
 export const endUnread = (): never => process.exit(process.exitCode ?? unreadCode);
 
 /** A message on stderr. */

@@ -414,8 +414,7 @@ const paramsOf = ({ id: of, etag }: Found) => ({ path: { id: of }, header: etag 
 export const labelOf = ({ plural, ofListener }: ResourceType, called: unknown, of: unknown): string =>
   `${plural}/${shown(called)}${ofListener === true ? '' : ` (${shown(of)})`}`;
 
-/** Names are compared as the service compares them. */
-/** The same for equal names. */
+/** The same for names that the service takes for equal. */
 export const nameKey = (text: string): string => text.normalize('NFC').toLowerCase();
 
 const refused = (sentence: string): Failure => new Failure(exitCodes.refused, sentence);

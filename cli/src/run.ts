@@ -5,7 +5,7 @@ import { Failure, exitCodes } from './exit.js';
 import { sayFailure, tellUntold } from './output.js';
 import { createProgram } from './program.js';
 
-/** @param args what was typed behind the name of the program @returns the exit code */
+/** @param args what was typed after the name of the program @returns the exit code */
 export async function run(args: readonly string[]): Promise<number> {
   try {
     await createProgram().parseAsync(args, { from: 'user' });

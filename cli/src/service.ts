@@ -34,7 +34,7 @@ export async function connect({ server, token, insecure, caFile }: Access): Prom
       return request;
     },
     onResponse({ response }) {
-      // Such as the page of a proxy where one signs in.
+      // Such as the sign-in page of a proxy.
       if (response.ok && !answered.test(response.headers.get('content-type') ?? ''))
         throw refusalOf(response, undefined);
       position = response.headers.get('x-position') ?? position;

@@ -1,4 +1,4 @@
-/** What the kit needs beside the session: an upstream that echoes, free ports, snapshots, traffic. */
+/** What the kit needs besides the session: an upstream that echoes, free ports, snapshots, traffic. */
 import { randomBytes, randomInt } from 'node:crypto';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';

@@ -226,7 +226,7 @@ export function createWatch(verdicts: () => Verdicts): Watch {
       if (message.$case === 'metrics') metrics(message.value);
       if (message.$case === 'diagnostics') {
         check('diagnosticsAsked', isAsked, 'a DiagnosticsReport without the command');
-        // One that is too large is no message.
+        // A report that is too large does not count as a message.
         check('diagnosticsBound', true, '');
         isAsked = false;
       }

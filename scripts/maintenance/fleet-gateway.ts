@@ -1,4 +1,4 @@
-/** The gateway of the fleet for a command that is no instance: it folds the log once and follows nothing. */
+/** The gateway of the fleet for a command that is not an instance: it folds the log once and follows nothing. */
 import { fleetAggregate, type DecidedOnFleet } from '../../src/commands/aggregate.js';
 import { createGateway } from '../../src/commands/gateway.js';
 import type { Gateway } from '../../src/commands/port.js';

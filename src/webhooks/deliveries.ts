@@ -53,7 +53,7 @@ export async function openDeliveries(
       added.set(id, count);
       const order = `${delivery.at} ${String(count).padStart(12, '0')}`;
       await stored.set([{ id: ids.next(), fields: { ...delivery, webhook_id: id, order } }]);
-      // With the first one too: a process may end before it has recorded many.
+      // Also at the first one, because a process may end before it has recorded many.
       if (count % tuning.trimEvery === 1) await keep(id, limits.webhooks.deliveries);
     },
     async newest(id, limit) {

@@ -11,7 +11,7 @@ import { openSession, type GlobalOptions } from '../session.js';
 const nodes = typeOf('nodes');
 /** The maximum number of nodes in one request. */
 const atOnce = 500;
-/** More names are looked for in a list of all nodes: searches for each cost more. */
+/** More names than this are looked up in a list of all nodes, because a search for each would cost more. */
 const searched = 20;
 
 type AgentCommand = Schemas['AgentCommand']['command'];

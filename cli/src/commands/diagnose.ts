@@ -44,7 +44,7 @@ async function untilAnswered(api: Api, id: string, timeoutMs: number): Promise<v
   const { name, status, features, agent_version: version } = await dataOf(api.GET('/api/nodes/{id}', { params }));
   if (status !== 'online')
     throw refused(`${name} is ${status}: its agent cannot be asked; --last shows its last answer`);
-  // An agent that names none is not known.
+  // If an agent names no features, they are unknown.
   if (features.length > 0 && !features.includes('diagnostics'))
     throw refused(`${name} runs ${version}, which cannot run diagnostics`);
   const { id: commandId } = await dataOf(

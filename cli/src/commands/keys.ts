@@ -1,4 +1,4 @@
-/** psk and identity: what agents and the service know each other by, and how it is replaced. */
+/** psk and identity: the keys by which agents and the service know each other, and how they are replaced. */
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { confirm } from '../ask.js';

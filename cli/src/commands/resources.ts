@@ -153,7 +153,7 @@ async function create(type: ResourceType, name: string | undefined, options: Cre
   if (secrets.length > 0) await tellSecrets(secrets);
 }
 
-/** What the answer of a save has that no other answer has, a line each. */
+/** What only the answer of a save has, a line each. */
 const secretsIn = (row: Row): readonly string[] =>
   onceFields.flatMap((field) => (typeof row[field] === 'string' ? [`${field}: ${row[field]}`] : []));
 
@@ -171,7 +171,7 @@ function fileText(path: string): string {
   }
 }
 
-/** Of YAML. @throws Failure usage */
+/** A value in YAML. @throws Failure usage */
 function valueOf(from: string, text: string): unknown {
   try {
     return parse(text, { version: '1.2' });
@@ -229,7 +229,7 @@ async function edit(type: ResourceType, name: string, options: EditOptions): Pro
       const row = await withRights(session, type, options, (allowed) =>
         changeOne(allowed, type, found, sent, rolloutQuery(options)),
       );
-      // Such as that of a webhook whose format has become standard.
+      // Such as the secret of a webhook whose format has become standard.
       secrets = secretsIn(row);
       holdSecrets(secrets);
       warn(row);

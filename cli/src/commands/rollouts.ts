@@ -67,7 +67,7 @@ async function list({ filter, limit, output, ...options }: ListOptions): Promise
   await printList(pages, { format: output, columns, nameOf: ({ id }) => String(id) });
 }
 
-/** In a table its nodes; in the other formats the answer, with the first page of them. */
+/** Prints tables of the rollout and of all its nodes; as JSON or YAML, the answer with the first page of nodes. */
 async function nodesOf(id: string, { filter, output, ...options }: ListOptions): Promise<void> {
   const { api } = await openSession(options);
   const filters = filtersOf(filter);

@@ -14,7 +14,7 @@ type Node = Schemas['Node'];
 const askEveryMs = 1_000;
 
 /**
- * Does not wait for offline nodes, which are a failure, like rejections, nor for those that a rollout holds back.
+ * Waits neither for offline nodes, which count as failures, like rejections, nor for those that a rollout holds back.
  * @param tell called for each node that has not applied it, and at the end with a count
  * @throws Failure unless all have applied it in time
  */

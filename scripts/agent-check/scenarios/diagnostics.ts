@@ -1,4 +1,4 @@
-/** RUN_DIAGNOSTICS: what an agent with the feature answers, of a rule that leads somewhere and one that does not. */
+/** RUN_DIAGNOSTICS: what an agent with the feature answers about a rule that leads somewhere and one that does not. */
 import { Command } from '../../../src/gen/svc/control/v1/command.js';
 import { limits } from '../../../src/kernel/limits.js';
 import { applied, expectOf, firstSession, liveSession, saidOf, staysAway, type Scenario } from '../play.js';

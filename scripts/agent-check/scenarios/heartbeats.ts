@@ -9,7 +9,10 @@ const commandOfLater = 77 as Command;
 /** The fourth heartbeat is not sent when three are unanswered. */
 const mostUnanswered = 4;
 const seconds = { granted: 6, told: 2 };
-/** Two of several heartbeats must be closer than this: a slow machine delays some, and hardly two in the right way. */
+/**
+ * Two of several heartbeats must be closer than this: a slow machine delays some, but hardly so that two come closer by
+ * chance.
+ */
 const mostGapMs = 4_000;
 const watchedMs = 20_000;
 /** The heartbeat that an agent sends after an apply comes within this time. */
@@ -53,7 +56,7 @@ export const heartbeats: Scenario = {
   },
 };
 
-/** From now on, messages of this kind follow the interval that the service has told last. */
+/** From now on, messages of this kind follow the interval that the service has announced last. */
 async function followInterval(play: Play, session: PlayedSession, kind: 'heartbeat' | 'metrics'): Promise<void> {
   const times = (): readonly number[] =>
     session.said.filter(({ message }) => message.$case === kind).map(({ at }) => at);

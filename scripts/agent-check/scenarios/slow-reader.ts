@@ -32,7 +32,7 @@ export const slowReader: Scenario = {
       check('backpressure', isHeldBack, `it took ${sent >> 20} MiB for a next hop that read nothing`);
       server.socket.resume();
       let before = -1;
-      // As long as it moves.
+      // While bytes still move.
       while (server.receivedBytes > before && server.receivedBytes < sent) {
         before = server.receivedBytes;
         await holdsSoon(() => server.receivedBytes > before);

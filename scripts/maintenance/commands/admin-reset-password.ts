@@ -96,7 +96,7 @@ async function resetPassword(installation: Installation, name: string, password:
         revoked = revisionOf(await fleet.execute(command, context, () => undefined)) ?? revoked;
       });
     try {
-      // As over REST: first those that there are, then those that were made while the password was still the old one.
+      // As over REST: first the existing tokens, then those that were made while the old password was still valid.
       const first = await deleteJoinTokens();
       const change = { ifMatch: undefined, password: sealed, replaces: null, endsApiTokens: true } as const;
       const changed = await gateway.execute(

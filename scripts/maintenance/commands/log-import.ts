@@ -100,7 +100,7 @@ export async function importArchive(
 async function prove(path: string, expected: readonly ExpectedHead[], signal: AbortSignal): Promise<void> {
   const { masterKey } = await masterKeyOf({ config: readConfig(process.env) });
   const proof = await proveLog(sourceOfArchive(path), masterKey, expected, signal);
-  // What is proven of a part says nothing of the rest.
+  // The proof of a part says nothing about the rest.
   if (proof.kind === 'proven' || signal.aborted) return;
   if (proof.kind === 'no_chain') throw new CommandError(`${path} is not imported: it has no log chain.`);
   printProblems(proof.problems, proof.problems.length);

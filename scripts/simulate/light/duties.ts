@@ -79,7 +79,7 @@ export function createDuties({ nodeId, beating, random, events, behaviour, lose,
   /** The snapshot last applied, until what it runs is first reported. */
   let unread: Uint8Array | undefined;
   let running: Running = { table: new Uint8Array(0), clusters: [] };
-  /** Whether this session has told of its upstreams. */
+  /** Whether this session has reported its upstreams. */
   let measured = false;
   let heartbeat: NodeJS.Timeout | undefined;
 

@@ -14,7 +14,7 @@ export interface RouteSchema extends FastifySchema {
   readonly operationId: string;
   /** One line. */
   readonly summary: string;
-  /** Notes for callers, beside those on parameters, body and answers. */
+  /** Notes for callers, besides those on parameters, body and answers. */
   readonly description: string;
   /** Instead of the access token: none, or another token. */
   readonly security?: readonly { readonly [scheme: string]: readonly string[] }[];

@@ -31,7 +31,7 @@ export type Schemas = { readonly [field: string]: z.ZodType };
 const entriesOf = (shape: object): readonly (readonly [string, Field<unknown>])[] =>
   Object.entries(shape) as [string, Field<unknown>][];
 
-/** The strict body of a create. @param extra fields beside the definition */
+/** The strict body of a create. @param extra fields besides the definition */
 export function createBody<D>(shape: Shape<D>, extra: Schemas = {}) {
   const fields = entriesOf(shape)
     .filter(([, { only }]) => only !== 'update')
@@ -76,7 +76,7 @@ function described(schema: z.ZodType, { about, example, initial }: Field<unknown
 /**
  * The schema of a resource in an answer.
  * @param id its name in the OpenAPI document
- * @param extra fields beside the definition
+ * @param extra fields besides the definition
  */
 export function resourceSchema<D, Extra extends z.core.$ZodLooseShape>(
   id: string,
