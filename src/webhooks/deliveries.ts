@@ -2,6 +2,7 @@
 import { timestamp, type Clock } from '../kernel/clock.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
+import { createLru } from '../kernel/lru.js';
 import type { ReadStore } from '../storage/read-store.js';
 import type { Delivery } from './port.js';
 import { tuning } from './tuning.js';
@@ -40,7 +41,7 @@ export async function openDeliveries(
     index: { group: 'webhook_id', order: 'order' },
   });
   /** Deliveries since the start, by webhook. */
-  const added = new Map<string, number>();
+  const added = createLru<number>(limits.webhooks.inAll);
 
   async function keep(id: string, count: number): Promise<void> {
     const more = await stored.find({ groups: [id], direction: 'desc', skip: count, limit: tuning.walk });
@@ -60,12 +61,8 @@ export async function openDeliveries(
       const found = await stored.find({ groups: [id], direction: 'desc', limit });
       return found.map(({ fields: { webhook_id: _id, order: _order, ...delivery } }) => delivery as Delivery);
     },
-    forget(id) {
-      added.delete(id);
-      return keep(id, 0);
-    },
+    forget: (id) => keep(id, 0),
     async removeGone(isGone) {
-      for (const id of added.keys()) if (isGone(id)) added.delete(id);
       for (let after: string | undefined, more = true; more;) {
         const some = await stored.list(after, tuning.walk);
         const before = timestamp(clock.now() - dayMs);

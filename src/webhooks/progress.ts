@@ -7,6 +7,8 @@ import type { WebhookState } from '../domain/webhook/webhook.js';
 import type { Feed, FeedPlace } from '../feed/port.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
+import { limits } from '../kernel/limits.js';
+import { createLru } from '../kernel/lru.js';
 import { noTries, type Cursors, type Checkpoint } from './cursors.js';
 import type { Deliveries } from './deliveries.js';
 import type { Delivery, WebhookProgress } from './port.js';
@@ -17,7 +19,6 @@ export interface Progress {
   checkpoint(webhook: WebhookState): Promise<Checkpoint>;
   /** How far a place of a webhook is behind the log. @throws ServiceError `unavailable` */
   lag(id: string, place: FeedPlace): Promise<WebhookProgress['lag']>;
-  forget(id: string): void;
 }
 
 export interface ProgressDeps {
@@ -32,9 +33,10 @@ export interface ProgressDeps {
 
 export function createProgress(deps: ProgressDeps): Progress {
   const { feed, cursors, deliveries, clock, local, readStoreAway } = deps;
-  const lastShown = new Map<string, Delivery | null>();
+  // Those of deleted webhooks are dropped for those of others.
+  const lastShown = createLru<Delivery>(limits.webhooks.inAll);
   /** When the first item after a cursor happened, which never changes. */
-  const waiting = new Map<string, { readonly cursor: string | null; readonly at: number }>();
+  const waiting = createLru<{ readonly cursor: string | null; readonly at: number }>(limits.webhooks.inAll);
 
   const behindSince = (at: number): WebhookProgress['lag'] => ({
     seconds: Math.max(0, Math.round(clock.now() - at)) / 1000,
@@ -53,7 +55,8 @@ export function createProgress(deps: ProgressDeps): Progress {
   async function lastDelivery(id: string): Promise<Delivery | null> {
     if (readStoreAway()) return lastShown.get(id) ?? null;
     const [newest = null] = await deliveries.newest(id, 1);
-    lastShown.set(id, newest);
+    if (newest === null) lastShown.delete(id);
+    else lastShown.set(id, newest);
     return newest;
   }
 
@@ -84,10 +87,6 @@ export function createProgress(deps: ProgressDeps): Progress {
       return known ?? cursors.checkpoint(webhook);
     },
     lag,
-    forget(id) {
-      lastShown.delete(id);
-      waiting.delete(id);
-    },
   };
 }
 

@@ -73,13 +73,8 @@ export interface WebhookService extends Webhooks {
   close(): Promise<void>;
 }
 
-/** Starts and ends deliverers as leases come and go, until closed. @param onEnd called for a webhook no longer delivered here */
-function superviseDeliverers(
-  deps: WebhooksDeps,
-  leases: DeliveryLeases,
-  start: (id: string) => Deliverer,
-  onEnd: (id: string) => void,
-) {
+/** Starts and ends deliverers as leases come and go, until closed. */
+function superviseDeliverers(deps: WebhooksDeps, leases: DeliveryLeases, start: (id: string) => Deliverer) {
   const { all, logger } = deps;
   const running = new Map<string, Deliverer>();
   const ending = new AbortController();
@@ -88,10 +83,7 @@ function superviseDeliverers(
   async function turn(): Promise<void> {
     await leases.turn(all().map(({ id }) => id));
     const over = [...running].filter(([id, deliverer]) => deliverer.done || !leases.holds(id));
-    for (const [id] of over) {
-      running.delete(id);
-      onEnd(id);
-    }
+    for (const [id] of over) running.delete(id);
     // Together, because other leases could expire meanwhile.
     await Promise.all(over.map(([, deliverer]) => deliverer.close()));
     for (const { id } of all()) if (leases.holds(id) && !running.has(id)) running.set(id, start(id));
@@ -193,7 +185,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
       logger,
     });
 
-  const { running: deliverers, ...supervision } = superviseDeliverers(deps, leases, start, progress.forget);
+  const { running: deliverers, ...supervision } = superviseDeliverers(deps, leases, start);
 
   let lagSeconds = 0;
   async function measureLag(): Promise<void> {
