@@ -120,7 +120,8 @@ function createTurnLease(leases: BackupsDeps['readStore']['leases'], instanceId:
       throw tooLong;
     } finally {
       await renewal.close();
-      await leases.release(turnLease.kind, turnLease.name, instanceId);
+      // It ends by itself.
+      await leases.release(turnLease.kind, turnLease.name, instanceId).catch(() => undefined);
     }
   }
 

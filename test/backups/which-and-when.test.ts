@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createBackups, type BackupMaker, type BackupsDeps } from '../../src/backups/backups.js';
 import { backupAt } from '../../src/backups/folder.js';
+import { ServiceError } from '../../src/kernel/errors.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
 import { recordingLogger, type LogLine } from '../storage/eventstoredb/fixture.js';
 import { createManualClock, type ManualClock } from '../support/manual-clock.js';
@@ -227,6 +228,14 @@ describe('what was left', () => {
     expect([filesIn(one.folder), errors()]).toEqual([[], []]);
     expect(await leaseOf(readStore.leases, 'backup', 'backup')).toBeUndefined();
   });
+});
+
+test('a backup was made even if the read store is away right behind it', async () => {
+  const release = () => Promise.reject(new ServiceError('unavailable', 'the read store is away'));
+  const away = { ...readStore, leases: { ...readStore.leases, release } };
+  const one = await start('one', {}, { readStore: away });
+  await one.turn();
+  expect([errors(), one.last()]).toEqual([[], { at: clock.now(), bytes: 7 }]);
 });
 
 test('no lease of an instance that was killed stays behind the next start', async () => {
