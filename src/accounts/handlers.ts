@@ -47,7 +47,7 @@ function userToChange({ view }: AccountParts, id: string, ifMatch: IfMatch): Use
   return user;
 }
 
-/** Stores a password, which ends all older tokens of its user. @param before done once the password is hashed */
+/** Stores a password, which ends all older tokens of its user. @param before runs once the password is hashed */
 async function storePassword(
   parts: AccountParts,
   context: CommandContext,
@@ -155,7 +155,7 @@ function userHandlers(parts: AccountParts): Users {
       const outcome = await storePassword(parts, context, change, async () => {
         joinTokensDeleted = await parts.deleteJoinTokens(context, id);
       });
-      // Those that were made while the password was still the old one.
+      // Deletes those that were made before the password changed.
       joinTokensDeleted += await parts.deleteJoinTokens(context, id).catch((error: unknown) => {
         parts.logger.warn({ user_id: id, error: errorText(error) }, 'join tokens of a user were perhaps not deleted');
         return 0;

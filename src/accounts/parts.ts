@@ -47,7 +47,7 @@ export interface AccountParts extends AccountHandlerOptions {
 /**
  * Waits until every live instance refuses tokens that have ended. The others read the log themselves, usually within
  * milliseconds: this waits so that none is behind.
- * @param what the log says of the tokens
+ * @param what names the tokens in the log line
  */
 export async function endEverywhere(
   { tokensEnded, logger }: AccountParts,

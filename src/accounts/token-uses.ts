@@ -72,7 +72,7 @@ export async function openTokenUses(deps: TokenUsesDeps): Promise<TokenUses> {
     }
   }
 
-  /** Those of a day ago, because this instance may not know a new token yet. */
+  /** Removes only uses older than a day, because this instance may not know a new token yet. */
   async function removeGone(): Promise<void> {
     const { batchEntries } = tuning.uses;
     for (let after: string | undefined, more = true; more;) {

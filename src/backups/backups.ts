@@ -1,6 +1,7 @@
 /**
- * Backups by the service: when one is due, which instance makes it, which ones go, and what all instances know of the last.
- * `write-archive.ts` writes one, `folder.ts` knows the files. Implements `docs/contract/joining.md#backups`.
+ * Backups by the service: when one is due, which instance makes it, which ones are removed, and what all instances know
+ * about the last one. `write-archive.ts` writes one, `folder.ts` knows the files. Implements
+ * `docs/contract/joining.md#backups`.
  */
 import type { LateBackup } from '../domain/matters/kinds.js';
 import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
@@ -22,7 +23,7 @@ export interface BackupSettings {
 }
 
 export interface BackupsDeps {
-  /** Undefined: this instance makes none, and knows those that others make. */
+  /** Undefined: this instance makes none, but knows about those of others. */
   readonly settings: BackupSettings | undefined;
   readonly readStore: Pick<ReadStore, 'collection'> & {
     readonly leases: Pick<Leases, 'acquire' | 'list' | 'purge' | 'release' | 'take'>;
@@ -47,12 +48,14 @@ export interface LastBackup {
 export interface Backups {
   /** Undefined where backups are off. */
   last(): LastBackup | undefined;
-  /** Undefined while the newest backup is not too old, and where none are made: one that died makes none, and still should. */
+  /** Undefined if the newest backup is recent, or backups are off, which the death of an instance does not cause. */
   late(): LateBackup | undefined;
 }
 
 export interface BackupMaker extends Backups {
-  /** Makes a backup if one is due. `startBackups` calls it over and over; tests do so themselves. Rejects while the read store is away. */
+  /**
+   * Makes a backup if one is due. `startBackups` and tests call it repeatedly. Rejects while the read store is away.
+   */
   turn(signal: AbortSignal): Promise<void>;
   /** This instance makes no more backups. */
   close(): Promise<void>;
@@ -68,7 +71,7 @@ type Shared = {
   readonly instance_id: string | null;
   readonly file: string | null;
   readonly bytes: number;
-  /** The shortest interval of those that make backups, or did until they died; absent or null once the last has left. */
+  /** The shortest interval of those that make backups, or did until they died; absent or null once all have stopped. */
   readonly every_ms?: number | null;
 };
 
@@ -101,7 +104,7 @@ function createTurnLease(leases: BackupsDeps['readStore']['leases'], instanceId:
   const hold = (): Promise<boolean> =>
     leases.acquire(turnLease.kind, { name: turnLease.name, holder: instanceId, ttlMs: tuning.leaseMs, data: null });
 
-  /** Keeps the lease while `make` runs, and has it end when the lease is lost. */
+  /** Keeps the lease while `make` runs, and aborts `make` when the lease is lost. */
   async function holding(signal: AbortSignal, make: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const lost = new AbortController();
     const renewal = startLoop(
@@ -128,13 +131,13 @@ function createTurnLease(leases: BackupsDeps['readStore']['leases'], instanceId:
   return { hold, holding };
 }
 
-/** Its turns are the caller's. @internal exported for tests @throws ServiceError `unavailable` */
+/** The caller runs its turns. @internal exported for tests @throws ServiceError `unavailable` */
 export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
   const { settings, instanceId, installationId, clock, logger } = deps;
   const { leases } = deps.readStore;
   const documents: Collection<Shared> = await deps.readStore.collection<Shared>({ name: documentId, version: 1 });
   let shared: Shared | undefined;
-  /** Of live instances. */
+  /** The live instances that make backups. */
   let known: readonly Maker[] = [];
   /** Whether this instance has looked into its folder. */
   let hasLooked = false;
@@ -152,7 +155,7 @@ export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
     shared = (await documents.get(documentId))?.fields;
   };
 
-  /** Tells, for when all are gone that make backups, how often one should be made. */
+  /** Records how often a backup should be made, for when all instances that make them are gone. */
   const tellInterval = async (): Promise<void> => {
     const every_ms = Math.min(...known.map((maker) => maker.every_ms));
     if (settings === undefined || shared === undefined || known.length === 0 || shared.every_ms === every_ms) return;
@@ -197,7 +200,7 @@ export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
     }
   }
 
-  /** A backup may be newer than what the read store says: that was emptied, or its instance was killed after the rename. */
+  /** A backup may be newer than the read store says: the store was emptied, or the instance killed after the rename. */
   async function adoptNewest(
     there: readonly BackupFile[],
     bytesOf: (one: BackupFile) => Promise<number>,
@@ -210,7 +213,7 @@ export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
   if (settings !== undefined) {
     const nothing = { since: timestamp(clock.now()), at: null, instance_id: null, file: null, bytes: 0 };
     await documents.insert([{ id: documentId, fields: nothing }]);
-    // Of instances that were killed.
+    // Removes the leases of killed instances.
     await leases.purge(makers, 0);
   }
   return {
@@ -240,7 +243,7 @@ export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
       await leases.release(makers, instanceId, instanceId);
       await look();
       if (known.length > 0 || shared === undefined) return;
-      // Turned off, as far as anybody knows.
+      // Backups are off, as far as anybody knows.
       await documents.set([{ id: documentId, fields: { ...shared, every_ms: null } }]);
     },
   };

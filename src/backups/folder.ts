@@ -1,6 +1,6 @@
 /**
- * The folder of backups: which files in it are backups of this installation, and which are what an instance that ended while it
- * wrote has left. Everything else in it is left alone. Implements `docs/contract/joining.md#backups`.
+ * The folder of backups: which files in it are backups of this installation, and which were left half written by an
+ * instance that ended. Everything else in it is left alone. Implements `docs/contract/joining.md#backups`.
  */
 import { mkdir, opendir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,9 +17,9 @@ export interface BackupFolder {
   /** Creates the folder if it is missing, and removes what was left half written. @returns the backups, in any order */
   open(): Promise<readonly BackupFile[]>;
   bytesOf(backup: BackupFile): Promise<number>;
-  /** Where to write a backup; `log-archive` also writes to this path with `.part` behind it. */
+  /** Where to write a backup; `log-archive` also writes to this path with `.part` appended. */
   draftOf(backup: BackupFile): string;
-  /** Makes a draft that was verified a backup. */
+  /** Turns a verified draft into a backup. */
   keep(backup: BackupFile): Promise<void>;
   /** Removes the draft, if there is one. */
   discard(backup: BackupFile): Promise<void>;

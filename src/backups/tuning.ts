@@ -1,8 +1,8 @@
 /** The numbers of backups that the contract does not state. */
 export const tuning = {
-  /** How often an instance looks whether a backup is due, and tells the others that it makes backups. */
+  /** How often an instance checks whether a backup is due, and tells the others that it makes backups. */
   lookEveryMs: 5_000,
-  /** How long it counts as one that makes backups without saying so again. */
+  /** How long an instance counts as making backups without saying so again. */
   makerMs: 30_000,
   /** The lease of the instance that makes one now, and how often it is renewed. */
   leaseMs: 15_000,

@@ -120,11 +120,11 @@ export interface AccountsHandlers {
   user(id: string): Promise<UserView | undefined>;
   /** @throws ServiceError `rate_limited` with `retryAfterSeconds` */
   createUser(ctx: CommandContext, fields: CreateUserFields): Answer<UserView>;
-  /** A caller sees and deletes only own tokens, an admin all; any other is `not_found`. */
+  /** Callers see and delete only their own tokens, admins all; any other token is `not_found`. */
   readonly apiTokens: {
     list(caller: Caller, query: ApiTokenListQuery): Promise<ListOf<ApiTokenView>>;
     get(caller: Caller, id: string): Promise<ApiTokenView | undefined>;
-    /** @throws ServiceError `forbidden` for a role above the caller's, `conflict` for a name or one token too many */
+    /** @throws ServiceError `forbidden` for a role above the caller's, `conflict` for a taken name or one too many */
     create(
       ctx: CommandContext,
       caller: Caller,

@@ -40,7 +40,7 @@ export interface Aggregate<State extends DecidingState, Command> {
 export interface Applied {
   /** Ids of the nodes that the command deletes or whose configuration it changes. */
   readonly touched: ReadonlySet<string>;
-  /** Why the fold shows that it must not be written. */
+  /** Why it must not be written, as only the fold can show; undefined if it may. */
   readonly refusal: Refusal | undefined;
 }
 
@@ -71,7 +71,7 @@ export const fleetAggregate: Aggregate<Fleet, DecidedOnFleet> = {
   },
 };
 
-/** A command without a rollout, unless it is about what waits for a confirmation. */
+/** Decides a command without its rollout. Refuses a change of what waits for a confirmation. */
 function* decideAlone(fleet: Fleet, command: RolledOut): Generator<void, Decision<FleetEvent>> {
   const reverted = 'entry' in command ? command.entry.events[0].metadata.command.id : undefined;
   return unlessConfirming(fleet, yield* decideByType(fleet, command), reverted);
@@ -91,7 +91,7 @@ function* decideByType(fleet: Fleet, command: RolledOut): Generator<void, Decisi
       return yield* decideApply(fleet, command);
     case 'Revert':
     case 'UpdateConnectivity': {
-      // It may look at all nodes, and so does its fold.
+      // It may look at all nodes, and so may its fold.
       const decision = command.type === 'Revert' ? decideRevert(fleet, command) : decideFleet(fleet, command);
       yield;
       return decision;

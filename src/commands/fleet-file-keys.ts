@@ -37,7 +37,7 @@ export interface KeyOptions {
   seal(id: string, material: KeyMaterial): SealedValue | null;
 }
 
-/** @param names of the document in the fleet */
+/** @param names the document's names, resolved in the fleet */
 export async function withKeys(
   fleet: Fleet,
   document: FleetDocument,
@@ -117,7 +117,7 @@ async function askedFor(given: Given, before: CredentialState | undefined, presu
       if (private_key_pem === undefined && certificate_pem === before?.certificate_pem) return {};
       const chain = await withPauses(readCertificateChain(certificate_pem));
       const sameKey = chain.ok && chain.value.leaf.spki_sha256 === kept?.spki_sha256;
-      // A kept certificate may have ended since it was saved.
+      // A kept certificate may have expired since it was saved.
       if (sameKey && private_key_pem === undefined && chain.value.pem === before?.certificate_pem) return {};
       if (private_key_pem === undefined && !sameKey && !presume) {
         throw new ServiceError('invalid_request', 'private_key_pem: required, expected the PEM key of certificate_pem');

@@ -46,7 +46,8 @@ const stepsPerPiece = 100;
 
 /**
  * Yields between two pieces. The fleet must not change before the end.
- * @param request its document has its keys @param generated ids of the credentials whose key the service has just made
+ * @param request whose document has its keys @param generated ids of the credentials whose key the service has just
+ *   made
  */
 export function* planDocument(
   fleet: Fleet,

@@ -116,7 +116,7 @@ async function carryOut(
       type: 'ApplyDocument',
       applied,
       changes,
-      // So that nothing is overwritten that somebody edits between two commands.
+      // Keeps a later command from overwriting what somebody edits between two commands.
       versions: first ? versions : unchanged.flatMap((owner) => compared.get(owner) ?? []),
     };
     for (const owner of owners) changed.add(owner);

@@ -36,13 +36,13 @@ export interface GatewayOptions {
   /** Why nothing may be written now (an unknown event, a wrong clock), or undefined. */
   readonly readOnly: () => string | undefined;
   /**
-   * The time for the age of idempotency keys, in milliseconds since the epoch; never ahead because of this instance's
+   * The time by which idempotency keys age, in milliseconds since the epoch; never ahead because of this instance's
    * clock.
    */
   readonly sharedTime: () => number;
 }
 
-/** Writes what is waiting, in groups. @param stop ends the waits @returns settles the head of the queue */
+/** Writes what is waiting, in groups. @param stop ends the waits @returns a function that settles the queue's head */
 function createGroups<State extends DecidingState, Command>(
   aggregate: Aggregate<State, Command>,
   committed: Committed<State>,
@@ -111,8 +111,8 @@ function createGroups<State extends DecidingState, Command>(
   }
 
   /**
-   * Tries until the head of the queue is settled. An `unchanged` conflict does not count as a try: a leader after a pause
-   * refuses because of accepted events that no read shows yet. It ends with the time of the callers.
+   * Tries until the head of the queue is settled. An `unchanged` conflict does not count as a try: a leader after a
+   * pause refuses because of accepted events that no read shows yet. Ends when the callers time out.
    */
   async function settleGroup(): Promise<void> {
     let lost = 0;

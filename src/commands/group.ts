@@ -47,8 +47,8 @@ export type Decided =
   | { readonly kind: 'answer'; readonly answer: Answer };
 
 /**
- * @returns decides calls in order, as many as one append may hold, at least one; one result per decided call. Yields
- * between two pieces, and leaves no trace when it is abandoned
+ * @returns a function that decides calls in order, as many as one append may hold, at least one, with one result each.
+ *   Yields between two pieces, and leaves no trace when it is abandoned
  */
 export function createDecideGroup<State extends DecidingState, Command>(
   { stream, draft, decide, apply }: Aggregate<State, Command>,
@@ -157,7 +157,7 @@ export function asServiceError(error: unknown): ServiceError {
 export type GroupOutcome =
   /** The events follow the expected revision. `position` is that of the last one or a later one. */
   | { readonly kind: 'appended'; readonly position: number }
-  /** Other events are in their place, so the group never will be written. */
+  /** Other events have taken their place, so the group will never be written. */
   | { readonly kind: 'conflict' }
   | { readonly kind: 'unavailable'; readonly cause: string }
   /** The group may have been written, or may still be. */
@@ -173,7 +173,7 @@ export interface AppendGroupOptions {
 
 /**
  * Appends within bounds of tries and time.
- * @param expected revision to append behind; -1 for a stream without events
+ * @param expected revision to append after; -1 for a stream without events
  */
 export async function appendGroup(
   options: AppendGroupOptions,

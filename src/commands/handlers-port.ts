@@ -109,16 +109,16 @@ export interface RevertHandlers {
   /** @returns the name that the entry's resource has afterwards, or null */
   revert(ctx: CommandContext, entry: RecordedCommand): Answer<{ readonly name: string | null }>;
   /**
-   * The changes that the revert would make. @param ctx is told of its rollout
+   * The changes that the revert would make. @param ctx receives the plan of its rollout
    * @throws ServiceError the refusal that the revert would get
    */
   preview(entry: RecordedCommand, ctx?: CommandContext): Promise<readonly PreviewedChange[]>;
 }
 
 export interface FleetRevertHandlers extends RevertHandlers {
-  /** @param ofRollout set when somebody reverts the entry's rollout by its name */
+  /** @param ofRollout set when somebody reverts the entry's rollout itself */
   revert(ctx: CommandContext, entry: RecordedCommand, ofRollout?: true): Answer<{ readonly name: string | null }>;
-  /** The history of each resource of an entry about several, which the decision of its revert needs. */
+  /** The history of each resource of an entry about several resources, which the decision of its revert needs. */
   historiesOf(entry: RecordedCommand): Promise<RevertSeveral['histories']>;
 }
 
@@ -147,13 +147,13 @@ export interface CommandHandlers {
     dropCandidate(ctx: CommandContext, id: string, ifMatch: IfMatch): Answer<void>;
     refresh(ctx: CommandContext, id: string): Answer<{ generation: number }>;
     command(ctx: CommandContext, id: string, command: AgentCommandName): Answer<AgentCommand>;
-    /** @param ids of at least one node, each once, as of `label` */
+    /** @param ids of at least one node, each once; likewise for `label` */
     commandSeveral(ctx: CommandContext, ids: readonly string[], command: AgentCommandName): Answer<void>;
     label(ctx: CommandContext, ids: readonly string[], labels: LabelFields): Answer<void>;
   };
   readonly serviceIdentity: {
     rotate(ctx: CommandContext): Answer<void>;
-    /** @param force also while nodes need the old key */
+    /** @param force retires it even while nodes need the old key */
     retire(ctx: CommandContext, force: boolean): Answer<void>;
   };
   readonly joinTokens: {
@@ -179,7 +179,7 @@ export interface CommandHandlers {
       changes: WebhookChanges,
     ): Answer<{ readonly webhook: WebhookState; readonly secret: string | undefined }>;
     remove(ctx: CommandContext, id: string, ifMatch: IfMatch): Answer<void>;
-    /** @param where `after`: a cursor, `start` or `now`; `skip`: behind the item that failed */
+    /** @param where `after`: a cursor, `start` or `now`; `skip`: after the item that failed */
     resume(
       ctx: CommandContext,
       id: string,
@@ -194,7 +194,7 @@ export interface CommandHandlers {
     remove(ctx: CommandContext, ifMatch: IfMatch, key: PolicyKey): Answer<void>;
   };
   readonly rollouts: {
-    /** A step by a person. @throws ServiceError `not_found`, `conflict` in a state that does not have the step */
+    /** A step by a person. @throws ServiceError `not_found`, `conflict` in a state that does not allow the step */
     step(ctx: CommandContext, id: string, step: RolloutVerb): Answer<RolloutState>;
     /** Reverts the entry of a rollout. @throws ServiceError as `step`, and what the revert throws */
     revert(ctx: CommandContext, id: string): Answer<unknown>;

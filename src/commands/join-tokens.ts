@@ -106,7 +106,7 @@ export interface JoinRequested {
 
 export type JoinAnswer =
   | { readonly kind: 'granted'; readonly nodeId: string; readonly nodeName: string; readonly controlPsk: string }
-  /** For good: a sentence that says why. */
+  /** Refused for good; `message` is a sentence that says why. */
   | { readonly kind: 'refused'; readonly message: string };
 
 export interface JoinOptions extends Options {
@@ -117,7 +117,7 @@ export interface JoinOptions extends Options {
   holdsFacts(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
 }
 
-/** @returns makes the node of a request, or gives the one that it has made another PSK; rejects when it may try again */
+/** @returns a function that makes a request's node, or gives it another PSK; rejects when the machine may try again */
 export function createJoin(options: JoinOptions): (request: JoinRequested) => Promise<JoinAnswer> {
   const { gateway, clock, ids, eventStore } = options;
 
@@ -156,7 +156,7 @@ export function createJoin(options: JoinOptions): (request: JoinRequested) => Pr
         return await attempt(request);
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
-        // The same request, on another connection, was first, or the identity was rotated.
+        // The same request won on another connection, or the identity was rotated.
         if (error.code === 'precondition_failed' && tries < tuning.joinAttempts) continue;
         if (error.code !== 'not_found' && error.code !== 'conflict') throw error;
         return { kind: 'refused', message: error.message };

@@ -35,7 +35,7 @@ export function issuePsk({ keyring, serviceKeys }: PskMaker, nodeId: string): Ne
   return { controlPsk: issued.controlPsk, psk: { fingerprint: issued.fingerprint, verifier, ...named } };
 }
 
-/** Makes a secret anew when the identity was rotated between its making and its command. */
+/** Makes a secret again if the identity was rotated before the secret's command was decided. */
 export async function underNewestKey<R>(attempt: () => Promise<R>): Promise<R> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -79,7 +79,10 @@ export function createPskHandlers(
   };
 }
 
-/** @returns whether the PSK is the node's from now on; false for one that was no candidate any more. Rejects when it may try again. */
+/**
+ * @returns a function: whether the PSK is the node's from now on; false if it is no longer a candidate. Rejects when
+ *   the agent may try again.
+ */
 export function createCandidateProof({
   gateway,
   clock,

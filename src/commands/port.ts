@@ -19,11 +19,11 @@ import type {
 export interface RolloutAsked {
   /** A policy by name, or `none`; undefined for what the settings say. */
   readonly policy: string | undefined;
-  /** Nothing is written: what would be is thrown as `OnlyPlanned`. */
+  /** Writes nothing, and throws the plan as `OnlyPlanned`. */
   readonly dryRun: boolean;
   /** How it is to be confirmed; undefined for what the policy says. */
   readonly confirm?: ConfirmationAsk | undefined;
-  /** Told what becomes of the command; of several tries the last counts. */
+  /** Receives the plan of the command; of several calls, the last counts. */
   planned(plan: RolloutPlan | undefined): void;
 }
 
@@ -36,7 +36,7 @@ export interface CommandContext {
   readonly idempotency?: IdempotencyMark | undefined;
   /** The audit entry (command id) that the command reverts. */
   readonly revertOf?: string | undefined;
-  /** Of a command that may touch several nodes (`rollouts.ts`). */
+  /** For a command that may touch several nodes (`rollouts.ts`). */
   readonly rollout?: RolloutAsked | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Makes the events to append of a decided command, with ids, metadata and size limits. */
+/** Makes the events to append for a decided command, with ids, metadata and size limits. */
 import { schemaVersions } from '../domain/log/upcast.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
@@ -25,7 +25,7 @@ export interface CommandMarks {
 }
 
 /**
- * @param marksOf gives the command its marks, in a stream with a log chain at least its link
+ * @param marksOf gives the command its marks: in a stream with a log chain, at least its link
  * @throws ServiceError `payload_too_large` when the events are together larger than a command may be
  */
 export function propose(

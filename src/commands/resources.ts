@@ -63,7 +63,7 @@ export function createChainHandlers(gateway: FleetGateway): CommandHandlers['cha
         present(fleet.get(chainKey, id)),
       );
       if (outcome.kind !== 'done') return outcome;
-      // A rollout may begin behind the deploy.
+      // The start of a rollout may follow the deploy.
       const revision = outcome.events.at(-1)?.revision ?? 0;
       const nodes = outcome.events.flatMap((event) => deployedGenerations(fleetEvent(event), revision));
       return { ...outcome, result: { chain: outcome.result, nodes } };

@@ -82,7 +82,7 @@ const harmless: ReadonlySet<string> = new Set(['psk', 'refresh', 'command']);
 
 /**
  * Reads histories from the audit.
- * @returns the history of a subject behind `position`, that of the whole entry, which may be about other resources too
+ * @returns the history of a subject after `position`, that of the whole entry, which may be about other resources too
  */
 function createHistories(audit: AuditTrail): (subject: Subject, position: number) => Promise<History> {
   /** Entries about several resources by resource, because the histories of all their resources need the same entries. */

@@ -23,7 +23,7 @@ import { auditHolds, type AuditTrail } from './revert.js';
 
 export const nothingPlanned: RolloutPlan = { rolloutId: null, waves: [], warnings: [] };
 
-/** Ends a dry run, whose answer is the plan alone. No refusal. */
+/** Ends a dry run, whose answer is the plan alone. Not a refusal. */
 export class OnlyPlanned extends Error {
   readonly plan: RolloutPlan;
 
@@ -46,7 +46,7 @@ export interface RolloutOptions {
 export interface RolloutCommands {
   /** The gateway, which rolls out the commands whose contexts ask for it. */
   readonly gateway: Gateway<Fleet, RolledOut>;
-  /** Tells the plan of a command, if its context asks. @throws ServiceError what would refuse the command */
+  /** Plans a command, if its context asks. @throws ServiceError the refusal that the command would get */
   plan(command: RolledOut, context: CommandContext): Promise<void>;
 }
 
@@ -78,7 +78,7 @@ export function createRolloutCommands({ gateway, fleet, observe, clock, ids }: R
     planned,
   });
 
-  /** What would become of a command. @throws ServiceError its refusal */
+  /** The plan that a command would get. @throws ServiceError its refusal */
   function tried(command: RolledOut, context: CommandContext, asked: RolloutAsked): Promise<RolloutPlan | undefined> {
     let plan: RolloutPlan | undefined;
     const request = rolled(command, asked, (next) => (plan = next));

@@ -171,7 +171,7 @@ export function createStandingFacts(deps: StandingFactsDeps): StandingFacts {
   };
 }
 
-/** Takes turns for as long as the instance runs. @param readOnly why it may not write now */
+/** Runs a turn now and then, for as long as the instance runs. @param readOnly why it may not write now */
 export function keepStandingFacts(
   deps: StandingFactsDeps,
   readOnly: () => string | undefined,

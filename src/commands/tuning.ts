@@ -4,16 +4,16 @@ export const tuning = {
   gatewayQueue: 10_000,
   /**
    * How often a command is decided again after a conflict, or appended again after an unknown outcome, before its 503.
-   * Many, because an instance beside several busy ones loses most tries; its callers' time ends them too.
+   * Many, because an instance beside several busy ones loses most tries; the callers' timeout ends them too.
    */
   gatewayAttempts: 100,
   /** Waits between conflicts while the log shows nothing new. */
   unchangedRetry: { firstMs: 20, maxMs: 500 },
   /** How often a revert starts over because its resource has changed meanwhile. */
   revertAttempts: 5,
-  /** How often a join whose request is carried out elsewhere at the same time starts over. */
+  /** How often a join starts over because its request is carried out elsewhere at the same time. */
   joinAttempts: 3,
-  /** How often a secret is made anew because the identity was rotated meanwhile. */
+  /** How often a secret is made again because the identity was rotated meanwhile. */
   staleAttempts: 3,
   /** Cached entries about several resources. */
   entriesRemembered: 8,
@@ -29,7 +29,7 @@ export const tuning = {
   fileTurnMs: 10,
   /** Resources of a set that one command releases. */
   releasedAtOnce: 300,
-  /** The range after the first command of an apply or release in which the others are searched. */
+  /** The range after the first command of an apply or release in which the other ones are searched for. */
   severalWithinMs: 10 * 60_000,
   severalWithinEvents: 50_000,
   /** A caller gets an answer within this time, at worst a 503. Its append may take longer. */

@@ -45,8 +45,8 @@ export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Prom
 }
 
 /**
- * Runs `use` with a signal that aborts with the first of these, and for its reason, and when `use` is over. Each call of
- * `AbortSignal.any` leaves something at its signals for as long as they live; this leaves nothing at a signal of the process.
+ * Runs `use` with a signal that aborts with the first of `signals`, for the same reason, and when `use` is over. Each
+ * call of `AbortSignal.any` attaches something to its signals for as long as they live; this leaves nothing attached.
  */
 export async function withFirstOf<T>(
   signals: readonly AbortSignal[],
@@ -67,7 +67,7 @@ export async function withFirstOf<T>(
   }
 }
 
-/** One that waits, with what is said about it. */
+/** A caller that waits in a set, with its `about`. */
 export type Waiting<About = unknown> = About & { answer(value: boolean): void };
 
 /** Waits in a set, in order of arrival, until answered; false after `ms`. */

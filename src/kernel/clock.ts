@@ -18,5 +18,5 @@ export function timestamp(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
 }
 
-/** Whether a clock that was ahead recorded a time, by more than clocks may differ. @param at as `now`, milliseconds since the epoch */
+/** Whether a time, in ms since the epoch like `now`, is from a clock that was ahead by more than clocks may differ. */
 export const isOfFuture = (at: number, now: number): boolean => at > now + limits.clocks.apartMs;

@@ -52,7 +52,7 @@ export function agentsStream(nodeId: string): string {
 export type Actor =
   | { readonly type: 'user'; readonly id: string; readonly name: string }
   | { readonly type: 'agent'; readonly id: string; readonly name: string }
-  /** Id null: a machine that joins by itself. */
+  /** Its id is null for a machine that joins by itself. */
   | { readonly type: 'system'; readonly id: string | null; readonly name: string };
 
 export interface EventMetadata {
@@ -98,7 +98,7 @@ export interface IdempotencyMark {
   readonly body_hash: string;
 }
 
-/** The most JSON bytes of one event, data and metadata together: a command may be a single event. */
+/** The maximum size of one event's JSON in bytes, data and metadata together: a command may be a single event. */
 export const eventBytesMax = limits.events.commandBytes;
 
 /** An event that has no position in the log yet. */
@@ -135,8 +135,8 @@ export interface ForeignEvent {
 export type StoredEvent = RecordedEvent | ForeignEvent;
 
 /**
- * A recorded event as one of those that its stream holds. Its type and shape must have passed `log/upcast.ts`.
- * @param stream its name, or how the names of its shards begin
+ * A recorded event, typed as an event of its stream. Its type and shape must have passed `src/domain/log/upcast.ts`.
+ * @param stream the stream's name, or the prefix of its shards' names
  */
 export function eventOf<E extends object>(stream: string, event: RecordedEvent): E {
   if (!event.stream.startsWith(stream)) throw new Error(`${event.stream}@${event.revision} is no event of ${stream}`);

@@ -60,8 +60,9 @@ export function findBuilt(path: string, url: string): string | undefined {
 }
 
 /**
- * Built files that are served: read when they are first asked for, and kept, so that one instance serves one build.
- * @param find where it is @returns gives it; undefined where it was not built. Rejects with the error of `read`, and the next call tries again
+ * Reads a built file when it is first asked for, and keeps it, so that an instance serves one build.
+ * @param find returns its path; undefined if it was not built @returns a function that gives it; rejects with the error
+ *   of `read`, and the next call tries again
  */
 export function readOnce<T>(
   find: () => string | undefined,

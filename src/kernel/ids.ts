@@ -18,7 +18,7 @@ export function isUuid(value: string): boolean {
 
 const joinPrefix = 'join:';
 
-/** The id by which a join token opens a session, in place of a node's: no node has such an id. */
+/** The id by which a join token opens a session, instead of a node's id. No node has such an id. */
 export const joinIdOf = (tokenId: string): string => joinPrefix + tokenId;
 
 /** The join token of such an id; undefined for the id of a node. */

@@ -8,7 +8,7 @@ export function asJson(value: object): Json {
   return value as Json;
 }
 
-/** The value that `asJson` gave away. */
+/** Undoes `asJson`. */
 export function fromJson<T extends object>(json: Json): T {
   return json as T;
 }

@@ -46,11 +46,11 @@ export const limits = {
     // docs/contract/agent-protocol.md#configuration
     /** Sentences about agents that cannot run what is asked of them, in one answer. */
     warnings: 20,
-    /** An agent's version in sentences. */
+    /** The length to which sentences cut an agent's version. */
     agentVersionChars: 64,
     usersShown: 20,
     // docs/contract/rest.md#topology
-    /** Nodes of an answer that is neither grouped nor of one group. */
+    /** Nodes of an answer that is neither grouped nor limited to one group. */
     topologyNodes: 1_000,
     /** Keys of labels that are listed. */
     labelKeysShown: 100,
@@ -122,7 +122,7 @@ export const limits = {
     // docs/contract/notices.md#status-changes-are-facts
     /** How long a change must stand before it is told. */
     standsMs: 3 * SECOND,
-    /** How long an agent that has closed its session may take to come back before its node is told offline. */
+    /** How long an agent that has closed its session may take to come back before its node is reported offline. */
     closedMs: 15 * SECOND,
     perResource: { changes: 6, windowMs: 10 * MINUTE, gapMs: 10 * SECOND },
     perMinute: 20_000,
@@ -249,7 +249,7 @@ export const limits = {
       hours: { max: 8760, default: 24 },
       nodesShown: 50,
       endedListedMs: 30 * DAY_SECONDS * SECOND,
-      /** Each new token has the fold forget up to this many that have ended. */
+      /** Each new token makes the fold forget up to this many ended ones. */
       forgottenAtOnce: 20,
       requestIdBytes: 16,
       /** Sessions that may be opened with one token. */

@@ -1,10 +1,10 @@
 /**
- * Lists as answers show them: a page by its number, or what is behind a place in a walk, which shows everything that
- * exists throughout exactly once. Pure. Implements `docs/contract/rest.md#envelope`, list queries.
+ * Lists as answers show them: a page by its number, or a step of a walk, which shows each item that exists throughout
+ * the walk exactly once. Pure. Implements `docs/contract/rest.md#envelope`, list queries.
  */
 import { compareText } from './compare-text.js';
 
-/** A place in a walk, behind an item: its creation and its id. */
+/** A place in a walk, just after an item: the item's creation and id. */
 export type ListPlace = readonly [createdAt: string, id: string];
 
 export interface ListQuery {
@@ -14,15 +14,15 @@ export interface ListQuery {
   readonly sort: 'name' | 'created_at' | 'updated_at' | '-name' | '-created_at' | '-updated_at';
   /** Case-insensitive substring of the name. */
   readonly q?: string | undefined;
-  /** In a walk: what was shown last; such a list is sorted by creation. */
+  /** In a walk: the last item shown; such a list is sorted by creation. */
   readonly behind?: ListPlace | 'start' | undefined;
 }
 
 export interface ListOf<T> {
   readonly items: readonly T[];
-  /** Of all that match, wherever a walk is. */
+  /** The number of all matches, wherever a walk is. */
   readonly total: number;
-  /** In a walk: the place behind the last item; null at the end. */
+  /** In a walk: the place after the last item; null at the end. */
   readonly next?: ListPlace | null;
 }
 
@@ -31,7 +31,7 @@ interface Listed {
   readonly created_at: string;
 }
 
-/** @param sorted everything that matches, as `sort` says */
+/** @param sorted everything that matches, in the order of `sort` */
 export function pieceOf<S extends Listed>(
   sorted: Iterable<S>,
   { page, pageSize, sort, behind }: Omit<ListQuery, 'q'>,

@@ -25,13 +25,13 @@ export interface Logger {
   error(fields: LogFields, message: string): void;
 }
 
-/** Logs what was thrown: for `catch`, and as what a loop does with its errors. */
+/** Logs what was thrown, as a handler for `catch` and for the errors of loops. */
 export const logsWarning =
   (logger: Pick<Logger, 'warn'>, message: string, fields: LogFields = {}) =>
   (error: unknown): void =>
     logger.warn({ ...fields, error: errorText(error) }, message);
 
-/** The same as an error, which somebody must look at. */
+/** The same at the level of an error, which somebody must look at. */
 export const logsError =
   (logger: Pick<Logger, 'error'>, message: string, fields: LogFields = {}) =>
   (error: unknown): void =>

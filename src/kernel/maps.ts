@@ -1,6 +1,6 @@
 /** Maps whose values are made when they are first needed, groups of values with the same key, and runs of bounded weight. */
 
-/** The value of a key, made and kept if there is none. A use in either case, in a map that counts uses (`lru.ts`). */
+/** The value of a key, made and kept if there is none. Counts as a use in an LRU map (`lru.ts`). */
 export function getOrMake<K, V>(
   map: { get(key: K): V | undefined; set(key: K, value: NoInfer<V>): unknown },
   key: K,
@@ -25,7 +25,7 @@ export function groupBy<K, V>(values: Iterable<V>, keyOf: (value: V) => K | unde
   return groups;
 }
 
-/** The values in runs, each as long as its weight and its length stay within bounds; a heavier value is alone. */
+/** The values in runs, each as long as the bounds of weight and length allow; a heavier value is alone. */
 export function* runsOf<V>(
   values: Iterable<V>,
   weigh: (value: V) => number,

@@ -1,4 +1,4 @@
-/** The numbers of this release that its logs and its nodes depend on. `version.ts` has what it is called. */
+/** The numbers of this release that its logs and its nodes depend on. `version.ts` has its name. */
 
 /**
  * The compiler version of this release. Raise it when the output for the same fleet changes, or the golden tests fail. A

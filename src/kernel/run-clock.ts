@@ -1,8 +1,8 @@
-/** A clock that can stand, as events keep it: for a wave of a rollout, or a change that waits for its confirmation. */
+/** A clock that can be stopped, as events store it: of a wave of a rollout, or of a change that awaits confirmation. */
 export interface RunClock {
-  /** How long it ran until `since`, in milliseconds. */
+  /** How long it had run by `since`, in milliseconds. */
   readonly ran_ms: number;
-  /** RFC 3339: it has run on from then; null while it stands. */
+  /** RFC 3339: it has run since then; null while it is stopped. */
   readonly since: string | null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * One value, slow to make, that many callers share: a caller gets one whose making started late enough, and at most one
- * is being made at a time. It holds one value; `lru.ts` holds many.
+ * A value that is slow to make and that many callers share: a caller gets one that was begun late enough, and at most
+ * one is being made at a time. It holds one value; `lru.ts` holds many.
  */
 
 /** One attempt to make the value. */

@@ -65,7 +65,7 @@ ${hardening}
 WantedBy=multi-user.target
 `;
 
-/** A word of a command line, so that systemd takes it as it stands. */
+/** A word of a command line, quoted so that systemd takes it literally. */
 const quoted = (word: string): string =>
   /^[\w./:@+-]+$/.test(word) ? word : `"${word.replaceAll(/["\\]/g, '\\$&').replaceAll(/[%$]/g, '$&$&')}"`;
 

@@ -13,7 +13,7 @@ declare const PRODUCT_COMMIT: string | undefined;
 
 export const version = typeof PRODUCT_VERSION === 'string' ? PRODUCT_VERSION : statedVersion();
 
-/** Twelve digits, with `-dirty` if files had changed since; `unknown` for what was not built in a clone. */
+/** Twelve digits, with `-dirty` if files had changed since; `unknown` for a build outside a clone. */
 const commit = typeof PRODUCT_COMMIT === 'string' ? PRODUCT_COMMIT : stampedCommit();
 
 /** `VERSION+COMMIT`. */
@@ -25,7 +25,7 @@ export const release = { version, commit, compiler_version: compilerVersion, for
 export const versionLine = (program: string): string =>
   `${program} ${build} (compiler version ${compilerVersion}, format ${dataFormat})`;
 
-/** From the first package.json above this file, which is the product's for the sources and for what is compiled. */
+/** From the first package.json above this file, which is the product's, both for the sources and for compiled files. */
 function statedVersion(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, 'package.json'))) {
@@ -36,7 +36,7 @@ function statedVersion(): string {
   return manifest.version;
 }
 
-/** From the file that `npm run build` writes beside what it compiles; the sources as they stand have none. */
+/** From the file that `npm run build` writes beside what it compiles; the sources have none. */
 function stampedCommit(): string {
   const stamp = fileURLToPath(new URL('../../commit', import.meta.url));
   return existsSync(stamp) ? readFileSync(stamp, 'utf8').trim() : 'unknown';

@@ -17,7 +17,7 @@ export class ThreadLostError extends Error {
 
 interface ThreadOptions {
   readonly workerData: unknown;
-  /** A thread that needs more ends, and the process goes on. */
+  /** A thread that needs more is ended, and the process continues. */
   readonly resourceLimits: ResourceLimits;
   /** Ends the thread. */
   readonly signal: AbortSignal;
@@ -26,7 +26,7 @@ interface ThreadOptions {
 const endMs = 5_000;
 
 /**
- * Starts a thread, and ends it once it was used.
+ * Starts a thread, and ends it after use.
  * @param entry the thread's program, see `threadBeside`
  * @param use gets a signal that also aborts when the thread ends by itself
  * @throws ThreadLostError, or the reason of the signal, neither of which waits for `use`; what `use` throws

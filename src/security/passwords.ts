@@ -56,7 +56,7 @@ export function createPasswordHasher(options: PasswordHasherOptions = {}): Passw
     }
   };
 
-  /** Of a password set before they were normalized, the hash is of what was typed. */
+  /** The hash of a password that was set before passwords were normalized is of the text as typed. */
   const formsOf = (password: string): ReadonlySet<string> => new Set([normalPassword(password), password]);
 
   return {

@@ -1,6 +1,7 @@
 /**
- * The service's identity keys in clear: the first one of `svc-service`, and those that rotations have sealed into `svc-fleet`,
- * each opened once. Which of them count is the fleet's to say. Implements `docs/contract/rollouts.md#guided-rotation`.
+ * The service's identity keys in clear: the first one of `svc-service`, and those that rotations have sealed into
+ * `svc-fleet`, each opened once. The fleet decides which of them count. Implements
+ * `docs/contract/rollouts.md#guided-rotation`.
  */
 import type { SealedSecret } from '../domain/secret/sealed.js';
 import { isServedKey, newestKey, servedKeyPlace, type ServedKeys } from '../domain/service/served-keys.js';
@@ -14,13 +15,15 @@ const place = { stream: streams.fleet, ...servedKeyPlace };
 export interface NewestKey {
   /** 32 bytes. */
   readonly publicKey: Uint8Array;
-  /** What events say of it: nothing of the first one. */
+  /** How events name it; empty for the first key. */
   readonly named: { readonly service_public?: string };
 }
 
 export interface ServiceKeys {
   newest(): NewestKey;
-  /** The key that a PSK carries; undefined once it is retired. @param name its public half, base64url; undefined: the first */
+  /**
+   * The key that a PSK carries; undefined once retired. @param name its public half, base64url; undefined for the first
+   */
   pairOf(name: string | undefined): X25519KeyPair | undefined;
   /** The public half of the first key, base64url. */
   readonly first: string;
@@ -30,7 +33,7 @@ export interface ServiceKeysOptions {
   /** 32 bytes. */
   readonly firstPrivate: Uint8Array;
   readonly keyring: Pick<Keyring, 'open'>;
-  /** As the committed fleet has them. */
+  /** The keys that the committed fleet serves. */
   served(): ServedKeys;
 }
 
