@@ -53,9 +53,9 @@ export interface StepOf<T> {
 }
 
 export interface AuditQuery extends NewestFirst {
-  /** Of any of these types. */
+  /** Only entries of these types. */
   readonly resourceTypes?: readonly string[] | undefined;
-  /** Of none of these. */
+  /** No entries of these types. */
   readonly notResourceTypes?: readonly string[] | undefined;
   /** A part of the name of its resource or actor, in any case. */
   readonly q?: string | undefined;

@@ -29,7 +29,7 @@ import { firstVersion, nextVersion } from '../resource/meta.js';
 export interface Accounts {
   readonly revision: Cell<number>;
   readonly position: Cell<number>;
-  /** The head of the log chain. The fold of the log's commands checks it and moves it on. */
+  /** The head of the log chain. The fold of the log's commands checks it and advances it. */
   readonly logChain: Cell<ChainHead>;
   readonly users: Table<UserState>;
   /** User name → id. */

@@ -142,7 +142,7 @@ export function endApiToken(tokens: ApiTokens, id: string): void {
   rememberEnded(tokens.gone, token.token_sha256);
 }
 
-/** Adds to a table of what has ended, in the place of the oldest when it is full. */
+/** Adds to a table of what has ended. Replaces the oldest when the table is full. */
 export function rememberEnded(ended: Table<true>, key: string): void {
   if (ended.size >= limits.accounts.endedTokens) {
     const [oldest] = ended.ids();

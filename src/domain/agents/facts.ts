@@ -57,7 +57,7 @@ export type AgentEvent =
         readonly errors: readonly ApplyError[];
       };
     }
-  /** The service has confirmed a generation that the node was to be confirmed in. */
+  /** The service has confirmed a generation for which the node needed it. */
   | { readonly type: 'AgentConfigConfirmed'; readonly data: AgentFact & { readonly generation: number } }
   /** The agent reported a version out of bounds: shown as `version_conflict_at` until the next confirmed apply. */
   | { readonly type: 'AgentVersionConflict'; readonly data: AgentFact & { readonly reported: string } }

@@ -1,5 +1,7 @@
 /**
- * Agents that cannot run what is needed of them, as sentences. They are warnings: nothing is refused because of them. `compile/needs.ts` says what a resource needs. Implements `docs/contract/agent-protocol.md#configuration`, "Features".
+ * Sentences about agents that cannot run what is needed of them. They are warnings: nothing is refused because of them.
+ * `compile/needs.ts` says what a resource needs. Implements `docs/contract/agent-protocol.md#configuration`,
+ * "Features".
  */
 import { limits } from '../../kernel/limits.js';
 import { features, type Feature, type Needs } from '../snapshot/features.js';
@@ -11,7 +13,7 @@ type Agent = Pick<NodeAgentFacts, 'agent_version' | 'features'>;
 /** The features that an agent lacks; none while it does not say what it can run. */
 export function lacking(agent: Pick<Agent, 'features'>, needed: Iterable<Feature>): readonly Feature[] {
   const lacks: Feature[] = [];
-  // A loop, because a change of settings asks all nodes at once.
+  // A loop, because a change of settings asks about all nodes at once.
   for (const feature of needed) if (!agent.features.includes(feature)) lacks.push(feature);
   return lacks.length === 0 || features.some((one) => agent.features.includes(one)) ? lacks : [];
 }
@@ -37,7 +39,7 @@ export function warnings(
   return more === 0 ? sentences : [...sentences.slice(0, -1), `and ${more + 1} more like these`];
 }
 
-// Foreign text: it must not break the line or turn its direction.
+// Foreign text: it must not break the line or change its direction.
 const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 
 /** `reference-agent 0.2.0`. */

@@ -96,7 +96,7 @@ export function evolveAgentFacts(
 /** By how much a fact may be late. One that seems to be older was recorded after a clock that was ahead was set right. */
 const lateMostMs = 3_600_000;
 
-/** Whether a fact is from before a time, although the log has it behind what happened then. */
+/** Whether a fact is from before a time, although the log has it after what happened at that time. */
 const isLate = (at: string, than: string): boolean => at < than && Date.parse(than) - Date.parse(at) < lateMostMs;
 
 /** An apply or a reject that was reported before the recorded session was opened, and written after it. */
@@ -117,7 +117,7 @@ function evolve(facts: NodeAgentFacts, event: AgentEvent, at: string): NodeAgent
     case 'AgentSessionOpened': {
       const { agent_version, detected_addresses, multiplex, multiplex_port, features = [] } = event.data;
       const { session_id: id, instance_id, public_ipv4, public_ipv6 } = event.data;
-      // One that is written again is as old as it is.
+      // A session that is written again may be of any age.
       const { again_at } = event.data;
       if (
         facts.session !== undefined &&

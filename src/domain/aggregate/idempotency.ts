@@ -42,8 +42,9 @@ export function putKey(table: IdempotencyTable, keyHash: string, accepted: Accep
 }
 
 /**
- * Drops the hours outside the window. A clock that runs days ahead must not drop valid keys, so a key is dropped only when
- * many commands, and the present one too, are later by the window: the many alone may come from a clock that was set back.
+ * Drops the hours outside the window. A clock that runs days ahead must not drop valid keys, so a key is dropped only
+ * when many commands, and the folded one too, are later by the window: the many alone may come from a clock that was
+ * set right since.
  * @param at when the folded command happened, in milliseconds since the epoch
  */
 function dropOld(table: IdempotencyTable, at: number): void {
@@ -82,7 +83,7 @@ export function rememberKey(table: IdempotencyTable, event: RecordedEvent, resou
 
 /**
  * The command that used a key within the last 24 hours.
- * @param now milliseconds since the epoch, never ahead because of one instance's clock (`store-clocks.ts`)
+ * @param now milliseconds since the epoch, never ahead because of one instance's clock (`src/instance/store-clocks.ts`)
  */
 export function acceptedKey(table: IdempotencyTable, keyHash: string, now: number): AcceptedKey | undefined {
   const accepted = table.keys.get(keyHash);

@@ -72,7 +72,7 @@ export function describeCommand(command: RecordedCommand): AuditDescription | nu
   if (namesHeads(command)) return null;
   switch (command.stream) {
     case streams.fleet:
-      // The steps that the service takes are told by the feed, and with the entry that they are about.
+      // Steps of the service have no entry: the feed shows them, and so does the entry that they are about.
       if (aside.includes(resourceOf(first).type) && first.metadata.actor.type === 'system') return null;
       if (isAboutSeveral(first)) return aboutSeveral(command);
       return entry(

@@ -56,7 +56,7 @@ export function rollBackChain(fleet: FleetView, { id, definition }: RollBackChai
   return unlessRefused(refusal, deployEvent(fleet, chain.value, definition));
 }
 
-/** The event that deploys a definition of a chain, its current one unless given, or null for none. */
+/** The event that deploys a definition of a chain. @param to the current one unless given; null for none */
 export function deployEvent(
   fleet: FleetView,
   chain: ChainState,

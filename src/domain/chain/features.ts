@@ -23,7 +23,7 @@ export function featuresOn(fleet: Fleet, definition: ChainDefinition, nodeId: st
   return [...(readsNames ? (['tcp_sni'] as const) : featuresOf(payload, hop)), ...dialled];
 }
 
-/** Of a row of the transport table. */
+/** The features of a row of the transport table. */
 function featuresOf(payload: Payload, { outer, security }: Transport): readonly Feature[] {
   if (outer === 'quic') return [payload === 'tcp' ? 'quic_reality' : 'quic_datagram'];
   const fake = outer === 'fake_tcp' ? (['fake_tcp'] as const) : [];

@@ -172,7 +172,7 @@ function faultsOfUpstream(upstream: DeployedUpstream, last: HopReport | undefine
   const caused = (kind: Cause['kind']): Cause => ({ kind, type: 'l4_upstream', resource: { id, name } });
   if (!enabled)
     return [{ state: 'down', reason: `upstream "${name}" is disabled`, cause: caused('upstream_disabled') }];
-  // The last word of an agent that is offline means nothing, and its node is a fault already.
+  // The last report of an offline agent means nothing, and its node is a fault already.
   if (last?.status !== 'online') return [];
   const by = last.node.name;
   if (seen === 'unhealthy') {

@@ -25,7 +25,7 @@ interface Listening {
   readonly listen_port?: number;
 }
 
-/** By listen port, address as text, then rule id; a rule that says no listener, by its id alone. */
+/** By listen port, address as text, then rule id; a rule without a listener, by its id alone. */
 function byListener(a: Listening, b: Listening): number {
   return (
     (a.listen_port ?? 0) - (b.listen_port ?? 0) ||

@@ -1,5 +1,6 @@
 /**
- * What a command, a resource or a whole node needs of agents, from the declarations. `agents/features.ts` says what agents lack. Implements `docs/contract/agent-protocol.md#configuration`, "Features".
+ * What a command, a resource or a whole node needs of agents, by the declarations. `agents/features.ts` says what
+ * agents lack. Implements `docs/contract/agent-protocol.md#configuration`, "Features".
  */
 import { chainKey, definitionOf, type ChainState } from '../chain/chain.js';
 import type { Fleet } from '../fleet/fleet.js';

@@ -1,7 +1,8 @@
 /**
- * Confirmed changes: what a command says in its own append of who must confirm it, and what becomes of one that a person must
- * confirm. A node's need of a confirmation is kept with the fleet's fold; what is sent because of it is in `src/delivery/`, and who
- * takes a change back in time in `src/rollouts/`. Implements `docs/contract/rollouts.md#confirmed-changes`.
+ * Confirmed changes: a command's own append says who must confirm it, and a change that a person must confirm has a
+ * state of its own. The fleet's fold keeps which nodes need a confirmation; `src/delivery/` tells their agents, and
+ * `src/rollouts/` takes back what no person has confirmed in time. Implements
+ * `docs/contract/rollouts.md#confirmed-changes`.
  */
 import type { Actor } from '../../kernel/event.js';
 import type { RunClock } from '../../kernel/run-clock.js';
@@ -20,15 +21,15 @@ export interface ConfirmationAsk {
 
 /** The confirmation of a change by a person. */
 export interface ConfirmationState extends ResourceMeta {
-  /** The audit entry of its command: one entry has one. */
+  /** The id of its command's audit entry, which has no other confirmation. */
   readonly name: string;
   /** The revision of its first event. */
   readonly revision: number;
   readonly state: 'waiting' | EndOfConfirmation;
   readonly secs: number;
-  /** What the command changed, as `type/id`: no later command may, until this one is confirmed or taken back. */
+  /** What the command changed, as `type/id`: no later command may change it until this is confirmed or taken back. */
   readonly owners: readonly Owner[];
-  /** How long it has been waited. */
+  /** How long the wait has lasted. */
   readonly clock: RunClock;
   /** When and by whom it was confirmed or taken back. RFC 3339; null before. */
   readonly ended_at: string | null;
@@ -37,15 +38,15 @@ export interface ConfirmationState extends ResourceMeta {
   readonly error: string | null;
 }
 
-/** By a person; with the revert of its entry; or the revert in time was refused. */
+/** Confirmed by a person; ended with the revert of its entry; or the revert in time was refused. */
 export type EndOfConfirmation = 'confirmed' | 'reverted' | 'refused';
 
-/** Lies in the append of the command that is to be confirmed. */
+/** Part of the append of the command that is to be confirmed. */
 export interface ConfirmationAsked {
   readonly type: 'ConfirmationAsked';
   readonly data: ConfirmationAsk & {
     readonly confirmation_id: string;
-    /** Of one by a person: what the command changed. */
+    /** For a confirmation by a person: what the command changed. */
     readonly owners?: readonly Owner[];
   };
 }
@@ -60,7 +61,7 @@ export interface ConfirmationEnded {
   };
 }
 
-/** Sets the clock after time in which no instance served. */
+/** Sets the clock after a time in which no instance served. */
 export interface ConfirmationClockSet {
   readonly type: 'ConfirmationClockSet';
   readonly data: { readonly confirmation_id: string; readonly ran_ms: number; readonly runs: boolean };
@@ -68,7 +69,7 @@ export interface ConfirmationClockSet {
 
 export type ConfirmationEvent = ConfirmationAsked | ConfirmationEnded | ConfirmationClockSet;
 
-/** Those of the service do nothing unless the confirmation is at the version that they were given for. */
+/** The service's own do nothing unless the confirmation is still at the version that they name. */
 export type ConfirmationCommand =
   | { readonly type: 'ConfirmChange'; readonly id: string }
   | { readonly type: 'RefuseTimedRevert'; readonly id: string; readonly version: number; readonly error: string }
@@ -82,13 +83,13 @@ export type ConfirmationCommand =
 
 export const confirmationKey: ResourceKey<ConfirmationState> = { type: 'confirmation' };
 
-/** The last command of which a node must confirm the change: the revision of its last event. */
+/** The last command whose change a node must confirm, by the revision of its last event. */
 export interface Need {
   readonly revision: number;
   readonly secs: number;
 }
 
-/** From which generation on a node waits for a confirmation, and how long its agent does. */
+/** The generation from which a node waits for a confirmation, and how long its agent waits. */
 export interface NodeNeed {
   readonly generation: number;
   readonly secs: number;
@@ -106,7 +107,7 @@ export function askedOfNodes(events: readonly { readonly type: string; readonly 
   return undefined;
 }
 
-/** When the time is over, in wall-clock milliseconds. @param at now, RFC 3339, from which a clock that stands would go on */
+/** When the time is over, in wall-clock milliseconds. @param at now, RFC 3339, where a stopped clock would continue */
 export function waitsUntil({ clock, secs }: Pick<ConfirmationState, 'clock' | 'secs'>, at: string): number {
   return Date.parse(clock.since ?? at) + secs * 1_000 - clock.ran_ms;
 }

@@ -28,7 +28,7 @@ const ended = (
   data: { confirmation_id: id, entry_id: name, how, error },
 });
 
-/** A waiting one at the version that the service knows. */
+/** A waiting confirmation at the version that the service knows. */
 function waiting(fleet: FleetView, id: string, version: number): ConfirmationState | undefined {
   const found = fleet.get(confirmationKey, id);
   return found?.state === 'waiting' && found.version === version ? found : undefined;
@@ -51,7 +51,7 @@ export const decideConfirmation: Decisions<ConfirmationCommand, ConfirmationEven
   },
 };
 
-/** The ends of what waits for the confirmation of an entry, which go with its revert. */
+/** The end of an entry's waiting confirmation, which goes with the entry's revert. */
 export function endsWithRevert(fleet: FleetView, entryId: string): readonly ConfirmationEnded[] {
   const id = fleet.idOfName(confirmationKey.type, entryId);
   const found = id === undefined ? undefined : fleet.get(confirmationKey, id);
@@ -73,7 +73,7 @@ export function evolveConfirmation(
     }
     case 'ConfirmationEnded': {
       const { how, error } = event.data;
-      // Its clock shows for good until when it would have been waited.
+      // Its clock keeps showing until when the wait would have lasted.
       const clock = state && { ran_ms: ranMs(state.clock, at), since: at };
       return state && clock && nextVersion({ ...state, state: how, clock, ended_at: at, ended_by: actor, error }, at);
     }

@@ -26,7 +26,7 @@ export const noReferences: ReferenceFields = { here: [], inside: new Map() };
 /** The new value of a field. @param at the field's path in the given value */
 type Exchange = (value: Json, field: ReferenceField, at: readonly PropertyKey[]) => Json;
 
-/** How a field is called in the given value and in the result. */
+/** Which name a field has in the given value and in the result. */
 interface Renaming {
   readonly from: 'idField' | 'nameField';
   readonly to: 'idField' | 'nameField';
@@ -73,7 +73,7 @@ export function withOtherIds(value: Json, fields: ReferenceFields, idOf: (id: st
   return exchanged(value, fields, { from: 'idField', to: 'idField' }, exchange, []);
 }
 
-/** Paths of the id fields, which documents call otherwise: `hops[0].node_id`. */
+/** Paths of the id fields, which have other names in documents: `hops[0].node_id`. */
 export function* idFieldsIn(
   value: Json,
   fields: ReferenceFields,

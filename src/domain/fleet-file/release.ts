@@ -1,5 +1,5 @@
 /**
- * Decides to release a set: its resources stay as they are, belong to no set, and its drift has no base any more.
+ * Decides to release a set: its resources stay as they are, belong to no set, and its drift no longer has a base.
  * Implements `docs/contract/automation.md#the-fleet-as-a-file`, release.
  */
 import { applyCommand } from '../fleet/apply.js';

@@ -28,7 +28,7 @@ export interface RevertSeveral {
   readonly entry: RecordedCommand;
   /** The history of each of its resources. */
   readonly histories: ReadonlyMap<Owner, History>;
-  /** As of `Revert`. */
+  /** See `Revert`. */
   readonly ofRollout?: true;
 }
 

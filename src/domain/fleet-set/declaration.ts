@@ -45,7 +45,7 @@ export interface DriftBase extends DocumentScope {
   /** RFC 3339. */
   readonly at: string;
   readonly actor: Actor;
-  /** Of the first event of the apply. */
+  /** The revision of the apply's first event. */
   readonly revision: number;
 }
 

@@ -1,8 +1,8 @@
 /**
- * What the last apply of each set left, kept by reference and only of resources that have changed since: a resource without
- * an entry is as the apply left it. A set whose base is taken back keeps its entries, also of resources that leave it, so
- * that the base can come back, whatever was done meanwhile. `fleet-file/drift.ts` compares the entries with the fleet.
- * Implements `docs/contract/automation.md#the-fleet-as-a-file`, drift.
+ * What the last apply of each set left, kept by reference and only of resources that have changed since: a resource
+ * without an entry is as the apply left it. A set whose base is taken back keeps its entries, even of resources that
+ * leave it, so that the base can be restored whatever happens meanwhile. `fleet-file/drift.ts` compares the entries
+ * with the fleet. Implements `docs/contract/automation.md#the-fleet-as-a-file`, drift.
  */
 import type { RecordedEvent } from '../../kernel/event.js';
 import { jsonEqual, type Json } from '../../kernel/json.js';
@@ -51,7 +51,7 @@ export const leftOf = (table: LeftTable, set: string): readonly Left[] =>
   [...table.values()].filter((one) => one.set === set);
 
 /**
- * Clears the entries of a set for a new base, or makes them those of the base that comes back.
+ * Clears the entries of a set for a new base, or makes them those of a base that is restored.
  * @param event the first of its command
  * @param now the present state of a resource, or the fields of the settings
  */
@@ -81,8 +81,9 @@ export function beginBase(table: LeftTable, { type, data }: FleetSetEvent, now: 
 const isMove = ({ base }: FleetBaseMoved['data']): boolean => base.from?.apply_id !== base.to?.apply_id;
 
 /**
- * Forgets what sets without a base had left of resources that are gone. Nothing else would, until such a set is applied.
- * @param set whose base moves, and may come back
+ * Forgets what sets without a base had left of resources that are gone. Nothing else does so until such a set is
+ * applied.
+ * @param set whose base moves, and may be restored
  */
 export function forgetGone(
   table: LeftTable,

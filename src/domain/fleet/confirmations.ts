@@ -16,7 +16,7 @@ export function moveConfirming({ confirming }: Fleet, from: AnyState | undefined
   if (after?.state === 'waiting') for (const owner of after.owners) confirming.set(owner, after.id);
 }
 
-/** Facts that agents and the service record about a resource are no commands on it. */
+/** Facts that agents and the service record about a resource do not count as commands on it. */
 const ofService: ReadonlySet<FleetEvent['type']> = new Set<FleetEvent['type']>([
   'NodeGenerationRaised',
   'NodeReportedAddressChanged',
@@ -29,7 +29,7 @@ const ofService: ReadonlySet<FleetEvent['type']> = new Set<FleetEvent['type']>([
   'CompilerVersionLowered',
 ]);
 
-/** A decision, unless it is about what waits for a confirmation. @param reverted the entry that it takes back */
+/** The decision, or a refusal if it is about what waits for a confirmation. @param reverted the entry it takes back */
 export function unlessConfirming(
   fleet: Fleet,
   decision: Decision<FleetEvent>,
@@ -50,7 +50,7 @@ export function unlessConfirming(
   return decision;
 }
 
-/** What events change, once each; a rollout and a confirmation change nothing themselves. */
+/** What the events change, each once; a rollout or a confirmation itself changes nothing. */
 export function ownersChanged(events: readonly FleetEvent[]): readonly Owner[] {
   const aside: readonly string[] = [rolloutKey.type, confirmationKey.type];
   const found = events.map((event) => resourceOf(event)).filter(({ type }) => !aside.includes(type));

@@ -54,7 +54,7 @@ function* countEnabled(states: Iterable<{ readonly enabled: boolean }>): Generat
 }
 
 export interface CredentialCounts {
-  /** Of all types. */
+  /** Credentials of all types. */
   readonly total: number;
   /** Certificates that are valid and end within 30 days. */
   readonly expiring_30d: number;

@@ -225,7 +225,7 @@ export interface FleetState {
   readonly references: Index;
   /** Node id → owners that may have rules in its snapshot. */
   readonly contributors: Index;
-  /** Node id → the rollout that has not ended, with the node of it. */
+  /** Node id → its place in a rollout that has not ended. */
   readonly members: Table<Membership>;
   /** Owner → the confirmation that its last change waits for. */
   readonly confirming: Table<string>;

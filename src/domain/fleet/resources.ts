@@ -38,7 +38,7 @@ export const resources = {
   confirmation,
   join_token: joinToken,
 } as const;
-/** By a name of their own: two of them are about the service in the audit. */
+/** Keyed by a name of their own, because two of them have the type of the service in the audit. */
 export const singletons = {
   connectivity,
   service: compiler,
@@ -48,7 +48,7 @@ export const singletons = {
 
 export type ResourceType = keyof typeof resources;
 export type SingletonType = keyof typeof singletons;
-/** How answers call the resource of an event. */
+/** What answers call the resource of an event. */
 export type AuditedType = ResourceType | (typeof singletons)[SingletonType]['type'];
 
 export type StateOf<T extends ResourceType> = Exclude<ReturnType<(typeof resources)[T]['evolve']>, undefined>;

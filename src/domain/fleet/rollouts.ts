@@ -1,5 +1,6 @@
 /**
- * The fold of rollouts beside their own events: it indexes their nodes, lets a deleted node leave, and forgets old rollouts. Implements `docs/contract/rollouts.md#starting-one` and `docs/decisions/rollouts.md`.
+ * The fold of rollouts beside their own events: indexes their nodes, removes a deleted node, and forgets old rollouts.
+ * Implements `docs/contract/rollouts.md#starting-one` and `docs/decisions/rollouts.md`.
  */
 import { limits } from '../../kernel/limits.js';
 import { nameIndexKey } from '../resource/meta.js';

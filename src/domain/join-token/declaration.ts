@@ -78,7 +78,7 @@ function remove(fleet: FleetView, command: Of<'DeleteJoinToken'>): Decision<Join
   return ok([{ type: 'JoinTokenDeleted', data: { join_token_id: command.id, ...pick(token.value, joinTokenFields) } }]);
 }
 
-/** Refusals: `not_found` for a token that authenticates nobody, `precondition_failed` to read its uses again. */
+/** Refusals: `not_found` if the token authenticates nobody, `precondition_failed` to have its uses read again. */
 function join(fleet: FleetView, command: Of<'JoinNode'>): Decision<NodeEvent | JoinTokenEvent> {
   const { id, node_id, request_id, psk } = command;
   const token = fleet.get(joinTokenKey, id);

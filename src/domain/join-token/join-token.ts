@@ -1,6 +1,6 @@
 /**
- * A join token: lets machines become nodes by themselves. State, events and commands; `declaration.ts` decides. The log holds the
- * verifier of its secret, sealed as a node's. Implements `docs/contract/joining.md#join-tokens`.
+ * A join token: lets machines become nodes by themselves. State, events and commands; `declaration.ts` decides. The log
+ * holds the verifier of its secret, sealed like a node's. Implements `docs/contract/joining.md#join-tokens`.
  */
 import { limits } from '../../kernel/limits.js';
 import type { IssuedPsk } from '../node/node.js';
@@ -13,13 +13,13 @@ import type { SealedSecret } from '../secret/sealed.js';
 
 export interface JoinTokenDefinition {
   readonly name: string;
-  /** How many nodes it makes at most. */
+  /** The maximum number of nodes that it makes. */
   readonly uses: number;
   /** RFC 3339. */
   readonly expires_at: string;
   /** Given to each node. */
   readonly labels: Labels;
-  /** Before the name of each node; null for none. */
+  /** The prefix of each node's name; null for none. */
   readonly name_prefix: string | null;
 }
 
@@ -28,7 +28,7 @@ export const joinTokenFields = fieldsOf<JoinTokenDefinition>()(['name', 'uses', 
 interface Made {
   /** The person who made it. */
   readonly created_by: { readonly id: string; readonly name: string };
-  /** As a node's, sealed with the token's id; null in read models. */
+  /** Like a node's, but sealed with the token's id; null in read models. */
   readonly verifier: SealedSecret | null;
   /** The identity key that it carries; see `IssuedPsk`. */
   readonly service_public?: string | undefined;
@@ -38,12 +38,12 @@ interface Use {
   /** 16 bytes, lower-case hex. The machine repeats it when the answer was lost. */
   readonly request_id: string;
   readonly node_id: string;
-  /** As it was named then. */
+  /** Its name at that time. */
   readonly node_name: string;
 }
 
 export interface JoinTokenState extends ResourceMeta, JoinTokenDefinition, Made {
-  /** Oldest first. A revert of a node gives none back. */
+  /** Oldest first. The revert of a node does not give its use back. */
   readonly joins: readonly (Use & { readonly at: string })[];
 }
 
@@ -70,7 +70,7 @@ interface AtTime {
 export type JoinTokenCommand =
   | ({ readonly type: 'CreateJoinToken' } & AtTime & JoinTokenDefinition & Made)
   | { readonly type: 'DeleteJoinToken'; readonly id: string; readonly ifMatch: IfMatch }
-  /** Makes a node, its PSK and a use together, or issues the PSK of the same request's node anew. */
+  /** Makes a node, its PSK and a use together, or issues another PSK for the node that the same request made. */
   | ({
       readonly type: 'JoinNode';
       /** The name that the machine gives itself. */
@@ -81,14 +81,14 @@ export type JoinTokenCommand =
 
 export const joinTokenKey: ResourceKey<JoinTokenState> = { type: 'join_token' };
 
-/** Whether it authenticates nobody any more. @param now milliseconds since the epoch */
+/** Whether it no longer authenticates anybody. @param now milliseconds since the epoch */
 export function hasExpired({ expires_at }: Pick<JoinTokenState, 'expires_at'>, now: number): boolean {
   return Date.parse(expires_at) <= now;
 }
 
 type Ending = Pick<JoinTokenState, 'expires_at' | 'uses' | 'joins'>;
 
-/** Whether it makes no more nodes. A used up one still answers repeats until it expires. @param now as above */
+/** Whether it makes no more nodes. A used-up one still answers repeats until it expires. @param now as above */
 export function hasEnded(token: Ending, now: number): boolean {
   return token.joins.length >= token.uses || hasExpired(token, now);
 }

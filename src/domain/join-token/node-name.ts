@@ -1,4 +1,4 @@
-/** The name of a node that a machine made by itself. Pure. Implements `docs/contract/joining.md#join-tokens`, "Name". */
+/** The name of a node that joined by itself. Pure. Implements `docs/contract/joining.md#join-tokens`, "Name". */
 import { limits } from '../../kernel/limits.js';
 import { nodeKey } from '../node/node.js';
 import type { FleetView } from '../resource/fleet-view.js';

@@ -1,6 +1,7 @@
 /**
- * The event with the heads of the other two chained streams. It is written to every chained stream at each start and each
- * day, so that none can be rolled back alone. It has no other meaning and no audit entry. Implements `docs/log-chain.md`.
+ * The event with the heads of the other two chained streams. It is written to every chained stream at each start and
+ * once a day, so that none can be rolled back alone. It has no other meaning and no audit entry. Implements
+ * `docs/log-chain.md`.
  */
 import type { RecordedCommand } from '../../kernel/event.js';
 import { ok } from '../../kernel/result.js';

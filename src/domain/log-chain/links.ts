@@ -60,7 +60,7 @@ export class BrokenChainError extends Error {
 const shownOf = (mac: string): string => mac.slice(0, 11);
 
 /**
- * The text that a link's MAC covers. @param before the whole MAC of the command before
+ * The text that a link's MAC covers. @param before the whole MAC of the previous command
  * @internal exported for tests
  */
 export function linkText(

@@ -13,7 +13,7 @@ interface FactContext {
   readonly at: string;
   /** A new one unless given. */
   readonly id?: string;
-  /** One of its own unless given. */
+  /** A command of its own unless given. */
   readonly command?: EventMetadata['command'];
 }
 

@@ -30,6 +30,6 @@ export const matterKinds = Object.keys(severityOf) as readonly MatterKind[];
 export interface LateBackup {
   /** Null when there is none, or its time cannot be right. */
   readonly ageMs: number | null;
-  /** Why the last try failed, a clause; null when none did. */
+  /** Why the last try failed, as a clause; null if it did not. */
   readonly reason: string | null;
 }

@@ -77,7 +77,7 @@ export interface Unwell {
   readonly unexpectedListeners: readonly ListenerOfNode[];
   /** Without disabled upstreams. */
   readonly unhealthyUpstreams: readonly Reasoned[];
-  /** By the name of what they change. */
+  /** Named after what they change. */
   readonly haltedRollouts: readonly Reasoned[];
   /** Only certificates in use. */
   readonly endedCertificates: readonly Reasoned[];

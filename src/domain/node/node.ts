@@ -196,7 +196,7 @@ export function evolveNode(
   if (event.type === 'NodeCreated') {
     if (state !== undefined) return state;
     const { data } = event;
-    // One literal, because each creation is folded three times, and a rest of fields takes fifty times as long.
+    // One literal, because each creation is folded three times, and object rest takes fifty times as long.
     return {
       name: data.name,
       description: data.description,

@@ -22,7 +22,7 @@ export function acceptedPsks(keys: ServedKeys, node: NodeState, now: number): re
   ) as readonly IssuedPsk[];
 }
 
-/** The events of a new PSK, unless a rotation has replaced the identity key that it carries: then it is made anew. */
+/** The event of a new PSK, unless a rotation has replaced the identity key that it carries: then it is made again. */
 export function issued(fleet: FleetView, psk: IssuedPsk, event: NodeEvent): Decision<NodeEvent> {
   if (isNewestKey(servedKeys(fleet), psk.service_public)) return ok([event]);
   return refuse('precondition_failed', 'the identity of the service was rotated meanwhile');

@@ -1,6 +1,6 @@
 /**
  * The links between nodes that resources intend, by current and deployed definitions. REST adds what agents measure
- * (`link-measurements.ts`). Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
+ * (`src/reports/link-samples.ts`). Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
  */
 import type { Fleet } from '../fleet/fleet.js';
 import { resourceOfType, type AnyState } from '../fleet/resources.js';

@@ -55,7 +55,7 @@ export interface FleetEventDeclaration<E extends AnyEvent> extends EventDeclarat
   readonly undo: ((event: E) => Undo) | null;
 }
 
-/** Of an event that changes no configuration and leaves nothing to undo. */
+/** For an event that changes no configuration and leaves nothing to undo. */
 export const onRecord = { undo: null, touches: (): readonly string[] => [] } as const;
 
 export type EventDeclarations<E extends AnyEvent> = {
@@ -73,7 +73,7 @@ export interface Indexed<S> {
   readonly dependsOn: readonly (keyof S)[];
   /** The resources that this one refers to, none of which can be deleted meanwhile. */
   references(state: S): Iterable<Owner>;
-  /** May read the resources that this one refers to, as far as their `shapesClaims` announce it. */
+  /** May read the resources that this one refers to, but only the fields that their `shapesClaims` name. */
   claims(state: S, fleet: Pick<FleetView, 'get'>): readonly Claim[];
   /** The fields on which the claims of referrers depend, such as a credential's server names. */
   readonly shapesClaims?: readonly (keyof S)[];
@@ -131,7 +131,7 @@ export interface Resource<
     /** The states to restore with the node. @param node the data of `NodeRestored` */
     restoredWith(node: object, context: EventContext): readonly S[];
   };
-  /** Set when a name is free again while a resource still has it: its decisions compare names, and no index holds them. */
+  /** Set when a name can be taken while a resource still has it: decisions compare names, and no index holds them. */
   readonly reusesNames?: true;
   /** The fields of its definition, whose size is bounded (`fleet/decide.ts`). */
   readonly fields: readonly (keyof S)[];

@@ -53,13 +53,13 @@ export interface FleetView extends ListenerView {
   diallersOf(nodeId: string): readonly Dialler[];
   /** The revision of the last event of the last command that touched a node. */
   touchedAt(nodeId: string): number | undefined;
-  /** The rollout that has not ended, with a node of it, and the node's wave there; undefined for a node of none. */
+  /** A node's rollout that has not ended, and the node's wave in it; undefined for a node in none. */
   rolloutOf(nodeId: string): { readonly rolloutId: string; readonly wave: number } | undefined;
   /** The id of the rollout that holds a node back: the one in which its wave is not released. */
   heldBy(nodeId: string): string | undefined;
   /** The id of the confirmation by a person that the last change of a resource waits for. */
   confirmingOf(type: string, id: string): string | undefined;
-  /** From which generation on a node waits, or waited, for a confirmation; undefined when none was ever asked. */
+  /** The generation from which a node waits, or waited, for a confirmation; undefined if it never had to. */
   needOf(nodeId: string): { readonly generation: number; readonly secs: number } | undefined;
   /** A node's generation; undefined for an unknown node. */
   generationOf(nodeId: string): number | undefined;

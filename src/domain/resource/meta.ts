@@ -47,13 +47,13 @@ export function nameKey(name: string): string {
 const ascii = /^[\u0000-\u007f]*$/;
 
 /**
- * By which names sort naturally when compared as text: runs of digits by their number, leading zeros aside, the rest in
- * lower case; ties by the name as it is.
+ * A key by which names sort naturally when compared as text: runs of digits by their value, the rest in lower case,
+ * ties by the name itself.
  */
 export function sortKey(name: string): string {
   const natural = nameKey(name).replace(/[0-9]+/g, (run) => {
     const digits = run.replace(/^0+(?=.)/, '');
-    // More digits are a larger number; a run stands where digits stand among other characters.
+    // More digits mean a larger number. The leading 0 sorts a run where digits sort among other characters.
     return `0${String.fromCharCode(digits.length)}${digits}`;
   });
   return `${natural}\u0000${name}`;

@@ -29,7 +29,7 @@ export interface Revert {
   /** The command of the entry, in its current shape. */
   readonly entry: RecordedCommand;
   readonly history: History;
-  /** Set when somebody reverts the entry's rollout by its own name, which then ends as `reverted`. */
+  /** Set when somebody reverts the entry's rollout itself, which then ends as `reverted`. */
   readonly ofRollout?: true;
 }
 
@@ -65,7 +65,7 @@ export function decideRevert(fleet: Fleet, { entry, history, ofRollout }: Revert
   return ends.ok ? ok([...events, ...ends.value]) : ends;
 }
 
-/** The ends of the rollout that an entry started, and of its confirmation, which go with its revert. */
+/** The ends of an entry's rollout and confirmation, which go with the entry's revert. */
 export function endsWithEntry(
   fleet: Fleet,
   { events }: RecordedCommand,

@@ -38,7 +38,7 @@ export const rolloutPolicyKey: ResourceKey<RolloutPolicyState> = { type: 'rollou
 /** Stands for "no rollout" where a policy is named. */
 export const noPolicy = 'none';
 
-/** The seconds that a bake is longer than a confirmation. */
+/** How many seconds a bake must be longer than a confirmation. */
 const confirmMargin = 60;
 
 /** A share as a number of nodes, percentages rounded up. */

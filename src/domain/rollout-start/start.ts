@@ -45,7 +45,7 @@ export interface WithRollout<C> {
   /** How it is to be confirmed; undefined for what the policy says. */
   readonly confirm?: ConfirmationAsk | undefined;
   readonly observe: Observe;
-  /** Told with each decision, of which the last counts: undefined when no rollout was asked for, nor is set. */
+  /** Receives the plan of each decision, of which the last counts; undefined if no rollout is asked for or set. */
   planned(plan: RolloutPlan | undefined): void;
 }
 
@@ -119,7 +119,7 @@ export function* decideWithRollout<C extends { readonly type: string; readonly e
   return ok([...confirmed, started(draft, request, recorded, asked, waves, isUpgrade)]);
 }
 
-/** What the command itself asks for, else the policy. @param policySecs of the policy that is in force, null for none */
+/** What the command itself asks for, or else the policy's. @param policySecs of the policy in force, null for none */
 function confirmations(
   { confirm, rolloutId: confirmation_id }: Pick<WithRollout<unknown>, 'confirm' | 'rolloutId'>,
   own: readonly FleetEvent[],

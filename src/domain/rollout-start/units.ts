@@ -60,8 +60,8 @@ function dialledBy(
 }
 
 /**
- * Every touched node in one unit, by the names that nodes have in the fleet: the nodes of a unit, and units by their first
- * nodes, are in the natural order of names. Yields between two pieces.
+ * The touched nodes, each in one unit. The nodes of a unit, and the units by their first nodes, are in the natural
+ * order of the names that nodes have in the fleet. Yields between two pieces.
  */
 export function* unitsOf(
   fleet: Fleet,

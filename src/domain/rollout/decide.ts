@@ -1,6 +1,7 @@
 /**
- * The steps of a rollout, as people and the service take them. A step of the service names the version by which it was judged,
- * and does nothing at another one: so of two instances one takes it. Implements `docs/contract/rollouts.md#running`.
+ * The steps of a rollout, as people and the service take them. A step of the service names the version by which it was
+ * judged, and does nothing at another one, so only one of two instances takes it. Implements
+ * `docs/contract/rollouts.md#running`.
  */
 import { ok } from '../../kernel/result.js';
 import type { Decisions } from '../resource/declaration.js';
@@ -36,7 +37,7 @@ function step(
   return ok([{ type: 'RolloutStepped', data }]);
 }
 
-/** A release names up to this many failing listeners; of the nodes after that, every listener is excused. */
+/** A release names up to this many failing listeners; for the nodes after that, every listener is excused. */
 const failingNamed = 1_000;
 
 /** Observes nodes by their places. */
@@ -76,7 +77,7 @@ interface Judged {
   readonly lost: readonly string[];
 }
 
-/** The sets with the nodes of a judgement. */
+/** The rollout's sets of failed and lost nodes, with those of a judgement added. */
 function judgedIn(rollout: RolloutState, { failed, lost }: Judged): Pick<StepData, 'failed' | 'lost'> {
   const places = new Map(rollout.nodes.map((nodeId, place) => [nodeId, place]));
   const placesOf = (ids: readonly string[]): readonly number[] => ids.flatMap((id) => places.get(id) ?? []);

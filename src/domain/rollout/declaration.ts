@@ -5,7 +5,7 @@ import { decideRollout } from './decide.js';
 import { evolveRollout } from './evolve.js';
 import type { RolloutCommand, RolloutEvent, RolloutState, RolloutStepName } from './rollout.js';
 
-/** The verbs of the steps that people take. No entry shows the `release` of other events. */
+/** The verbs of the steps that people take. The other events have `release`, which no entry shows. */
 const verbs: { readonly [S in RolloutStepName]?: AuditVerb } = {
   pause: 'pause',
   resume: 'resume',

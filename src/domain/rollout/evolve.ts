@@ -1,4 +1,4 @@
-/** The fold of a rollout's events. `decide.ts` decides which steps there are. Implements `docs/contract/rollouts.md#running`. */
+/** The fold of a rollout's events. `decide.ts` decides the steps. Implements `docs/contract/rollouts.md#running`. */
 import { unreachable } from '../../kernel/errors.js';
 import { ranMs } from '../../kernel/run-clock.js';
 import type { EventContext } from '../resource/declaration.js';
@@ -14,7 +14,7 @@ import {
   type RolloutWave,
 } from './rollout.js';
 
-/** The state after one event. The first one of a rollout that exists, and steps of one that does not, change nothing. */
+/** The state after one event. Ignores the start of a rollout that exists, and other events of one that does not. */
 export function evolveRollout(
   state: RolloutState | undefined,
   event: RolloutEvent,

@@ -1,6 +1,7 @@
 /**
- * A rollout: a change on its way to the nodes that it touches, wave by wave. State, events and commands. What holds a node back
- * is in `src/delivery/`; who judges waves gives the commands. Implements `docs/contract/rollouts.md#running`.
+ * A rollout: a change on its way to the nodes that it touches, wave by wave. State, events and commands.
+ * `src/delivery/` holds nodes back; `src/rollouts/` judges waves and gives the commands. Implements
+ * `docs/contract/rollouts.md#running`.
  */
 import type { RunClock } from '../../kernel/run-clock.js';
 import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
@@ -47,7 +48,7 @@ interface Cause {
 export interface RolloutState extends ResourceMeta, Cause {
   /** Its id: a rollout has no name. */
   readonly name: string;
-  /** The audit entry of its command; null of an upgrade. */
+  /** The audit entry of its command; null for an upgrade. */
   readonly entry_id: string | null;
   readonly policy: PolicyCopy;
   /** The revision of its first event, see `generationWith`. */
@@ -64,9 +65,9 @@ export interface RolloutState extends ResourceMeta, Cause {
   readonly wave: number;
   /** Deleted nodes. */
   readonly left: NodeSet;
-  /** How long the timeout, or the bake, of the current wave has run: until `since`, and from then on; null while it stands. */
+  /** How long the timeout, or the bake, of the current wave has run. */
   readonly clock: RunClock;
-  /** From when on rejects of the current wave count: its release, or the last resumption of a halted one. RFC 3339. */
+  /** Rejects of the current wave count from then on: its release, or its last resumption after a halt. RFC 3339. */
   readonly judged_since: string;
   /** Over all waves, as judged so far. */
   readonly failed: NodeSet;
@@ -81,13 +82,13 @@ export interface RolloutStarted {
   readonly data: Cause &
     Observed & {
       readonly rollout_id: string;
-      /** Of a raised compiler version, which has no entry. */
+      /** Set for a raised compiler version, which has no entry. */
       readonly upgrade?: true;
       readonly policy: PolicyCopy;
       /** 16 bytes of each node's id, base64url. */
       readonly nodes: string;
       readonly units: readonly number[];
-      /** The numbers of nodes. */
+      /** The number of nodes of each wave. */
       readonly waves: readonly number[];
     };
 }
@@ -120,15 +121,15 @@ export interface RolloutStepped {
     /** The current wave after the step. */
     readonly wave: number;
     readonly reason: string | null;
-    /** Of all waves, where the step judges. */
+    /** Over all waves, if the step judges. */
     readonly failed?: NodeSet;
     readonly lost?: NodeSet;
-    /** Where it releases a wave. */
+    /** Only if it releases a wave. */
     readonly observed?: Observed;
   };
 }
 
-/** Sets the clock after time in which nothing was judged. It is no step. */
+/** Sets the clock after a time in which nothing was judged. Not a step. */
 export interface RolloutClockSet {
   readonly type: 'RolloutClockSet';
   readonly data: { readonly rollout_id: string; readonly ran_ms: number; readonly runs: boolean };
@@ -136,12 +137,12 @@ export interface RolloutClockSet {
 
 export type RolloutEvent = RolloutStarted | RolloutStepped | RolloutClockSet;
 
-/** Sees nodes at the moment of a release. */
+/** Observes nodes at the moment of a release. */
 export interface Observe {
   isOnline(nodeId: string): boolean;
   /**
-   * Keys (`listenerKey`) of the listeners that are reported in another state than `running`; undefined of an agent that reports
-   * no listener at all.
+   * Keys (`listenerKey`) of the listeners that are reported in another state than `running`; undefined for an agent
+   * that reports no listener at all.
    */
   failing(nodeId: string): readonly string[] | undefined;
 }
@@ -156,7 +157,7 @@ interface Expected extends Addressed {
 }
 
 interface Judged {
-  /** Ids of nodes that have failed or were lost besides those known. */
+  /** Ids of nodes that have failed or were lost, besides those already known. */
   readonly failed: readonly string[];
   readonly lost: readonly string[];
 }
@@ -206,7 +207,7 @@ export function excuses({ failing }: Pick<Observed, 'failing'>): (place: number,
   return (place, listener) => all.has(String(place)) || all.has(`${place} ${listener}`);
 }
 
-/** The generation from which on a node has the rollout's change. */
+/** The generation from which a node has the rollout's change. */
 export const generationWith = (
   { revision }: Pick<RolloutState, 'revision'>,
   node: { readonly generation_offset: number } | undefined,

@@ -5,7 +5,7 @@ import { nodesOfShare, type WaveRule } from '../rollout-policy/rollout-policy.js
 export type Unit = readonly string[];
 
 /**
- * Each unit in exactly one wave, none of them empty.
+ * The units in waves, each unit in exactly one, no wave empty.
  * @param units in the order in which they are taken
  * @param labelsOf of a node, by its id
  */
@@ -27,7 +27,7 @@ export function wavesOf(
   return [...waves, rest].filter((wave) => wave.length > 0);
 }
 
-/** Units until there are so many nodes, perhaps a few more with the last one. */
+/** Takes units until they have `wanted` nodes, or a few more with the last unit. */
 function upTo(wanted: number): (unit: Unit) => boolean {
   let nodes = 0;
   return ({ length }) => {
@@ -37,7 +37,7 @@ function upTo(wanted: number): (unit: Unit) => boolean {
   };
 }
 
-/** Units of which a node has all of the labels. */
+/** Takes units in which some node has all of the labels. */
 function bearing(
   labels: { readonly [key: string]: string },
   labelsOf: (nodeId: string) => { readonly [key: string]: string },

@@ -1,6 +1,6 @@
 /**
- * The rotation of the service's identity key: a second one is made, then the old one is retired. Private halves arrive sealed
- * (`src/commands/service-identity.ts`). Implements `docs/contract/rollouts.md#guided-rotation`.
+ * The rotation of the service's identity key: a second one is made, then the old one is retired. Private halves arrive
+ * sealed (`src/commands/node-psks.ts`). Implements `docs/contract/rollouts.md#guided-rotation`.
  */
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
@@ -23,7 +23,7 @@ type IdentityEvent =
         /** The public halves of the key that ended and of the one that stays, base64url. */
         readonly retired: string;
         readonly static_public: string;
-        /** Nodes were left that needed the old one. */
+        /** Some nodes still needed the old one. */
         readonly forced: boolean;
       };
     };

@@ -22,7 +22,7 @@ export interface ServedKeys {
   readonly next: ServiceKey | null;
 }
 
-/** Where a key's private half is sealed for, beside the stream. */
+/** The place, apart from the stream, that a key's private half is sealed for. */
 export const servedKeyPlace = { resourceId: 'identity', field: 'static_private' } as const;
 
 const servedKeysKey: SingletonKey<ServedKeys> = { singleton: 'identity' };

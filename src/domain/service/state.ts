@@ -11,7 +11,7 @@ import { serviceEvent, type ServiceEvent, type ServiceKeyEvent } from './identit
 type DataOf<T extends ServiceEvent['type']> = Extract<ServiceEvent, { readonly type: T }>['data'];
 
 export interface ServiceState {
-  /** Of the last event; -1 before any. */
+  /** The revision of the last event; -1 before any. */
   readonly revision: number;
   readonly position: number;
   readonly logChain: ChainHead;

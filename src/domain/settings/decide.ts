@@ -38,7 +38,7 @@ export function updateConnectivity(fleet: FleetView, command: UpdateConnectivity
   );
 }
 
-/** The policies' folder imports this one. */
+/** Not imported, because the policies' folder imports this one. */
 const policyType = 'rollout_policy';
 
 /** The policies that a command gives, by id. */

@@ -23,9 +23,9 @@ export interface GlobalSettings {
   readonly metrics_interval_secs: number;
   /** null stands for three heartbeats. */
   readonly offline_after_secs: number | null;
-  /** The id of the rollout policy of commands that name none; null for no rollout. */
+  /** The id of the rollout policy for commands that name none; null for no rollout. */
   readonly rollout_policy: string | null;
-  /** Likewise of a raised compiler version. */
+  /** Likewise for a raised compiler version. */
   readonly upgrade_rollout_policy: string | null;
 }
 

@@ -195,7 +195,7 @@ export interface NodeSnapshot extends RuleLists {
 
 /** What one resource adds to the snapshot of a node. */
 export interface NodeRules extends Partial<RuleLists> {
-  /** The snapshot has an equal cluster or certificate of several resources only once. */
+  /** Equal clusters or certificates of several resources appear in the snapshot once. */
   readonly clusters?: readonly UpstreamCluster[];
   readonly certificates?: readonly TlsCertificate[];
   readonly policies?: readonly ListenerPolicy[];

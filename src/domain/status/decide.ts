@@ -1,6 +1,6 @@
 /**
- * Decides which fact a resource is due: what is told last against what is now, with the time that a change must stand and
- * the budget of a resource. Pure: time comes as an argument. Implements
+ * Decides which fact is due for a resource: compares what was told last with what is now, within the time that a change
+ * must stand and the budget of a resource. Pure: time comes as an argument. Implements
  * `docs/contract/notices.md#status-changes-are-facts`.
  */
 import { isOfFuture, timestamp } from '../../kernel/clock.js';
@@ -9,7 +9,7 @@ import type { StatusFact } from './facts.js';
 import { openIncident, type LastFact } from './ledger.js';
 import { impliedStatus, isBad, isTold, worseOf, type StatusKey } from './status.js';
 
-/** What is now. Times are milliseconds since the epoch. */
+/** The present status. Times are milliseconds since the epoch. */
 export interface Observed {
   readonly resource: StatusKey & { readonly name: string };
   readonly status: string;
@@ -18,7 +18,7 @@ export interface Observed {
   readonly since: number;
   /** When it will have stood long enough to be told. */
   readonly dueAt: number;
-  /** Until then a silent node may come back. Only what is worse than what was told counts before, and all is looked at again. */
+  /** Until then, a silent node may come back, and only a status worse than the told one counts. Then decide again. */
   readonly againAt?: number;
 }
 
@@ -29,7 +29,7 @@ export type Due =
   | { readonly kind: 'now'; readonly fact: StatusFact };
 
 /**
- * @param last what was told last, undefined for nothing
+ * @param last what was told last; undefined if nothing was
  * @param id of the fact, if there is one
  */
 export function dueFact(last: LastFact | undefined, observed: Observed, now: number, id: string): Due {
@@ -52,7 +52,7 @@ export function dueFact(last: LastFact | undefined, observed: Observed, now: num
 }
 
 /**
- * The fact that is written although nobody is told: that a command has ended an incident, or once more what would expire.
+ * A fact that is written without telling anybody: a command has ended an incident, or the last fact would expire.
  * @returns undefined while there is none
  */
 export function untoldFact(last: LastFact, now: number): StatusFact | undefined {
@@ -62,10 +62,10 @@ export function untoldFact(last: LastFact, now: number): StatusFact | undefined 
   return { resource, was: status, status, since, reason, incident: openIncident(last), again: true };
 }
 
-/** When the budget of a resource lets it be told again. */
+/** When the budget of a resource allows the next fact. */
 function budgetedAt(told: readonly number[], now: number): number {
   const { changes, windowMs, gapMs } = limits.status.perResource;
-  // What a clock told that was ahead holds nothing up.
+  // Facts from a clock that was ahead do not delay later ones.
   const toldAt = told.filter((at) => !isOfFuture(at, now));
   const newest = toldAt.at(-1);
   const first = toldAt.at(-changes);

@@ -6,7 +6,7 @@ import { eventOf, streams, type RecordedEvent } from '../../kernel/event.js';
 import type { EventSchemas } from '../resource/declaration.js';
 import type { StatusKey } from './status.js';
 
-/** From the fact by which something became bad to the one by which it was well again. */
+/** Lasts from the fact that something became bad to the fact that it was well again. */
 export type Incident = {
   /** The id of its first fact. */
   readonly id: string;
@@ -27,7 +27,7 @@ export type StatusFact = {
   readonly reason: string | null;
   /** The incident that the fact begins, belongs to or ends. */
   readonly incident: Incident | null;
-  /** Written again before the fact expires, or known before anything was told: nobody is told. */
+  /** Nobody is told: the fact was written again before it expired, or was known before anything was told. */
   readonly again?: true;
 };
 

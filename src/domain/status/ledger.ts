@@ -1,7 +1,7 @@
 /**
- * What was told last of each resource: the fold of `svc-status`, and of those commands that make a resource count as well.
- * A resource without an entry has the status that `impliedStatus` says. Pure; `src/status/ledger.ts` keeps it in memory.
- * Implements `docs/contract/notices.md#status-changes-are-facts`.
+ * What was told last of each resource: the fold of `svc-status`, and of the commands after which a resource counts as
+ * being well. A resource without an entry has the status that `impliedStatus` says. Pure; `src/status/ledger.ts` keeps
+ * it in memory. Implements `docs/contract/notices.md#status-changes-are-facts`.
  */
 import { limits } from '../../kernel/limits.js';
 import type { FleetEvent } from '../fleet/resources.js';
@@ -29,7 +29,7 @@ export function afterFact(before: LastFact | undefined, fact: StatusFact, at: st
   return { ...now, at, toldAt, ...(isGone && { isGone: true }) };
 }
 
-/** What counts after a command that makes a resource well; undefined where nothing of an incident is left to say. @param at RFC 3339 */
+/** The entry after a command that makes a resource well; undefined if no incident was open. @param at RFC 3339 */
 export function afterCommand(last: LastFact, { isGone }: Well, at: string): LastFact | undefined {
   if (openIncident(last) === null) return undefined;
   const status = impliedStatus(last.resource.type);
@@ -44,7 +44,7 @@ export function afterCommand(last: LastFact, { isGone }: Well, at: string): Last
   };
 }
 
-/** The incident that lasts on after the fact. */
+/** The incident that is still open after the fact. */
 export const openIncident = ({ resource, status, incident }: Pick<LastFact, 'resource' | 'status' | 'incident'>) =>
   isBad(resource.type, status) ? incident : null;
 
@@ -57,7 +57,7 @@ const well = (type: StatusType, id: string): Well => ({ key: { type, id }, isGon
 const gone = (type: StatusType, id: string): Well => ({ key: { type, id }, isGone: true });
 
 /**
- * The resource that counts as well after an event, because it is gone, disabled, no longer deployed, or has a new
+ * The resource that counts as being well after an event, because it is gone, disabled, no longer deployed, or has a new
  * certificate; undefined after any other event.
  */
 export function wellBy({ type, data }: FleetEvent): Well | undefined {

@@ -15,7 +15,7 @@ export type StatusKey = {
 export const keyText = ({ type, id }: StatusKey): string => `${type}/${id}`;
 
 interface Words {
-  /** What holds of a resource without a fact. */
+  /** The status of a resource without a fact. */
   readonly implied: string;
   /** Ends an incident. */
   readonly well: readonly string[];

@@ -29,7 +29,7 @@ interface Seeing {
   readonly metricsIntervalSecs: number;
 }
 
-/** The metrics intervals within which an agent should report a new upstream. */
+/** The number of metrics intervals within which an agent should report a new upstream. */
 const awaitedIntervals = 2;
 
 /**

@@ -20,7 +20,7 @@ export type ChatFormat = (typeof chatFormats)[number];
 export const webhookFormats = ['standard', ...chatFormats] as const;
 export type WebhookFormat = (typeof webhookFormats)[number];
 
-/** Of a webhook that does not say otherwise. */
+/** The values of a webhook that does not say otherwise. */
 export const webhookDefaults = { format: 'standard', chat_id: null, group_secs: 0, console_links: true } as const;
 
 /** The filters of the feed; an absent one lets everything through. */
@@ -101,7 +101,7 @@ export interface ResumeWebhook {
   readonly failing: boolean;
 }
 
-/** An address of mail without a name, quotes or an encoding. */
+/** A mail address without a name, quotes or an encoding. */
 export const plainMailAddress = /^[A-Za-z0-9.!$&'*+=^_{|}~-]{1,64}@(?=.{1,253}$)[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$/;
 
 const sent = ['url', 'types', 'filters', 'format', 'chat_id', 'group_secs', 'console_links'] as const;
@@ -117,7 +117,10 @@ export function webhookAt(fleet: Pick<FleetView, 'get'>, id: string): WebhookSta
   return fleet.get(webhookKey, id);
 }
 
-/** The part of a URL that may be shown, since the rest is often a secret: `https://hooks.example:8443`. Of mail, how many get it. */
+/**
+ * The part of a URL that may be shown, since the rest is often a secret: `https://hooks.example:8443`. For mail, the
+ * number of receivers.
+ */
 export function schemeAndHost(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   if (protocol !== 'mailto:') return `${protocol}//${host}`;

@@ -27,7 +27,7 @@ export type AuditFields = {
   readonly action: string;
   readonly resource_type: string;
   readonly resource_id: string | null;
-  /** As its events give it; null where they do not: `names.ts` has it then. */
+  /** The name in its events; null if they have none, and `names.ts` has it. */
   readonly resource_name: string | null;
   readonly actor_type: AuditEntry['actor']['type'];
   readonly actor_id: string | null;
