@@ -62,7 +62,7 @@ export async function openTokenUses(deps: TokenUsesDeps): Promise<TokenUses> {
     return new Map(found.map(({ id, fields }) => [id, fields]));
   }
 
-  /** None while the read store is away, also in the seconds until that is known. */
+  /** None while the read store is away, even in the seconds before that is known. */
   async function storedOf(ids: readonly string[]): Promise<Map<string, TokenUse>> {
     try {
       return away() ? new Map() : await lastOf(ids);

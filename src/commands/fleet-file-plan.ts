@@ -71,7 +71,7 @@ export function* planDocument(
   // The same document without a step writes nothing.
   const onlyMovesBase = split.parts.length === 0 && document.set !== null && base?.document_sha256 !== digest;
   const parts = onlyMovesBase ? [[]] : split.parts;
-  // The obstacles of the whole are met again in its parts.
+  // The parts meet the obstacles of the whole again.
   const refusals = outcome.obstacles.length > 0 ? outcome.obstacles : split.obstacles;
   const obstacles = [...new Set([...comparison.obstacles, ...refusals])];
   const names = namesIn(document);

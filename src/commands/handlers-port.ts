@@ -198,7 +198,7 @@ export interface CommandHandlers {
     step(ctx: CommandContext, id: string, step: RolloutVerb): Answer<RolloutState>;
     /** Reverts the entry of a rollout. @throws ServiceError as `step`, and what the revert throws */
     revert(ctx: CommandContext, id: string): Answer<unknown>;
-    /** Confirms the change of an entry. @throws ServiceError `conflict` for one that waits for nobody */
+    /** Confirms the change of an entry. @throws ServiceError `conflict` if nobody has to confirm it */
     confirm(ctx: CommandContext, entryId: string): Answer<unknown>;
     /** Reverts the entry of a change that nobody has confirmed. @throws ServiceError its refusal */
     revertUnconfirmed(ctx: CommandContext, of: Pick<ConfirmationState, 'name' | 'revision'>): Promise<unknown>;

@@ -1,7 +1,7 @@
 /**
  * Port: read models, and the small shared state beside the log (telemetry, leases, last-good snapshots). No
  * transactions: writes of projected documents are guarded by log positions, a delete is a guarded tombstone, and the
- * checkpoint is written last, so any number of instances may project the same events. All other writes, except of
+ * checkpoint is written last, so any number of instances may project the same events. All other writes, except those of
  * leases, are durable when they resolve. Documents are found by id, or by their collection's only index. Implements
  * `docs/architecture.md#read-models`.
  */

@@ -1,5 +1,5 @@
 /**
- * Which audit entry, that is which command, reverts which: folded from event metadata, so that every instance decides alike.
+ * Which audit entry (a command) reverts which: folded from event metadata, so that every instance decides alike.
  * Implements `docs/contract/domain.md#audit-and-revert`.
  */
 import type { RecordedCommand } from '../../kernel/event.js';

@@ -115,8 +115,8 @@ export const nothingUnwell = (): UnwellLists => ({
 export const unknownForMs = 60_000;
 
 /**
- * How many resources of one kind and cause get a matter of their own, those with the most chains. The rest is one matter,
- * so that an answer stays short while half a fleet is away.
+ * How many resources of one kind and cause get a matter of their own, those with the most chains. The rest form one
+ * matter, so that an answer stays short while half a fleet is away.
  */
 const causesInFull = 10;
 

@@ -84,7 +84,7 @@ function judgedIn(rollout: RolloutState, { failed, lost }: Judged): Pick<StepDat
   return { failed: nodeSet(placesOf(failed), rollout.failed), lost: nodeSet(placesOf(lost), rollout.lost) };
 }
 
-/** A step of the service, from some states. */
+/** A step of the service, which only some states allow. */
 const expected =
   <C extends Extract<RolloutCommand, { readonly version: number }>>(
     from: readonly RolloutStateName[],
@@ -95,7 +95,7 @@ const expected =
     return rollout?.version === command.version && from.includes(rollout.state) ? decide(rollout, command) : ok([]);
   };
 
-/** A step that a person takes, from some states. @param what for a sentence: "paused" */
+/** A step that a person takes, which only some states allow. @param what for a sentence: "paused" */
 const allowed =
   <C extends RolloutCommand>(
     from: readonly RolloutStateName[],

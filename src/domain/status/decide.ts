@@ -1,6 +1,6 @@
 /**
- * Decides which fact is due for a resource: compares what was told last with what is now, within the time that a change
- * must stand and the budget of a resource. Pure: time comes as an argument. Implements
+ * Decides which fact is due for a resource: compares what was told last with what is now, subject to the time that a
+ * change must stand and the budget of the resource. Pure: time comes as an argument. Implements
  * `docs/contract/notices.md#status-changes-are-facts`.
  */
 import { isOfFuture, timestamp } from '../../kernel/clock.js';

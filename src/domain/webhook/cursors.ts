@@ -24,9 +24,9 @@ export interface WebhookCursorMoved {
   readonly type: 'WebhookCursorMoved';
   readonly data: WebhookTries & {
     readonly webhook_id: string;
-    /** `since` of the webhook when it was there. */
+    /** `since` of the webhook when it was at the cursor. */
     readonly since: number;
-    /** The feed's, or `start`. */
+    /** A cursor of the feed, or `start`. */
     readonly cursor: string;
     readonly state: WebhookStateName;
   };

@@ -39,7 +39,7 @@ async function pageOf(audit: Audit, ranges: readonly GroupRange[], part: Part): 
   return { found, total: isLast ? part.skip + found.length : await countIn(audit, ranges) };
 }
 
-/** The entries in any of the ranges behind a place, newest first, and how many there are in all. */
+/** The entries in any of the ranges after a place, newest first, and how many there are in all. */
 async function stepOf(audit: Audit, ranges: readonly GroupRange[], behind: string, limit: number): Promise<Found> {
   const below = behind === 'start' ? undefined : behind;
   const behindIt = ranges.map((range) => ({ ...range, below }));

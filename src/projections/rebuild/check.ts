@@ -190,7 +190,7 @@ async function compareCollections(side: Side, findings: Findings): Promise<boole
   return true;
 }
 
-/** Compares the documents that are behind a few more times; those still behind count as late. */
+/** Compares documents that are behind again, a few times; those still behind count as late. */
 async function compareIds(side: Side, ids: readonly string[], findings: Findings): Promise<void> {
   let waiting = ids;
   for (let round = 1; waiting.length > 0; round += 1) {

@@ -39,7 +39,7 @@ export const isTombstoned = (error: unknown): boolean => field(error, 'type') ==
 /** How servers up to 23.10 drop a live subscription, for example after one large append. Normal in operation. */
 export const isTooSlow = (error: unknown): boolean =>
   field(error, 'type') === ErrorType.TIMEOUT && /too slow/i.test(messageOf(error));
-/** How servers refuse a start position at which no record begins: first the text of 23.10, then of later versions. */
+/** How servers refuse a start position at which no record begins: first the text of 23.10, then that of later ones. */
 export const isForeignPosition = (error: unknown): boolean =>
   field(error, 'type') === ErrorType.UNKNOWN &&
   /Exception was thrown by handler|invalid position/i.test(messageOf(error));

@@ -4,8 +4,8 @@
  *
  * One round: read the stored positions, drop the writes that are not above them, insert the missing documents, replace
  * the lower ones. An insert fails on a document that was inserted meanwhile (E11000), and a replacement does not match
- * one that has become higher or was purged: such writes go another round. An upsert with the guard in its filter would
- * be one command, but its E11000 does not mean "already applied".
+ * one that has become higher or was purged: such writes go through another round. An upsert with the guard in its
+ * filter would be one command, but its E11000 does not mean "already applied".
  */
 import type { Collection } from 'mongodb';
 import { unreachable } from '../../kernel/errors.js';
