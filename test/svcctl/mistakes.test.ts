@@ -146,6 +146,17 @@ test.each(['{', '{}', 'null', '[]'])('a file of contexts that holds %s is told, 
   }
 });
 
+test('a deploy that is done does not seem to have failed because names cannot be read behind it', async () => {
+  const chain = { id: '0a921c95-6082-453d-ba98-8573cb97dc91', name: 'front' };
+  const deployment = { nodes: [{ node_id: 'node-1', generation: 7, state: 'pushed', errors: [] }] };
+  answer = ({ method, path }) => {
+    if (method === 'POST') return { data: { deployment, warnings: [], rollout_id: null } };
+    if (path.startsWith('/api/nodes/ports')) return { status: 503, error: 'unavailable: read models lag' };
+    return path.startsWith('/api/l4-chains?') ? listOf(chain) : { data: chain };
+  };
+  expect(await script.run(['deploy', 'front'])).toEqual({ code: 0, out: 'node-1  generation 7  pushed\n', err: '' });
+});
+
 test('a value that is no YAML is told with its option', async () => {
   const { code, err } = await script.run(['create', 'nodes', 'edge', '--set', 'description=[eu']);
   expect([code, err]).toEqual([3, expect.stringMatching(/^svcctl: --set description: Flow sequence .* column 4:\n$/)]);

@@ -161,9 +161,9 @@ async function deploy(name: string, options: DeployOptions): Promise<void> {
   const behind =
     options.wait === true ? deployment.nodes.filter(({ state }) => state !== 'applied' && state !== 'held') : [];
   if (behind.length > 0) process.exitCode = exitCodes.refused;
-  const names = new Map<string, string>();
-  const { nodes: all } = await dataOf(api.GET('/api/nodes/ports'));
-  for (const { id: nodeId, name: called } of all) names.set(nodeId, called);
+  // It is deployed, whether or not the names of its nodes can be read.
+  const { nodes: all } = await dataOf(api.GET('/api/nodes/ports')).catch(() => ({ nodes: [] }));
+  const names = new Map(all.map(({ id: nodeId, name: called }) => [nodeId, called]));
   for (const { node_id, generation, state, errors } of deployment.nodes) {
     const label = `${shown(names.get(node_id) ?? node_id)}  generation ${generation}  `;
     await line(`${label}${paint(colourOf(state), state)}`);
