@@ -70,6 +70,31 @@ describe.skipIf(browser === undefined)('a form', () => {
     await expectAbsent(page, question(page));
   });
 
+  test('what was typed is still asked for after a sign-out that failed', async () => {
+    const page = await site.openAs('operator', edit);
+    await endpoint(page).fill('203.0.113.7:443');
+    await page.route('**/api/auth/logout', (route) => route.abort());
+    await page.getByRole('button', { name: /^Signed in as operator/ }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await button(page, 'Leave').click();
+    await page.getByText('The service does not answer.').waitFor();
+    await toNodes(page).click();
+    await expectText(question(page)).toContain('Not saved: Endpoint.');
+    await stay(page);
+    await expectValue(endpoint(page)).toBe('203.0.113.7:443');
+  });
+
+  test('the form of another resource begins with what that one has', async () => {
+    const made = (name: string) => site.admin.call<{ id: string }>('POST', '/api/nodes', { name });
+    const [one, other] = [await made('one'), await made('other')];
+    const page = await site.openAs('operator', `/nodes/${one.id}/edit`);
+    await expectValue(page.getByRole('textbox', { name: 'Name' })).toBe('one');
+    await goTo(page, `/nodes/${other.id}/edit`);
+    await expectValue(page.getByRole('textbox', { name: 'Name' })).toBe('other');
+    await goTo(page, `/nodes/${one.id}/edit`);
+    await expectValue(page.getByRole('textbox', { name: 'Name' })).toBe('one');
+  });
+
   test('the browser asks before a reload', async () => {
     const page = await site.openAs('operator', edit);
     await endpoint(page).fill('203.0.113.7:443');

@@ -1,7 +1,7 @@
 /** Who is signed in, and what they may do: the rules are the service's, this only hides what it would refuse. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { api, dataOf, type Schemas } from './api/client.js';
-import { mayLeave } from './forms/losses.js';
+import { letGo, mayLeave } from './forms/losses.js';
 import { queryClient } from './live/queries.js';
 
 export type Role = Schemas['User']['role'];
@@ -37,5 +37,6 @@ export async function signIn(username: string, password: string): Promise<void> 
 export async function signOut(): Promise<void> {
   if (!(await mayLeave())) return;
   await dataOf(api.POST('/api/auth/logout'));
+  letGo();
   location.assign('/console/');
 }

@@ -106,6 +106,7 @@ export function editPage<V extends Values, R extends Named>(page: EditPage<V, R>
     return (
       <Page title={shared.edit(nameOf(resource))}>
         <ResourceForm<V, R>
+          key={id}
           resource={resource}
           valuesOf={valuesOf}
           labels={labels}

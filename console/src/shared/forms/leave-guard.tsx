@@ -4,11 +4,15 @@ import { useBlocker, type ShouldBlockFn } from '@tanstack/react-router';
 import { useSyncExternalStore, type ReactNode } from 'react';
 import { Confirm } from './confirm.js';
 import { text } from './forms.text.js';
-import { losses, mayLeave, questions } from './losses.js';
+import { letGo, losses, mayLeave, questions } from './losses.js';
 
 /** Dialogs, tabs and filters of a page are in the rest of its address. */
-const shouldBlockFn: ShouldBlockFn = async ({ current, next }) =>
-  current.pathname !== next.pathname && !(await mayLeave());
+const shouldBlockFn: ShouldBlockFn = async ({ current, next }) => {
+  if (current.pathname === next.pathname) return false;
+  if (!(await mayLeave())) return true;
+  letGo();
+  return false;
+};
 const enableBeforeUnload = (): boolean => losses().length > 0;
 
 export function LeaveGuard(): ReactNode {

@@ -43,7 +43,7 @@ export function useLoss(kind: Loss['kind'], namesNow: () => readonly string[]): 
   return () => void (settled.current = true);
 }
 
-/** Asks if something would be lost. @returns whether to leave; if so, everything held is given up */
+/** Asks if something would be lost. @returns whether to leave */
 export function mayLeave(): Promise<boolean> {
   if (question !== undefined) return answered;
   const lost = losses();
@@ -52,7 +52,6 @@ export function mayLeave(): Promise<boolean> {
     ask({
       losses: lost,
       answer(leave) {
-        if (leave) held.clear();
         ask(undefined);
         resolve(leave);
       },
@@ -60,6 +59,9 @@ export function mayLeave(): Promise<boolean> {
   });
   return answered;
 }
+
+/** The page is left: nothing of it is asked for again. */
+export const letGo = (): void => held.clear();
 
 function ask(next: Question | undefined): void {
   question = next;
