@@ -310,6 +310,23 @@ describe('a REALITY hop', () => {
     expect(await enter(port, hop, targetName, '0b')).toMatchObject({ ok: true });
   });
 
+  it('takes a client whose hello comes after an edit of its credential', async () => {
+    const hop = hopOf();
+    const port = await freePort();
+    const gateway = agentRuntime(closers);
+    const rule = realityRule(port, await echo(), hop);
+    const raw = tcpRule(port, await says('raw'), {}, 'raw');
+    await applied(gateway, 1, { tcp: [rule, raw] });
+    const early = await dial(port);
+    // Connections are accepted in their order.
+    const later = await dial(port);
+    later.write('GET');
+    expect(await readAll(later)).toBe('raw');
+    await applied(gateway, 2, { tcp: [{ ...rule, reality: { ...rule.reality!, shortIds: ['0a', '0b'] } }, raw] });
+    const access = { publicKey: Buffer.from(hop.keys.publicKey), shortId: '0a', serverName: targetName };
+    expect(await openReality(early, access, systemClock, 15_000)).toMatchObject({ ok: true });
+  });
+
   it('goes over to another target as soon as that has answered', async () => {
     const hop = hopOf();
     const [port, next] = [await freePort(), await echo()];

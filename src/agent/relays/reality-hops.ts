@@ -105,7 +105,8 @@ export function createRealityHops({ clock, refusals, targets }: RelayDependencie
       retire();
     },
     async meet(client, rule) {
-      const reality = running.get(rule.hop.id)?.serving;
+      // Its hop may have been replaced while its hello was awaited.
+      const reality = (running.get(rule.hop.id) ?? byRule.get(rule.hop.ruleId))?.serving;
       if (reality === undefined) {
         client.destroy();
         return undefined;
