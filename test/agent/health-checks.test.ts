@@ -4,6 +4,8 @@ import { createServer, type Server } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterEach, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
+import { createSamples } from '../../src/agent/relays/meters.js';
+import { createUpstreams } from '../../src/agent/relays/upstreams.js';
 import type { UpstreamCluster } from '../../src/gen/svc/control/v1/gateway.js';
 import { agentRuntime } from '../support/agent-runtime.js';
 import { createCertificate } from '../support/certificate.js';
@@ -126,4 +128,23 @@ it('says nothing of an upstream before its first check, and checks it anew at on
   await at(2, dead);
   expect(health(gateway)).toEqual({});
   await eventually(() => health(gateway)).toEqual({ web: false });
+});
+
+it('does not take a connection to where an upstream was for a word on where it is', () => {
+  const upstreams = createUpstreams(createSamples(1), () => undefined);
+  const at = (port: number) =>
+    new Map([['web', { name: 'web', endpoints: [{ host: '127.0.0.1', port }], enabled: true }]]);
+  const origin = { resourceType: 'l4_chain', resourceId: 'c', resourceName: 'c', hopIndex: 0 };
+  const dialled = () => {
+    const picked = upstreams.pick({ origin, next: { kind: 'cluster', name: 'web' }, security: { kind: 'raw' } });
+    if (picked.kind !== 'endpoints') throw new Error('refused');
+    return picked;
+  };
+  upstreams.set(at(1));
+  const early = dialled();
+  upstreams.set(at(2));
+  early.settled(undefined);
+  expect(upstreams.metrics()).toEqual([]);
+  dialled().settled(1);
+  expect(upstreams.metrics()).toMatchObject([{ requests: 2n, errors: 1n, healthy: true }]);
 });

@@ -67,7 +67,8 @@ export function createUpstreams(latency: Samples, changed: () => void): Upstream
       kind: 'endpoints',
       endpoints: inTurn.slice(0, connectAttempts),
       settled(connectMs) {
-        found(entry, connectMs !== undefined);
+        // They may have been replaced while one of them was dialled.
+        if (isDeepStrictEqual(entry.cluster.endpoints, endpoints)) found(entry, connectMs !== undefined);
         if (connectMs === undefined) entry.errors += 1;
         else {
           entry.latency.add(connectMs);
