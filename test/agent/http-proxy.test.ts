@@ -392,6 +392,19 @@ describe('an HTTP proxy rule', () => {
     });
   });
 
+  it('does not wait for ever for a client that leaves its connection open after a WebSocket was refused', async () => {
+    const server = await backend((_incoming, response) => response.end());
+    server.on('upgrade', (_incoming, socket: Socket) => socket.end('HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno'));
+    Object.assign(relayLimits, { httpHeadersMs: 100 });
+    const { port, gateway } = await proxyTo(server.place);
+    const socket = plain(port);
+    let received = '';
+    socket.on('data', (chunk) => (received += chunk.toString()));
+    socket.write('GET / HTTP/1.1\r\nHost: a.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    await eventually(() => received).toMatch(/^HTTP\/1\.1 403 No\r\n[^]*no$/);
+    await eventually(() => gateway.runtimeListeners()[0]).toMatchObject({ totalSessions: 1n, activeSessions: 0n });
+  });
+
   it('ignores an offer to speak HTTP/2, with or without a body, and goes on with the connection', async () => {
     const server = await backend((incoming, response) => {
       let body = '';
@@ -428,6 +441,13 @@ describe('an HTTP proxy rule', () => {
     expect(await statusOf(`127.0.0.1:${nonsense.port}`)).toBe(502);
     Object.assign(relayLimits, { httpAnswerMs: 100 });
     expect(await statusOf(`127.0.0.1:${silent.port}`)).toBe(504);
+  });
+
+  it('answers 502 where the upstream is disabled', async () => {
+    const [port, gateway] = [await freePort(), runtime()];
+    const disabled = { ...cluster('r/0', ['127.0.0.1:1']), enabled: false };
+    await gateway.apply(snapshot(1, { http: [httpRule(port, 'a.example', '/', 'r')], clusters: [disabled] }));
+    expect((await ask(port)).statusCode).toBe(502);
   });
 
   it('lets the client see that an answer was broken off', async () => {

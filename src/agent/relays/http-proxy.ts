@@ -309,10 +309,9 @@ async function reach(
   switch (dialled.kind) {
     case 'connected':
       return { ...dialled, path: target.path, authority: target.authority };
-    case 'refused':
-      return 503;
     case 'failed':
       return dialled.timedOut ? 504 : 502;
+    case 'refused':
     case 'aborted':
       return 502;
     default:

@@ -92,6 +92,8 @@ export function joinUpgraded({ socket, head, side, outgoing, count }: Upgrade): 
       incoming.once('end', () => {
         socket.removeListener('close', gone);
         socket.once('close', () => resolve(incoming.complete));
+        // Answered, a client may leave its own direction open.
+        socket.setTimeout(relayLimits.httpHeadersMs, () => socket.destroy());
       });
       incoming.pipe(socket);
       socket.resume();
