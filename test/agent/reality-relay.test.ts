@@ -327,6 +327,25 @@ describe('a REALITY hop', () => {
     expect(await openReality(early, access, systemClock, 15_000)).toMatchObject({ ok: true });
   });
 
+  it('keeps strangers joined to the target when its credential is edited', async () => {
+    const hop = hopOf();
+    const port = await freePort();
+    const gateway = agentRuntime(closers);
+    const rule = realityRule(port, await echo(), hop);
+    await applied(gateway, 1, { tcp: [rule] });
+    const stranger = connectTls({ host: '127.0.0.1', port, servername: targetName, rejectUnauthorized: false });
+    closers.push(async () => void stranger.destroy());
+    stranger.on('error', () => undefined);
+    await once(stranger, 'secureConnect');
+    await applied(gateway, 2, { tcp: [{ ...rule, reality: { ...rule.reality!, shortIds: ['0b'] } }] });
+    // Long after a handshake of the former hop would have ended.
+    const edited = performance.now();
+    await eventually(() => stranger.destroyed || performance.now() - edited > 11_000).toBe(true);
+    expect(stranger.destroyed).toBe(false);
+    stranger.write('still here');
+    expect(String((await once(stranger, 'data'))[0])).toBe('target: still here');
+  });
+
   it('goes over to another target as soon as that has answered', async () => {
     const hop = hopOf();
     const [port, next] = [await freePort(), await echo()];

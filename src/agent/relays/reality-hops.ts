@@ -1,13 +1,12 @@
 /**
  * The REALITY hops of one TCP listener: tells clients that hold a hop's key from strangers, who are joined to the
  * target within limits of bytes and silence. A hop that replaces another takes over its clients as soon as it knows its
- * target, so that none of them waits; a hop that no rule has any more accepts no new clients, and ends with its last
- * handshake. The handshake is in `src/transport/listener/reality/`. Implements the listening side of
+ * target, so that none of them waits; a hop that no rule has any more accepts no new clients, and keeps
+ * those that it has. The handshake is in `src/transport/listener/reality/`. Implements the listening side of
  * `docs/data-plane.md#reality`.
  */
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { sleep } from '../../kernel/background.js';
 import { unreachable } from '../../kernel/errors.js';
 import { createReality, type Met, type Reality } from '../../transport/listener/reality/reality.js';
 import { isSpent } from '../../transport/listener/reality/spent.js';
@@ -19,11 +18,9 @@ import { innerSide, type Side } from './splice.js';
 
 /** How often the strangers' limits are checked. */
 const sweepMs = 10_000;
-/** How long handshakes of a replaced hop may take. */
-const retireMs = 10_000;
 
 export interface RealityHops {
-  /** Starts new hops, and retires all others. */
+  /** Starts new hops; all others get no new clients. */
   keep(hops: readonly RealityHop[]): void;
   /**
    * Handles a client, and owns its socket as long as it is a stranger's.
@@ -45,11 +42,8 @@ export function createRealityHops({ clock, refusals, targets }: RelayDependencie
   /** By the id of the hop. */
   let running = new Map<string, Running>();
   let byRule = new Map<string, Running>();
-  const open = new Set<Reality>();
-  const retiring = new Map<Reality, Promise<void>>();
   /** Clients not known to hold a key, and whether each has exceeded its limits. */
   const strangers = new Map<Socket, () => boolean>();
-  const stop = new AbortController();
 
   const many = (): boolean => strangers.size > relayLimits.tcpUndecidedPerListener / 2;
   const sweeper = setInterval(() => {
@@ -57,18 +51,6 @@ export function createRealityHops({ clock, refusals, targets }: RelayDependencie
   }, sweepMs);
   sweeper.unref();
 
-  /** Retires hops that serve nobody any more. */
-  const retire = (): void => {
-    const needed = new Set(Array.from(running.values()).flatMap(({ own, serving }) => [own, serving]));
-    for (const reality of open) {
-      if (needed.has(reality)) continue;
-      open.delete(reality);
-      const done = sleep(retireMs, stop.signal)
-        .then(() => reality.close())
-        .finally(() => retiring.delete(reality));
-      retiring.set(reality, done);
-    }
-  };
   const start = (hop: RealityHop): Running => {
     const known = targets.of(hop.target);
     const shared = known === undefined ? undefined : { known, hellos: targets.hellos };
@@ -78,7 +60,6 @@ export function createRealityHops({ clock, refusals, targets }: RelayDependencie
       speaksSecond: false,
       ...(shared === undefined ? {} : { shared }),
     });
-    open.add(own);
     const before = byRule.get(hop.ruleId);
     // A new key takes effect at once.
     const follows = before !== undefined && Buffer.compare(before.hop.keys.privateKey, hop.keys.privateKey) === 0;
@@ -86,7 +67,6 @@ export function createRealityHops({ clock, refusals, targets }: RelayDependencie
     const started: Running = { hop, own, serving: before.serving };
     void known.settled().then(() => {
       started.serving = own;
-      retire();
     });
     return started;
   };
@@ -102,7 +82,6 @@ export function createRealityHops({ clock, refusals, targets }: RelayDependencie
       }
       running = next;
       byRule = rules;
-      retire();
     },
     async meet(client, rule) {
       // Its hop may have been replaced while its hello was awaited.
@@ -122,10 +101,9 @@ export function createRealityHops({ clock, refusals, targets }: RelayDependencie
     },
     async close() {
       clearInterval(sweeper);
-      stop.abort();
-      await Promise.all([...Array.from(open, (reality) => reality.close()), ...retiring.values()]);
+      const all = Array.from(running.values()).flatMap(({ own, serving }) => [own.close(), serving.close()]);
       running = byRule = new Map();
-      open.clear();
+      await Promise.all(all);
     },
   };
 }
