@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { status } from '@grpc/grpc-js';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { startAgent, type AgentHandle, type AgentOptions } from '../../src/agent/agent.js';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
@@ -294,6 +294,22 @@ describe('a session of the reference agent', () => {
     await eventually(() => payloadsOf(service.sessions[1])).toContain('diagnostics');
     const reports = service.sessions.flatMap(({ said }) => said.filter(({ $case }) => $case === 'diagnostics'));
     expect(reports).toHaveLength(1);
+  });
+});
+
+describe('an agent whose sessions are lost again and again', () => {
+  it('leaves nothing at the signals that outlive them', async () => {
+    const any = vi.spyOn(AbortSignal, 'any');
+    closers.push(async () => any.mockRestore());
+    const service = await server({ onSaid: serving(snapshot(9), 60) });
+    await agent(service, { random: () => 0 });
+    for (const index of [0, 1]) {
+      await eventually(() => payloadsOf(service.sessions[index])).toContain('configRequest');
+      service.sessions[index]?.drop(status.UNAVAILABLE);
+      await eventually(() => service.sessions.length).toBe(index + 2);
+    }
+    const sources = any.mock.calls.flatMap(([signals]) => [...signals]);
+    expect(sources.length).toBe(new Set(sources).size);
   });
 });
 

@@ -7,7 +7,7 @@
 import type { ConfigApplyReport } from '../../gen/svc/control/v1/config.js';
 import type { DiagnosticsReport } from '../../gen/svc/control/v1/diagnostics.js';
 import { SessionCloseReason } from '../../gen/svc/control/v1/session.js';
-import { sleep } from '../../kernel/background.js';
+import { sleep, withFirstOf } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
@@ -77,7 +77,8 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   let needsConnection = false;
   /** Aborted to end a wait between two tries early. */
   let wake = new AbortController();
-  const pause = (ms: number, over: AbortSignal): Promise<void> => sleep(ms, AbortSignal.any([over, wake.signal]));
+  const pause = (ms: number, over: AbortSignal): Promise<void> =>
+    withFirstOf([over, wake.signal], (first) => sleep(ms, first));
   const wakeUp = (): void => {
     wake.abort();
     wake = new AbortController();
@@ -276,23 +277,24 @@ async function untilReplaced(
     end = value;
     ended.abort();
   });
-  const over = AbortSignal.any([stopped, ended.signal]);
-  await sleep(rekeyMs, AbortSignal.any([over, renewed]));
-  for (let failures = 0; !over.aborted; failures += 1) {
-    const client = dial();
-    const replacement = await open(client, over);
-    // While it was being opened, a session over a connection of its own may have been requested.
-    const isInVain = over.aborted || (renewed.aborted && client === own);
-    if (replacement.ok && !isInVain) return { kind: 'rekey', opened: replacement.value, client };
-    if (client !== own) client.close();
-    if (replacement.ok) {
-      replacement.value.session.discard();
-      continue;
+  return withFirstOf([stopped, ended.signal], async (over): Promise<Next> => {
+    await sleep(rekeyMs, AbortSignal.any([over, renewed]));
+    for (let failures = 0; !over.aborted; failures += 1) {
+      const client = dial();
+      const replacement = await open(client, over);
+      // While it was being opened, a session over a connection of its own may have been requested.
+      const isInVain = over.aborted || (renewed.aborted && client === own);
+      if (replacement.ok && !isInVain) return { kind: 'rekey', opened: replacement.value, client };
+      if (client !== own) client.close();
+      if (replacement.ok) {
+        replacement.value.session.discard();
+        continue;
+      }
+      logger.warn({ status: replacement.error.status, detail: replacement.error.detail }, 'rekey refused, will retry');
+      await pause(backoff(limits.agentControl.reconnect, failures, random), over);
     }
-    logger.warn({ status: replacement.error.status, detail: replacement.error.detail }, 'rekey refused, will retry');
-    await pause(backoff(limits.agentControl.reconnect, failures, random), over);
-  }
-  return end === undefined ? { kind: 'stop' } : { kind: 'ended', end };
+    return end === undefined ? { kind: 'stop' } : { kind: 'ended', end };
+  });
 }
 
 /** The revocation of a PSK that the service never answered under is no reason to wait: the previous one is good. */
