@@ -130,6 +130,9 @@ const longestPauseMs = 30_000;
 /** The service is busy or not ready: the same request may succeed soon. */
 export const isBusy = (error: Failure): boolean => error.status === 429 || error.status === 503;
 
+/** Busy, or out of reach: an instance that restarts is both. */
+export const isAway = (error: Failure): boolean => isBusy(error) || error.exitCode === exitCodes.unreachable;
+
 /** Retries for 15 seconds, or longer if the service asks for it. @param passes whether a failure may pass @throws Failure the last one */
 export async function patiently<T>(asked: () => Promise<T>, passes: (error: Failure) => boolean): Promise<T> {
   for (const pauseMs of againAfterMs) {

@@ -316,6 +316,18 @@ describe('a plan', () => {
     expect(asked).toBeGreaterThan(2);
   });
 
+  test('is waited for although the service is away for a moment, and when it is read in the end', async () => {
+    states = () => ({ 'n-1': ['online', 'applied'], 'n-2': ['online', 'applied'] });
+    const well = answer;
+    let asked = 0;
+    answer = (request) => {
+      const isAway = request.path.startsWith('/api/nodes?') && [1, 4].includes((asked += 1));
+      return isAway ? { status: 503, error: 'unavailable: it starts' } : well(request);
+    };
+    const { code, out, err } = await apply();
+    expect([code, err, lastTwo(out).at(-1)]).toEqual([0, '', 'applied by 2 nodes']);
+  });
+
   test('that a node rejects, or one is offline for, is exit code 1, and says whose', async () => {
     states = () => ({
       'n-1': ['online', 'applied'],

@@ -13,7 +13,7 @@ import { counted, showDrift, showPlan, summary, type Plan } from '../fleet/show.
 import { leavesUndone, line, printValue, say, sayRollout, sayWarnings, shown, write } from '../output.js';
 import { waitForNodes } from '../fleet/wait.js';
 import { collect, rolloutQuery, wholeNumber, type RolloutOptions, withRolloutOptions } from '../options.js';
-import { dataOf, isBusy, patiently, type Api } from '../service.js';
+import { dataOf, isAway, isBusy, patiently, type Api } from '../service.js';
 import { openSession, type GlobalOptions } from '../session.js';
 import { agentEndpoint } from '../agent-environment.js';
 
@@ -191,8 +191,7 @@ async function applyOne(api: Api, { document, plan: one }: Planned, options: App
   const header = { 'idempotency-key': randomUUID(), 'if-match': `"${one.etag.replaceAll('"', '')}"` };
   const params = { header, query: rolloutQuery(options) };
   const given = (): Promise<Applied> => dataOf(api.POST('/api/fleet/apply', { params, body }));
-  const passes = (error: Failure): boolean => isBusy(error) || error.exitCode === exitCodes.unreachable;
-  return patiently(given, passes).catch(withPlaces(document));
+  return patiently(given, isAway).catch(withPlaces(document));
 }
 
 async function drift(only: string | undefined, options: GlobalOptions): Promise<void> {

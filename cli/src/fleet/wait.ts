@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Failure, exitCodes } from '../exit.js';
 import { shown } from '../output.js';
 import { pagesOf, typeOf } from '../resources.js';
-import type { Api, Schemas } from '../service.js';
+import { isAway, patiently, type Api, type Schemas } from '../service.js';
 import { counted, type Plan } from './show.js';
 
 type Node = Schemas['Node'];
@@ -28,21 +28,21 @@ export async function waitForNodes(
   const touched = new Set(plans.flatMap(({ nodes }) => nodes.map(({ node_name: name }) => name)));
   if (touched.size === 0) return;
   const until = performance.now() + timeoutMs;
-  while ((await areSome(api, touched)) && performance.now() < until) await sleep(askEveryMs);
+  // An instance may be restarted meanwhile.
+  while ((await patiently(() => areSome(api, touched), isAway)) && performance.now() < until) await sleep(askEveryMs);
   const behind = new Map<string, number>();
-  let seen = 0;
-  for await (const { name, status, apply, held_by } of touchedBy(api, touched, {})) {
-    seen += 1;
+  const seen = await patiently(() => all(touchedBy(api, touched, {})), isAway);
+  for (const { name, status, apply, held_by } of seen) {
     if (apply.state === 'applied' || held_by !== null) continue;
     const state = apply.state === 'rejected' || status === 'online' ? apply.state : 'offline';
     const why = apply.errors.map(({ path, message }) => `  ${shown(path)}: ${shown(message)}`).join('');
     await tell(`${shown(name)}  ${state}${why}`);
     behind.set(state, (behind.get(state) ?? 0) + 1);
   }
-  if (behind.size === 0) return tell(`applied by ${counted(seen, 'node')}`);
+  if (behind.size === 0) return tell(`applied by ${counted(seen.length, 'node')}`);
   const total = [...behind.values()].reduce((sum, count) => sum + count);
   const states = [...behind].map(([state, count]) => `${count} ${state}`).join(', ');
-  throw new Failure(exitCodes.refused, `${total} of ${seen} nodes have not applied it: ${states}`);
+  throw new Failure(exitCodes.refused, `${total} of ${seen.length} nodes have not applied it: ${states}`);
 }
 
 /** Whether an online node has not yet reported on its newest configuration. */
@@ -62,4 +62,10 @@ async function* touchedBy(
   for await (const page of pagesOf(api, typeOf('nodes'), query)) {
     for (const node of page as readonly Node[]) if (touched.has(node.name)) yield node;
   }
+}
+
+async function all(nodes: AsyncIterable<Node>): Promise<readonly Node[]> {
+  const found: Node[] = [];
+  for await (const node of nodes) found.push(node);
+  return found;
 }
