@@ -95,6 +95,32 @@ describe.skipIf(browser === undefined)('a form', () => {
     await expectValue(page.getByRole('textbox', { name: 'Name' })).toBe('one');
   });
 
+  test('the form of the same listener of another node begins with what that one has', async () => {
+    const made = (name: string) => site.admin.call<{ id: string }>('POST', '/api/nodes', { name });
+    const [one, other] = [await made('first'), await made('second')];
+    const listener = { transport: 'tcp', listenAddr: '0.0.0.0', listenPort: 443 };
+    await site.admin.call('PUT', '/api/nodes/ports/policies', { nodeId: one.id, ...listener, priorityOrder: ['raw'] });
+    const of = ({ id }: { id: string }): string =>
+      `/listener-policies/edit?node_id=${id}&transport=tcp&listen_addr=0.0.0.0&listen_port=443`;
+    const first = (page: Page) => page.locator('main ol li').first();
+    const page = await site.openAs('operator', of(other));
+    await expectText(first(page)).not.toContain('raw');
+    await goTo(page, of(one));
+    await expectText(first(page)).toContain('raw');
+    await goTo(page, of(other));
+    await expectText(first(page)).not.toContain('raw');
+  });
+
+  test('a search for a resource that failed does not seem to have found nothing', async () => {
+    const page = await site.openAs('operator', '/listener-policies/edit');
+    const node = page.getByRole('combobox', { name: 'Node' });
+    await node.waitFor();
+    await page.route(/\/api\/nodes\?/, (route) => route.abort());
+    await node.fill('nowhere');
+    await page.getByText('The service does not answer.').waitFor();
+    await expectAbsent(page, page.getByText('No matches'));
+  });
+
   test('the browser asks before a reload', async () => {
     const page = await site.openAs('operator', edit);
     await endpoint(page).fill('203.0.113.7:443');

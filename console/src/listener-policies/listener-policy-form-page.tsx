@@ -77,7 +77,7 @@ export function ListenerPolicyFormPage(): ReactNode {
       }
     >
       <ResourceForm<Policy, Stored>
-        key={title ?? ''}
+        key={key === undefined ? '' : policyId(key)}
         valuesOf={() => ({
           ...(key ?? newKey),
           priorityOrder: listener?.priorityOrder ?? (data.defaultPriorityOrder as Kind[]),

@@ -6,6 +6,7 @@ import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { Schemas } from '../api/client.js';
 import { findIn } from '../api/crud.js';
 import { namedQuery, type Named } from '../named.js';
+import { sentenceOf } from '../ui/sentence.js';
 import { text } from './forms.text.js';
 import { NoneYet } from './none-yet.js';
 
@@ -71,7 +72,7 @@ export function ResourceSelect(props: ResourceSelectProps): ReactNode {
   const { data: chosen } = useQuery(namedQuery(kind.type, value));
   // The field holds the name of what is chosen until one types another.
   const [wanted] = useDebouncedValue(typed === chosen?.name ? '' : typed.trim(), typingMs);
-  const { data: found = [], isSuccess, isPlaceholderData } = useQuery(foundQuery(kind, wanted));
+  const { data: found = [], error, isSuccess, isPlaceholderData } = useQuery(foundQuery(kind, wanted));
   const mayFill = useRef(orOnly === true);
   const [only, ...others] = found;
   useEffect(() => {
@@ -94,7 +95,7 @@ export function ResourceSelect(props: ResourceSelectProps): ReactNode {
       searchValue={typed}
       onSearchChange={setTyped}
       filter={({ options }) => options}
-      nothingFoundMessage={text.nothingFound}
+      nothingFoundMessage={error === null ? text.nothingFound : sentenceOf(error)}
       maxDropdownHeight={260}
       openOnFocus={false}
     />
