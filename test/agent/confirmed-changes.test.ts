@@ -144,10 +144,14 @@ describe('an agent whose configuration is to be confirmed', () => {
 
   it('opens it over a connection that is newer than the apply, although it was reconnecting meanwhile', async () => {
     const { opens, answer, onOpen } = holding(2);
+    const newer = holding(3);
     const service = await serving(
       () => of(5),
       () => false,
-      { onOpen },
+      {
+        grant: { heartbeatIntervalSecs: 1, metricsIntervalSecs: 2 },
+        onOpen: (next) => newer.onOpen(() => onOpen(next)),
+      },
     );
     let applyNow: (() => void) | undefined;
     const applying = new Promise<void>((resolve) => (applyNow = resolve));
@@ -157,7 +161,7 @@ describe('an agent whose configuration is to be confirmed', () => {
       if (given.generation === 6n) await applying;
       return apply(given, goesBack);
     };
-    const agent = await agentOf(service, { gateway });
+    const agent = await agentOf(service, { gateway, random: () => 0 });
     await eventually(generationOf(agent)).toBe(5);
     push(service.sessions[0], of(6, 60));
     service.sessions[0]?.close({ reason: SessionCloseReason.DRAINING, message: '', retryAfterMs: 0 });
@@ -165,6 +169,12 @@ describe('an agent whose configuration is to be confirmed', () => {
     applyNow?.();
     await eventually(generationOf(agent)).toBe(6);
     answer();
+    await eventually(newer.opens).toBe(3);
+    // Until then, no heartbeat suggests that it reaches the service: one would come before the metrics.
+    const said = () => service.sessions[1]?.said.map(({ $case }) => $case);
+    await eventually(said).toContain('metrics');
+    expect(said()).not.toContain('heartbeat');
+    newer.answer();
     await eventually(() => service.sessions.length).toBe(3);
     expect(service.sessions[2]?.peer).not.toBe(service.sessions[1]?.peer);
   });

@@ -184,6 +184,8 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
         dependencies.onAnswer();
       };
       const session = startSession(answered, { ...dependencies, onAnswer });
+      // Like the session on which it was applied.
+      if (needsConnection) session.hush();
       current = session;
       measured = answered.clockOffset;
       metrics.retry();
