@@ -14,7 +14,8 @@ import {
 } from '../play.js';
 import { freePort, makeSnapshot } from '../site.js';
 
-const confirmWithinSecs = 3;
+/** Long enough for an agent on a busy machine to open its next session. */
+const confirmWithinSecs = 6;
 const watchedMs = (confirmWithinSecs + 2) * 1_000;
 const backWithinMs = (confirmWithinSecs + 10) * 1_000;
 
