@@ -10,6 +10,7 @@ import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import { logsWarning, type Logger } from '../kernel/logger.js';
 import { createLru } from '../kernel/lru.js';
 import type { ReadStore } from '../storage/read-store.js';
+import { removeGone } from '../storage/remove-gone.js';
 import { tuning } from './tuning.js';
 
 export type TokenUse = {
@@ -39,7 +40,6 @@ export interface TokenUsesDeps {
 }
 
 const minuteMs = 60_000;
-const dayMs = 24 * 60 * minuteMs;
 
 /** @throws ServiceError `unavailable` */
 export async function openTokenUses(deps: TokenUsesDeps): Promise<TokenUses> {
@@ -72,20 +72,9 @@ export async function openTokenUses(deps: TokenUsesDeps): Promise<TokenUses> {
     }
   }
 
-  /** Removes only uses older than a day, because this instance may not know a new token yet. */
-  async function removeGone(): Promise<void> {
-    const { batchEntries } = tuning.uses;
-    for (let after: string | undefined, more = true; more;) {
-      const some = await stored.list(after, batchEntries);
-      const gone = some.filter(({ id, fields }) => fields.at < timestamp(clock.now() - dayMs) && deps.isGone(id));
-      if (gone.length > 0) await stored.remove(gone.map(({ id }) => id));
-      after = some.at(-1)?.id;
-      more = some.length === batchEntries;
-    }
-  }
   const loop = startLoop(
     deps.removeEveryMs ?? tuning.removeUsesEveryMs,
-    removeGone,
+    () => removeGone(stored, tuning.uses.batchEntries, clock, ({ id }) => deps.isGone(id)),
     logsWarning(logger, 'last uses of deleted API tokens could not be removed'),
   );
 

@@ -1,9 +1,10 @@
 /** The newest tries of each webhook in the read store, for display only. Implements `docs/contract/automation.md#webhooks`, `deliveries`. */
-import { timestamp, type Clock } from '../kernel/clock.js';
+import type { Clock } from '../kernel/clock.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
 import { createLru } from '../kernel/lru.js';
 import type { ReadStore } from '../storage/read-store.js';
+import { removeGone } from '../storage/remove-gone.js';
 import type { Delivery } from './port.js';
 import { tuning } from './tuning.js';
 
@@ -20,14 +21,9 @@ export interface Deliveries {
   newest(id: string, limit: number): Promise<readonly Delivery[]>;
   /** Removes those of a deleted webhook. */
   forget(id: string): Promise<void>;
-  /**
-   * Removes deliveries that were recorded after `forget`, or that it could not remove; only those older than a day,
-   * because this instance may not know a new webhook yet.
-   */
+  /** Removes deliveries that were recorded after `forget`, or that it could not remove, once they are a day old. */
   removeGone(isGone: (id: string) => boolean): Promise<void>;
 }
-
-const dayMs = 24 * 60 * 60_000;
 
 /** @throws ServiceError `unavailable` */
 export async function openDeliveries(
@@ -62,15 +58,6 @@ export async function openDeliveries(
       return found.map(({ fields: { webhook_id: _id, order: _order, ...delivery } }) => delivery as Delivery);
     },
     forget: (id) => keep(id, 0),
-    async removeGone(isGone) {
-      for (let after: string | undefined, more = true; more;) {
-        const some = await stored.list(after, tuning.walk);
-        const before = timestamp(clock.now() - dayMs);
-        const gone = some.filter(({ fields }) => fields.at < before && isGone(fields.webhook_id));
-        if (gone.length > 0) await stored.remove(gone.map(({ id }) => id));
-        after = some.at(-1)?.id;
-        more = some.length === tuning.walk;
-      }
-    },
+    removeGone: (isGone) => removeGone(stored, tuning.walk, clock, ({ fields }) => isGone(fields.webhook_id)),
   };
 }
