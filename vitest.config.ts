@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { HangReporter } from './test/run/hang.js';
 import { LongestFirst } from './test/run/order.js';
 import { SkippedReporter } from './test/run/skipped.js';
 
@@ -21,7 +22,7 @@ export default defineConfig({
   test: {
     globalSetup: ['test/run/global-setup.ts'],
     setupFiles: ['test/run/property-seed.ts'],
-    reporters: ['default', new SkippedReporter()],
+    reporters: ['default', new SkippedReporter(), new HangReporter()],
     // Tests wait for conditions, each with a bound of its own: a busy machine must not end them first.
     expect: { poll: { timeout: 20_000 } },
     testTimeout: 120_000,
