@@ -139,6 +139,8 @@ describe.skipIf(!ferretDbBuilt())('two instances under random kills and outages'
       await writeFile(join(evidence, 'book.jsonl'), book.attempts.map((attempt) => JSON.stringify(attempt)).join('\n'));
       process.stderr.write(`\nchaos, seed ${seed}:\n${trouble.history.join('\n')}\nlogs and book: ${evidence}\n`);
       throw error;
+    } finally {
+      await Promise.allSettled([trouble, callers, ...watches].map((one) => one.stop()));
     }
     endAll();
     const lookedFor = outputs.join('').split('outcome of an append is unknown').length - 1;

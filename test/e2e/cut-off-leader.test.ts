@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import type { RestClient } from '../../scripts/stack/rest-client.js';
 import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
 import { startCluster, type EventStoreDbCluster } from '../servers/eventstoredb/cluster.js';
@@ -53,6 +53,7 @@ async function metric(name: string): Promise<number> {
 function write(callers: number): () => Promise<string[]> {
   const acknowledged: string[] = [];
   let over = false;
+  onTestFinished(() => void (over = true));
   const writing = Array.from({ length: callers }, async (_, caller) => {
     for (let count = 0; !over; count += 1) {
       const name = `u-${caller}-${count}`;
@@ -117,10 +118,11 @@ test(
     let refused = 0;
     leader.faults.choose = () => ({ kind: 'not_ready', ms: (refused += 1) % 2 === 0 ? 0 : 300 });
     let over = false;
+    onTestFinished(() => void (over = true));
     const users = (async () => {
       for (let count = 0; !over; count += 1) {
         const user = { username: `user-${count}`, password: 'a password of a test', role: 'viewer' };
-        await admin.send('POST', '/api/users', user).catch(() => undefined);
+        await admin.send('POST', '/api/auth/users', user).catch(() => undefined);
         await delay(20);
       }
     })();

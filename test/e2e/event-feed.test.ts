@@ -6,7 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../../scripts/stack/process.js';
 import { createRestClient, type RestClient } from '../../scripts/stack/rest-client.js';
 import { prepareService, type ServiceProcess } from '../../scripts/stack/service.js';
@@ -113,6 +113,10 @@ describe.skipIf(!ferretDbBuilt())('the event feed on two instances', () => {
       }
     };
     let writing = true;
+    onTestFinished(() => {
+      writing = false;
+      stop.abort();
+    });
     const writers = [0, 1, 0, 1].map((index) => write(index, () => !writing));
     for (const index of [0, 1]) {
       await delay(500 + Math.random() * 1000);

@@ -14,7 +14,7 @@ import { prepareService, type ServiceProcess } from '../../scripts/stack/service
 
 function canLimit(): boolean {
   try {
-    execFileSync('prlimit', ['--version'], { stdio: 'ignore' });
+    execFileSync('prlimit', ['--version'], { stdio: 'ignore', timeout: 60_000 });
     return true;
   } catch {
     process.stderr.write('SKIPPED: prlimit is not on this machine, so the full-disk test of the service did not run\n');
@@ -39,7 +39,7 @@ afterAll(async () => {
 });
 
 const limit = (size: number | 'unlimited'): void => {
-  execFileSync('prlimit', ['--pid', String(service.program().pid), `--fsize=${size}:unlimited`]);
+  execFileSync('prlimit', ['--pid', String(service.program().pid), `--fsize=${size}:unlimited`], { timeout: 60_000 });
 };
 
 test.skipIf(!canLimit())(

@@ -70,7 +70,7 @@ function typeErrors(): string {
   const tsc = join(projectRoot, 'node_modules', '.bin', 'tsc');
   // One thread: several check much of it twice.
   const args = ['-p', copy.root, '--noEmit', '--pretty', 'false', '--singleThreaded'];
-  return spawnSync(tsc, args, { cwd: copy.root, encoding: 'utf8' }).stdout;
+  return spawnSync(tsc, args, { cwd: copy.root, encoding: 'utf8', timeout: 120_000 }).stdout;
 }
 
 interface Omission {

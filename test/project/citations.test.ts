@@ -16,14 +16,18 @@ const citing = ['src', 'test', 'scripts', 'bench', 'proto', 'docs', 'README.md',
 /** A path to a document, with an optional anchor. */
 const cited = /(?<![\w./~-])((?:\.{1,2}\/)*[\w.-]+(?:\/[\w.-]+)*\.(?:md|txt))(?![\w])(?:#([\w-]+))?/g;
 
-function trackedFiles(): readonly string[] {
-  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', ...citing], {
+/** The files that git has or would have, below these paths; without any, all of them. */
+const listed = (...below: readonly string[]): readonly string[] =>
+  execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', ...below], {
     cwd: root,
     encoding: 'utf8',
-  });
-  return listed
-    .split('\n')
-    .filter((file) => /\.(ts|md|proto|yml|sh)$/.test(file) && !file.startsWith('docs/contract/') && file !== self);
+    timeout: 60_000,
+  }).split('\n');
+
+function trackedFiles(): readonly string[] {
+  return listed(...citing).filter(
+    (file) => /\.(ts|md|proto|yml|sh)$/.test(file) && !file.startsWith('docs/contract/') && file !== self,
+  );
 }
 
 /** The anchors of a document's headings, as code hosts derive them. */
@@ -60,12 +64,7 @@ const history = 'test/mutation/README.md';
 
 describe('citations', () => {
   it('of source files and folders in documents name what the repository has', () => {
-    const all = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
-      cwd: root,
-      encoding: 'utf8',
-    })
-      .split('\n')
-      .filter((file) => file !== '' && existsSync(join(root, file)));
+    const all = listed().filter((file) => file !== '' && existsSync(join(root, file)));
     const folders = new Set(
       all.flatMap((file) => file.split('/').map((_, end, parts) => parts.slice(0, end).join('/'))),
     );

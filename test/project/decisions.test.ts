@@ -39,7 +39,9 @@ describe('decisions', () => {
 
   it('exist where code and tests cite them', () => {
     const grep = ['grep', '-nIiE', 'decisions? [0-9]+', '--', 'src', 'test', 'scripts', 'bench', 'console', 'cli'];
-    const lines = execFileSync('git', grep, { cwd: projectRoot, encoding: 'utf8' }).trimEnd().split('\n');
+    const lines = execFileSync('git', grep, { cwd: projectRoot, encoding: 'utf8', timeout: 60_000 })
+      .trimEnd()
+      .split('\n');
     const cited = lines.flatMap((line) =>
       [...line.matchAll(/decisions? (\d+(?:(?:, | and )\d+)*)/gi)].flatMap(([, numbers]) =>
         numbers!.split(/, | and /).map((number) => [line, Number(number)] as const),

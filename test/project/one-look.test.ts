@@ -18,6 +18,7 @@ function complaints(path: string, line: string): readonly string[] {
   const { stdout } = spawnSync(join(projectRoot, 'node_modules/.bin/oxlint'), ['-f', 'unix'], {
     cwd: folder,
     encoding: 'utf8',
+    timeout: 60_000,
   });
   return stdout.split('\n').filter((found) => found.includes(path));
 }

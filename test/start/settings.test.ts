@@ -99,7 +99,8 @@ test('a tree without the compiler is started as it was built', async () => {
     readonly scripts: Record<string, string>;
   };
   expect(scripts['start']).toMatch(/^npm run --silent built && exec node /);
-  expect(() => execFileSync('sh', ['-c', scripts['built'] ?? 'false'], { cwd: folder, stdio: 'pipe' })).not.toThrow();
+  const options = { cwd: folder, stdio: 'pipe', timeout: 60_000 } as const;
+  expect(() => execFileSync('sh', ['-c', scripts['built'] ?? 'false'], options)).not.toThrow();
 });
 
 describe('balancers', () => {

@@ -210,6 +210,7 @@ describe('the example of a repository', () => {
     const pipeline = (word: string): SpawnSyncReturns<string> =>
       spawnSync(join(examples, 'pipeline.sh'), [word], {
         encoding: 'utf8',
+        timeout: 60_000,
         env: { ...process.env, ...signedIn, SVCCTL: `${process.execPath} ${join(projectRoot, 'cli/bin/svcctl.js')}` },
       });
     expect(pipeline('plan')).toMatchObject({ status: 0, stdout: expect.stringContaining('+ create l4_chain site') });

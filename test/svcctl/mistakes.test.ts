@@ -210,13 +210,13 @@ test.skipIf(!existsSync('/dev/full'))('a full disk is told in a line', () => {
   const { status, stderr } = spawnSync(
     'sh',
     ['-c', `exec "${process.execPath}" "${join(projectRoot, 'cli/bin/svcctl.js')}" context > /dev/full`],
-    { env: { PATH: process.env['PATH'], HOME: folder, XDG_CONFIG_HOME: folder }, encoding: 'utf8' },
+    { env: { PATH: process.env['PATH'], HOME: folder, XDG_CONFIG_HOME: folder }, encoding: 'utf8', timeout: 60_000 },
   );
   expect([status, stderr]).toEqual([1, expect.stringMatching(/^svcctl: the output cannot be written: ENOSPC.*\n$/)]);
 });
 
 test('a pipe in place of a key is refused, and nobody waits for it', async () => {
-  execFileSync('sh', ['-c', 'mkfifo key'], { cwd: folder });
+  execFileSync('sh', ['-c', 'mkfifo key'], { cwd: folder, timeout: 60_000 });
   const file = join(folder, 'fleet.yaml');
   writeFileSync(file, 'svc: 1\ncredentials:\n  c: {key_type: tls_cert, private_key_pem: {file: key}}\n');
   expect(await script.run(['plan', '-f', file])).toMatchObject({

@@ -543,7 +543,7 @@ describe('completion', () => {
     complete = (...words) => {
       const typed = words.map((word) => `'${word}'`).join(' ');
       const ask = `source '${bash}'; COMP_WORDS=(${typed}); COMP_CWORD=${words.length - 1}; _svcctl; printf '%s\\n' "\${COMPREPLY[@]}"`;
-      return execFileSync('bash', ['-c', ask], { env, cwd: folder }).toString().trimEnd().split('\n');
+      return execFileSync('bash', ['-c', ask], { env, cwd: folder, timeout: 60_000 }).toString().trimEnd().split('\n');
     };
     await done(script.run(['create', 'upstreams', 'two words', '--set', 'endpoint=192.0.2.1:80']));
   });

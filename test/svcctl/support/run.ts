@@ -12,7 +12,7 @@ const program = join(projectRoot, 'cli/bin/svcctl.js');
 const timeoutMs = 60_000;
 
 /** Whether terminals can be made here. */
-export const terminals = spawnSync('script', ['--version']).status === 0;
+export const terminals = spawnSync('script', ['--version'], { timeout: timeoutMs }).status === 0;
 
 export interface Runner {
   /** Without a terminal, in the test's process. */
