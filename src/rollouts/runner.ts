@@ -143,14 +143,14 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
       await noteLife();
     },
   });
-  let judgesFrom = Number.POSITIVE_INFINITY;
+  let takenAt = Number.POSITIVE_INFINITY;
   let newest = 0;
   const { look, keep } = createLook(deps);
 
   /** Sets each clock back to where it stood when rollouts were last run. */
   async function takeOver(): Promise<void> {
     keep(() => false);
-    judgesFrom = clock.monotonic() + Math.min(tuning.graceMs, deps.offlineAfterMs());
+    takenAt = clock.monotonic();
     const at = (await lived.get(lastRunId))?.fields.at;
     // Without a recorded run, as in an emptied read store, a clock stays where it was last set.
     const until = (since: string): string => (at === undefined ? since : timestamp(Math.min(at, clock.now())));
@@ -229,7 +229,7 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
   }
 
   async function carryOnAll(): Promise<void> {
-    if (clock.monotonic() < judgesFrom) return;
+    if (clock.monotonic() < takenAt + Math.min(tuning.graceMs, deps.offlineAfterMs())) return;
     await each(under('running', 'baking', 'reverting'), (rollout) =>
       rollout.state === 'reverting' ? revert(rollout) : carryOn(rollout),
     );

@@ -80,7 +80,7 @@ async function createPlay(
   }
   let runners = 0;
   const leases = leasesBy(clock, stores.readStore.leases);
-  const runner = (): Promise<RolloutRunner> =>
+  const runner = (offlineAfterMs = () => 30_000): Promise<RolloutRunner> =>
     createRolloutRunner({
       readStore: { ...stores.readStore, leases },
       gateway: {
@@ -120,7 +120,7 @@ async function createPlay(
       revertUnconfirmed: () => Promise.reject(new Error('nothing is to be confirmed here')),
       instanceId: `instance ${(runners += 1)}`,
       clock,
-      offlineAfterMs: () => 30_000,
+      offlineAfterMs,
       readOnly: () => undefined,
       logger: silentLogger,
     });
@@ -229,6 +229,20 @@ describe('a rollout', () => {
       wave: 1,
       reason: '1 node failed by wave 1; the policy allows 0; it could not be reverted: somebody has edited it since',
     });
+  });
+
+  it('is judged as soon as a shorter grace is set', async () => {
+    const one = await createPlay(['applies', 'applies'], {});
+    let graceMs = 30_000;
+    const runner = await one.runner(() => graceMs);
+    await runner.turn();
+    await one.start();
+    one.clock.advance(4_000);
+    await runner.turn();
+    expect(one.steps).toEqual([]);
+    graceMs = 3_000;
+    await runner.turn();
+    expect(one.steps).toEqual(['ConvergeWave']);
   });
 
   it('does not age while it is paused, nor while nobody carries it on', async () => {
