@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildSync } from 'esbuild';
+import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentCommand, type AgentStarter } from '../../scripts/agent-check/agent-process.js';
 import { checkAgent, type ScenarioResult } from '../../scripts/agent-check/check.js';
@@ -28,11 +28,11 @@ beforeAll(() => {
 const exampleTypeScript = (): string => join(folder, 'example-agent.mjs');
 /** The code that Python's protoc makes of proto/. */
 const generated = (): string => join(folder, 'python');
-// Before everything else: meanwhile this process hears nothing.
-beforeAll(() => {
+// Before everything else: while Python's protoc runs, this process hears nothing.
+beforeAll(async () => {
   const entryPoints = [join(projectRoot, 'examples', 'agent-ts', 'agent.ts')];
   const outfile = exampleTypeScript();
-  buildSync({ entryPoints, outfile, bundle: true, packages: 'external', platform: 'node', format: 'esm' });
+  await build({ entryPoints, outfile, bundle: true, packages: 'external', platform: 'node', format: 'esm' });
   if (!existsSync(examplePython)) return;
   mkdirSync(generated());
   const out = [`--python_out=${generated()}`, `--grpc_python_out=${generated()}`];
@@ -40,6 +40,7 @@ beforeAll(() => {
   const ran = spawnSync(examplePython, ['-I.', ...out, ...files], {
     cwd: join(projectRoot, 'proto'),
     encoding: 'utf8',
+    timeout: 60_000,
   });
   expect({ status: ran.status, stderr: ran.stderr }).toEqual({ status: 0, stderr: '' });
 }, timeoutMs);

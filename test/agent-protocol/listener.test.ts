@@ -89,7 +89,7 @@ test('a connection whose peer is gone before it is accepted has no address: it i
   const port = Number(listener.address.split(':')[1]);
   const leave = `const s = require('node:net').connect(${port}, '127.0.0.1', () => s.resetAndDestroy())`;
   // This process accepts nothing while it waits for the other one.
-  expect(spawnSync(process.execPath, ['-e', leave]).status).toBe(0);
+  expect(spawnSync(process.execPath, ['-e', leave], { timeout: 60_000 }).status).toBe(0);
   await dial(h2cPreface);
   await eventually(() => accepted.length).toBe(1);
   expect(listener.stats()).toMatchObject({ accepted: 1, open: { ...allGone, without_session: 1 } });

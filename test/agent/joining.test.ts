@@ -1,5 +1,5 @@
 /** `gateway-agent join | run | identity` on a machine, against the service (`docs/contract/joining.md#the-machines-side`). */
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -20,6 +20,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { compiledRoot } from '../../scripts/stack/process.js';
 import { joinByHand } from '../../src/agent/by-hand.js';
 import { readCommandLine } from '../../src/agent/command-line.js';
+import { canRun } from '../support/can-run.js';
 import { eventually } from '../support/eventually.js';
 import { tokenWith } from '../support/machines.js';
 import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
@@ -191,24 +192,21 @@ describe('join', () => {
     ]);
   });
 
-  test.skipIf(spawnSync('script', ['--version']).status !== 0)(
-    'asks for the token on a terminal, without echo',
-    async () => {
-      const { token } = await makeToken();
-      const line = `${process.execPath} ${program} join --endpoint ${endpoint}`;
-      const terminal = spawn('script', ['-qec', line, '/dev/null'], {
-        env: { PATH: process.env['PATH'], SVC_AGENT_STATE_DIR: stateDir },
-      });
-      children.push(terminal);
-      let output = '';
-      terminal.stdout.on('data', (chunk) => (output += String(chunk)));
-      const exit = new Promise((resolve) => terminal.once('close', resolve));
-      await eventually(() => output).toContain('Join token: ');
-      terminal.stdin.write(`${token}\r`);
-      expect([await exit, output]).toEqual([0, expect.stringContaining('Joined: this machine is node')]);
-      expect(output).not.toContain('svcjoin1_');
-    },
-  );
+  test.skipIf(!canRun('script', '--version'))('asks for the token on a terminal, without echo', async () => {
+    const { token } = await makeToken();
+    const line = `${process.execPath} ${program} join --endpoint ${endpoint}`;
+    const terminal = spawn('script', ['-qec', line, '/dev/null'], {
+      env: { PATH: process.env['PATH'], SVC_AGENT_STATE_DIR: stateDir },
+    });
+    children.push(terminal);
+    let output = '';
+    terminal.stdout.on('data', (chunk) => (output += String(chunk)));
+    const exit = new Promise((resolve) => terminal.once('close', resolve));
+    await eventually(() => output).toContain('Join token: ');
+    terminal.stdin.write(`${token}\r`);
+    expect([await exit, output]).toEqual([0, expect.stringContaining('Joined: this machine is node')]);
+    expect(output).not.toContain('svcjoin1_');
+  });
 });
 
 describe('run', () => {

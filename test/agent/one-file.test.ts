@@ -1,5 +1,5 @@
 /** The agent as one file, on a machine with Node and nothing else (`docs/how-to/add-an-agent.md`). */
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { buildAgent } from '../../scripts/build-agent.js';
 import { agentUnit } from '../../src/kernel/units.js';
 import { startControlServer, type ControlServer } from '../support/agent-control-server.js';
+import { canRun } from '../support/can-run.js';
 import { eventually } from '../support/eventually.js';
 import { sandboxOf } from '../support/sandbox.js';
 import { freePort, snapshot, tcpRule } from '../support/snapshots.js';
@@ -96,7 +97,7 @@ it('runs what the service sends, with its PSK in a file, and tells of itself', a
 });
 
 /** What its unit lets the agent do: a user without rights, and ports below 1024. */
-const asItsUnit = [
+const asItsUnit: readonly [string, ...string[]] = [
   'setpriv',
   `--reuid=${nobody}`,
   `--regid=${nobody}`,
@@ -106,7 +107,7 @@ const asItsUnit = [
   '--inh-caps=-all,+net_bind_service',
   '--ambient-caps=+net_bind_service',
 ];
-const canRestrict = spawnSync(asItsUnit[0] ?? '', [...asItsUnit.slice(1), process.execPath, '-e', '0']).status === 0;
+const canRestrict = canRun(...asItsUnit, process.execPath, '-e', '0');
 
 async function lowPort(): Promise<number> {
   for (let port = 1_023; port > 600; port -= 1) {

@@ -1,5 +1,4 @@
 /** The maintenance commands as programs on the data folders of a real service: effect, output and exit code. */
-import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,6 +21,7 @@ import { storedKeyring } from '../../src/app/installation/keyring.js';
 import { loadMasterKey } from '../../src/security/master-key.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import { lastRevision } from '../../src/storage/event-store.js';
+import { canRun } from '../support/can-run.js';
 import { importFrom } from '../support/installations.js';
 import { headOf, linked } from '../support/log-chain.js';
 import { inNewNamespaces } from '../support/namespaces.js';
@@ -214,7 +214,7 @@ describe('an installation', () => {
     });
   });
 
-  it.skipIf(spawnSync('prlimit', ['--version']).status !== 0)(
+  it.skipIf(!canRun('prlimit', '--version'))(
     'is not exported to a disk without room for the last line, and is once there is',
     async () => {
       const [file, { size }] = [join(root, 'full-disk.jsonl'), await stat(archive)];

@@ -24,6 +24,7 @@ import { prepareService, type ServiceProcess } from '../../scripts/stack/service
 import { compilerVersion, dataFormat } from '../../src/kernel/release.js';
 import { agentUnit, serviceUnit } from '../../src/kernel/units.js';
 import { version } from '../../src/kernel/version.js';
+import { canRun } from '../support/can-run.js';
 import { eventually } from '../support/eventually.js';
 import { projectRoot } from '../support/project-root.js';
 import { sandboxOf } from '../support/sandbox.js';
@@ -51,9 +52,16 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const has = (program: string): boolean => spawnSync(program, ['--version']).status === 0;
+/** This process hears nothing while a program runs, not even that the time of a test is over. */
+const bounded = { timeout: 120_000, killSignal: 'SIGKILL' } as const;
+const has = (program: string): boolean => canRun(program, '--version');
 const run = (command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): string =>
-  execFileSync(command, [...args], { encoding: 'utf8', stdio: 'pipe', env: { PATH: process.env['PATH'], ...env } });
+  execFileSync(command, [...args], {
+    ...bounded,
+    encoding: 'utf8',
+    stdio: 'pipe',
+    env: { PATH: process.env['PATH'], ...env },
+  });
 
 it('are made of a commit as it is, and of nothing else', () => {
   const clone = join(folder, 'clone');
@@ -80,12 +88,13 @@ it('are the same bytes again, whoever makes them', ({ skip }) => {
     process.umask(0o077);
     await makePackages(${JSON.stringify(again)}, ${JSON.stringify(source)});`;
   execFileSync(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', program], {
+    timeout: 280_000,
     cwd: projectRoot,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TZ: 'Asia/Tokyo' },
   });
   const sums = readFileSync(join(files, 'SHA256SUMS'), 'utf8');
   expect(readFileSync(join(again, 'SHA256SUMS'), 'utf8')).toBe(sums);
-  execFileSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: again, stdio: 'pipe' });
+  execFileSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { ...bounded, cwd: again, stdio: 'pipe' });
   expect(sums.trim().split('\n')).toHaveLength(readdirSync(again).length - 1);
 }, 300_000);
 
@@ -206,7 +215,7 @@ describe.skipIf(!has('systemd-analyze'))('units', () => {
     const program = join(folder, 'a "strange" $name, 100%');
     writeFileSync(program, '');
     writeFileSync(file, unit(process.execPath, program));
-    expect(spawnSync('systemd-analyze', ['verify', '--man=no', file], { encoding: 'utf8' })).toMatchObject({
+    expect(spawnSync('systemd-analyze', ['verify', '--man=no', file], { ...bounded, encoding: 'utf8' })).toMatchObject({
       status: 0,
       stderr: '',
     });

@@ -2,7 +2,7 @@
  * How an agent leaves a server whose answer no service of its own can have given: with the alert of a browser and an orderly
  * end (`docs/reality.md#the-certificate`).
  */
-import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -15,6 +15,7 @@ import { alert, recordType } from '../../src/channel/tls/codes.js';
 import { message, uint, vector } from '../../src/channel/tls/vectors.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
+import { canRun } from '../support/can-run.js';
 import { eventually } from '../support/eventually.js';
 
 const servers: Server[] = [];
@@ -108,8 +109,7 @@ test('an alert gets nothing but an end', async () => {
   expect(met.said).toHaveLength(0);
 });
 
-const noOpenssl = spawnSync('openssl', ['version']).status !== 0;
-describe.skipIf(noOpenssl)('OpenSSL’s own server', () => {
+describe.skipIf(!canRun('openssl', 'version'))('OpenSSL’s own server', () => {
   test.each<[string, readonly string[], RegExp, RegExp]>([
     ['that knows P-256 alone', ['-groups', 'P-256'], /another key share/, /handshake failure/],
     ['that speaks TLS 1.2 alone', ['-tls1_2'], /an older version/, /protocol version/],
@@ -119,6 +119,7 @@ describe.skipIf(noOpenssl)('OpenSSL’s own server', () => {
     const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
     execFileSync('openssl', ['req', '-x509', ...ec, '-keyout', key, '-out', cert, '-subj', '/CN=target.example'], {
       stdio: 'pipe',
+      timeout: 20_000,
     });
     const program = spawn('openssl', ['s_server', '-accept', '127.0.0.1:0', '-cert', cert, '-key', key, ...options]);
     programs.push(program);

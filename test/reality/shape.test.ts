@@ -1,5 +1,5 @@
 /** What somebody on the wire sees of an agent's handshake is what the target said on that very connection. */
-import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { canRun } from '../support/can-run.js';
 import { createCertificate } from '../support/certificate.js';
 import { freePort } from '../support/snapshots.js';
 import { openReality } from '../../src/agent/reality/handshake.js';
@@ -112,27 +113,26 @@ test('after the handshake come records as the target sent them to a visitor: two
   expect(visits.every((records) => records.length === 2)).toBe(true);
 });
 
-test.skipIf(spawnSync('openssl', ['version']).status !== 0)(
-  'openssl s_client sees the certificate of the target',
-  async () => {
-    const args = [
-      's_client',
-      '-connect',
-      `127.0.0.1:${fixture.port}`,
-      '-servername',
-      targetName,
-      '-tls1_3',
-      '-showcerts',
-    ];
-    const output = await new Promise<string>((resolve) => {
-      const child = execFile('openssl', args, { timeout: 20_000 }, (_error, stdout) => resolve(stdout));
-      child.stdin?.end('Q\n');
-    });
-    expect(output.replaceAll(/\s/g, '')).toContain(target.certificate.replaceAll(/\s/g, ''));
-  },
-);
+const openssl = canRun('openssl', 'version');
 
-describe.skipIf(spawnSync('openssl', ['version']).status !== 0)('before openssl s_server', () => {
+test.skipIf(!openssl)('openssl s_client sees the certificate of the target', async () => {
+  const args = [
+    's_client',
+    '-connect',
+    `127.0.0.1:${fixture.port}`,
+    '-servername',
+    targetName,
+    '-tls1_3',
+    '-showcerts',
+  ];
+  const output = await new Promise<string>((resolve) => {
+    const child = execFile('openssl', args, { timeout: 20_000 }, (_error, stdout) => resolve(stdout));
+    child.stdin?.end('Q\n');
+  });
+  expect(output.replaceAll(/\s/g, '')).toContain(target.certificate.replaceAll(/\s/g, ''));
+});
+
+describe.skipIf(!openssl)('before openssl s_server', () => {
   /** Each serves one connection after the other, and the service visits a target three times at once. */
   const servers: ChildProcess[] = [];
   const ports: number[] = [];
@@ -195,9 +195,7 @@ describe.skipIf(spawnSync('openssl', ['version']).status !== 0)('before openssl 
   });
 });
 
-const nginx = spawnSync('nginx', ['-v']).status === 0;
-
-describe.skipIf(!nginx)('before nginx', () => {
+describe.skipIf(!canRun('nginx', '-v'))('before nginx', () => {
   let folder: string;
   let server: ChildProcess;
   let between: Front;

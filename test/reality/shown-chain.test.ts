@@ -3,7 +3,7 @@
  * target that has it (`docs/reality.md#the-certificate`). The authority is one of the test.
  */
 import { X509Certificate, constants, createPrivateKey, randomBytes, sign } from 'node:crypto';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createSecureServer } from 'node:http2';
@@ -26,10 +26,14 @@ import { suiteOf } from '../../src/channel/tls/suites.js';
 import { extensionField, message, uint, vector } from '../../src/channel/tls/vectors.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { systemClock } from '../../src/kernel/clock.js';
+import { canRun } from '../support/can-run.js';
 import { eventually } from '../support/eventually.js';
 
 const name = 'target.example';
-const noOpenssl = spawnSync('openssl', ['version']).status !== 0;
+const noOpenssl = !canRun('openssl', 'version');
+/** Bounded, because this process hears nothing meanwhile. */
+const openssl = (...args: readonly string[]): void =>
+  void execFileSync('openssl', [...args], { stdio: 'pipe', timeout: 60_000 });
 let folder: string;
 let roots: readonly X509Certificate[];
 
@@ -41,7 +45,6 @@ interface Leaf {
 /** A certificate of the test's authority. */
 function leaf(file: string, algorithm: readonly string[]): Leaf {
   const at = (ending: string): string => join(folder, `${file}.${ending}`);
-  const openssl = (...args: readonly string[]): void => void execFileSync('openssl', [...args], { stdio: 'pipe' });
   openssl('req', '-newkey', ...algorithm, '-nodes', '-keyout', at('key'), '-out', at('csr'), '-subj', `/CN=${name}`);
   writeFileSync(at('ext'), `subjectAltName=DNS:${name}\n`);
   const by = ['-CA', join(folder, 'ca.pem'), '-CAkey', join(folder, 'ca.key'), '-CAcreateserial'];
@@ -55,7 +58,7 @@ beforeAll(() => {
   if (noOpenssl) return;
   const [key, out] = [join(folder, 'ca.key'), join(folder, 'ca.pem')];
   const files = ['-nodes', '-keyout', key, '-out', out, '-subj', '/CN=authority', '-days', '30'];
-  execFileSync('openssl', ['req', '-x509', '-newkey', ...ec, ...files], { stdio: 'pipe' });
+  openssl('req', '-x509', '-newkey', ...ec, ...files);
   roots = [new X509Certificate(readFileSync(out))];
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

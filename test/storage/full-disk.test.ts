@@ -10,24 +10,18 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
+import { canRun } from '../support/can-run.js';
 import { readAll } from './contract/appending.js';
 import { temporaryFolder } from './contract/temporary-folder.js';
 import { startChild } from './children/start-child.js';
 
-function canLimit(): boolean {
-  try {
-    execFileSync('prlimit', ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}
+const canLimit = canRun('prlimit', '--version');
 
 const limitFiles = (pid: number, size: number | 'unlimited'): void => {
-  execFileSync('prlimit', ['--pid', String(pid), `--fsize=${size}:unlimited`]);
+  execFileSync('prlimit', ['--pid', String(pid), `--fsize=${size}:unlimited`], { timeout: 20_000 });
 };
 
-it.skipIf(!canLimit())(
+it.skipIf(!canLimit)(
   'refuses writes while the disk is full, keeps reading, recovers by itself, and loses nothing',
   async () => {
     const folder = await temporaryFolder();
@@ -88,7 +82,7 @@ it.skipIf(!canLimit())(
   60_000,
 );
 
-it.skipIf(!canLimit())('a start on a full disk says in one sentence which disk it is', async () => {
+it.skipIf(!canLimit)('a start on a full disk says in one sentence which disk it is', async () => {
   const folder = await temporaryFolder();
   try {
     const child = startChild('storage/children/full-disk', [folder.path], ['prlimit', '--fsize=8192']);

@@ -1,5 +1,5 @@
 /** Namespaces of their own for child processes, as another container has them. Not a test. */
-import { spawnSync } from 'node:child_process';
+import { canRun } from './can-run.js';
 
 /**
  * The beginning of a command line that gives the rest of it new namespaces.
@@ -9,5 +9,5 @@ import { spawnSync } from 'node:child_process';
 export function inNewNamespaces(...kinds: string[]): readonly string[] | undefined {
   const asRoot = ['unshare', ...kinds];
   const asUser = ['unshare', '-Ur', ...kinds];
-  return [asRoot, asUser].find(([command = '', ...rest]) => spawnSync(command, [...rest, 'true']).status === 0);
+  return [asRoot, asUser].find(([command = '', ...rest]) => canRun(command, ...rest, 'true'));
 }

@@ -113,11 +113,12 @@ export async function appendAtEnd(
   events: readonly ProposedEvent[],
 ): Promise<number> {
   let expected: number | 'no_stream' = 'no_stream';
-  for (;;) {
+  for (let attempt = 0; attempt < 1_000; attempt += 1) {
     const settled = await appendSurely(store, stream, expected, events);
     if (settled.kind === 'appended') return settled.revision;
     expected = settled.actual;
   }
+  throw new Error(`every append to ${stream} is a conflict`);
 }
 
 export const isDrop = (error: unknown): boolean => error instanceof ServiceError && error.code === 'unavailable';

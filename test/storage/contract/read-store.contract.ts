@@ -230,10 +230,8 @@ export function readStoreContract(name: string, open: () => Promise<ReadStoreHar
         const names = Array.from({ length: 29 }, (_, n) => `id-${n}`);
         await collection.write([...names.map((name, n) => put(name, n + 1, {})), del('id-7', 50)]);
         const seen: string[] = [];
-        for (;;) {
-          const page = await collection.list(seen.at(-1), 10);
-          seen.push(...page.map(({ id }) => id));
-          if (page.length < 10) break;
+        for (let pages = 0; pages < 3; pages += 1) {
+          seen.push(...(await collection.list(seen.at(-1), 10)).map(({ id }) => id));
         }
         expect(seen).toEqual(names.filter((name) => name !== 'id-7').sort());
       });

@@ -7,6 +7,7 @@ import { describe, expect, it, type TestContext } from 'vitest';
 import { silentLogger } from '../../../src/kernel/logger.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
 import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
+import { eventually } from '../../support/eventually.js';
 import { appendAtEnd, appendSurely, commandOf, readAll } from '../contract/appending.js';
 import { impatient, openFixture, type Fixture } from './fixture.js';
 
@@ -47,7 +48,7 @@ describe('appends to EventStoreDB', () => {
     fixture.server.faults.appends = [{ kind: 'commit_timeout', laterMs: 150 }];
     const events = commandOf(1);
     expect((await fixture.store.append('svc-a', 'no_stream', events)).kind).toBe('unknown');
-    while ((await readAll(fixture.store, 'svc-a')).length === 0) await delay(10);
+    await eventually(async () => (await readAll(fixture.store, 'svc-a')).length).toBe(1);
     expect(await fixture.store.append('svc-a', 'no_stream', events)).toMatchObject({ kind: 'appended', revision: 0 });
   });
 

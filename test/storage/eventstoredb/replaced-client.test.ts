@@ -1,5 +1,4 @@
 /** A client that is discarded during a read: the interrupted read must not look like an empty stream. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { BACKWARDS, END } from '@eventstore/db-client';
 import { expect, it } from 'vitest';
 import { silentLogger } from '../../../src/kernel/logger.js';
@@ -7,6 +6,7 @@ import { readAddress } from '../../../src/storage/eventstoredb/address.js';
 import { openConnection } from '../../../src/storage/eventstoredb/connection.js';
 import { readPage } from '../../../src/storage/eventstoredb/read.js';
 import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
+import { eventually } from '../../support/eventually.js';
 
 it('fails the reads in flight', async () => {
   const server = await startEventStoreDb();
@@ -20,7 +20,7 @@ it('fails the reads in flight', async () => {
       (events) => ({ kind: 'answered', events }),
       (error: unknown) => ({ kind: 'failed', error }),
     );
-    await delay(300);
+    await eventually(() => server.mostCalls()).toBe(1);
     await connection.discard(await connection.lease(), 'another read was not answered');
     expect(await outcome).toMatchObject({ kind: 'failed', error: { code: 'unavailable' } });
   } finally {
