@@ -74,8 +74,8 @@ async function trust(path: string): Promise<void> {
   setGlobalDispatcher(new Agent({ connect: { ca: [...rootCertificates, ca] } }));
 }
 
-interface Answer<T> {
-  readonly data?: { readonly data: T } | undefined;
+interface Answer<B> {
+  readonly data?: B | undefined;
   readonly error?: unknown;
   readonly response: Response;
 }
@@ -87,19 +87,25 @@ export interface Done<T> {
 }
 
 /** The data of a success. @throws Failure */
-export async function dataOf<T>(asked: Promise<Answer<T>>): Promise<T> {
-  return (await doneOf(asked)).data;
+export async function dataOf<T>(asked: Promise<Answer<{ readonly data: T }>>): Promise<T> {
+  return (await bodyOf(asked)).body.data;
 }
 
 /** @throws Failure */
-export async function doneOf<T>(asked: Promise<Answer<T>>): Promise<Done<T>> {
-  const { data, error, response } = await asked.catch(brokenOff);
-  if (!response.ok || data === undefined) throw refusalOf(response, error);
-  return { data: data.data, etag: response.headers.get('etag') };
+export async function doneOf<T>(asked: Promise<Answer<{ readonly data: T }>>): Promise<Done<T>> {
+  const { body, response } = await bodyOf(asked);
+  return { data: body.data, etag: response.headers.get('etag') };
+}
+
+/** A success as it came. @throws Failure */
+export async function bodyOf<B>(asked: Promise<Answer<B>>): Promise<{ readonly body: B; readonly response: Response }> {
+  const { data: body, error, response } = await asked.catch(brokenOff);
+  if (!response.ok || body === undefined) throw refusalOf(response, error);
+  return { body, response };
 }
 
 /** An answer that ends half way says nothing. @throws Failure */
-function brokenOff(error: unknown): never {
+export function brokenOff(error: unknown): never {
   if (error instanceof Failure) throw error;
   throw new Failure(exitCodes.unreachable, `the answer broke off: ${error instanceof Error ? error.message : error}`);
 }

@@ -128,6 +128,37 @@ test('a port that speaks http is told in a sentence', async () => {
   });
 });
 
+test.each([
+  ['/api/events', ['events']],
+  ['/api/events', ['history', '0a921c95-6082-453d-ba98-8573cb97dc91']],
+  ['/healthz', ['version']],
+  ['/api/fleet/applies/', ['revert', '0a921c95-6082-453d-ba98-8573cb97dc91']],
+  ['/openapi.json', ['edit', 'upstreams', '0a921c95-6082-453d-ba98-8573cb97dc91']],
+  ['/api/nodes', ['get', 'nodes']],
+])('an answer of %s that breaks off is told as a service out of reach', async (path, args) => {
+  answer = (asked) => (asked.path.startsWith(path) ? { breaksOff: true } : { data: upstream('web') });
+  const { code, err } = await script.run(args);
+  expect([code, err]).toEqual([4, 'svcctl: the answer broke off: terminated\n']);
+});
+
+test('a word that is no command for agents is told as wrong use, and nothing is asked', async () => {
+  const { code, err } = await script.run(['command', 'edge-1', 'RESTART']);
+  const words = 'RELOAD_CONFIG, RESTART_PINGORA, RUN_DIAGNOSTICS';
+  expect([code, err]).toEqual([3, `svcctl: RESTART: expected a command after the nodes: ${words}\n`]);
+  expect(service.asked).toEqual([]);
+});
+
+test.each([
+  ['json', JSON.stringify([upstream('web')], undefined, 2).slice(0, -2)],
+  ['yaml', 'endpoint: 192.0.2.1:80\n'],
+  ['name', 'web\n'],
+])('a list as %s is printed page by page', async (format, shown) => {
+  answer = () =>
+    service.asked.length === 1 ? { data: { items: [upstream('web')], total: 2, next: 'more' } } : { breaksOff: true };
+  const { code, out } = await script.run(['get', 'upstreams', '-o', format]);
+  expect([code, out]).toEqual([4, expect.stringContaining(shown)]);
+});
+
 test('a server that is another one is told in a sentence', async () => {
   answer = () => ({ headers: { 'content-type': 'text/html; charset=utf-8' } });
   for (const args of [['get', 'nodes'], ['status'], ['events'], ['incidents']]) {

@@ -39,7 +39,7 @@ export function bulkCommands(program: Command): void {
     .addOption(filterOfNodes())
     .addHelpText('after', '\nExample:\n  svcctl command edge-1 RELOAD_CONFIG')
     .action(async (words: readonly string[], _options, command: Command) =>
-      send(words.slice(0, -1), words.at(-1) as AgentCommand, command.optsWithGlobals<Options>()),
+      send(words.slice(0, -1), words.at(-1), command.optsWithGlobals<Options>()),
     );
 }
 
@@ -63,7 +63,9 @@ async function label(words: readonly string[], options: Options): Promise<void> 
   }
 }
 
-async function send(named: readonly string[], command: AgentCommand, options: Options): Promise<void> {
+async function send(named: readonly string[], word: string | undefined, options: Options): Promise<void> {
+  const command = agentCommands.find((one) => one === word);
+  if (command === undefined) throw usage(`${word}: expected a command after the nodes: ${agentCommands.join(', ')}`);
   const { api } = await openSession(options);
   const ids = await idsOf(api, named, options);
   const [only, ...others] = ids;

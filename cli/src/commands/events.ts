@@ -6,7 +6,7 @@ import { Failure, exitCodes } from '../exit.js';
 import { line, printList, say, shown, type Column, type Format, type Row } from '../output.js';
 import { filterOption, filtersOf, formatOption, wholeNumber } from '../options.js';
 import { auditFilters, incidentFilters, pagesOf } from '../resources.js';
-import { dataOf, refusalOf, type Api } from '../service.js';
+import { dataOf, refusalOf, type Api, type Schemas } from '../service.js';
 import { openSession, type GlobalOptions } from '../session.js';
 
 const again = { firstMs: 500, maxMs: 10_000 };
@@ -88,10 +88,8 @@ export async function* feedPages(
 ): AsyncGenerator<readonly FeedItem[]> {
   for (let cursor = after; ;) {
     const query = { ...filter, after: cursor, page_size: itemsPerPage } as never;
-    const { data, error, response } = await api.GET('/api/events', { params: { query } });
     // The answer could only be a stream if one had been requested.
-    if (!response.ok || data === undefined || typeof data === 'string') throw refusalOf(response, error);
-    const page = data.data;
+    const page = await dataOf<Schemas['EventsPage']>(api.GET('/api/events', { params: { query } }) as never);
     yield page.items as readonly FeedItem[];
     if (page.caught_up) return;
     cursor = page.cursor;

@@ -17,7 +17,7 @@ import {
   type Colour,
 } from '../output.js';
 import { findOne, numberedPagesOf, typeOf } from '../resources.js';
-import { dataOf, refusalOf, type Api, type Schemas } from '../service.js';
+import { brokenOff, dataOf, refusalOf, type Api, type Schemas } from '../service.js';
 import { collect, pair, rolloutQuery, wholeNumber, type RolloutOptions, withRolloutOptions } from '../options.js';
 import { agentEndpoint, environmentOf } from '../agent-environment.js';
 import { openSession, type GlobalOptions } from '../session.js';
@@ -236,7 +236,8 @@ async function revert(id: string, options: GlobalOptions & { readonly dryRun?: t
 }
 
 async function isApply(api: Api, id: string): Promise<boolean> {
-  const { response, error } = await api.GET('/api/fleet/applies/{id}', { params: { path: { id } } });
+  const params = { path: { id } };
+  const { response, error } = await api.GET('/api/fleet/applies/{id}', { params }).catch(brokenOff);
   if (!response.ok && response.status !== 404) throw refusalOf(response, error);
   return response.ok;
 }

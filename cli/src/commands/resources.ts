@@ -46,7 +46,7 @@ import {
   typeOf,
   type ResourceType,
 } from '../resources.js';
-import type { Api } from '../service.js';
+import { bodyOf, type Api } from '../service.js';
 import { asPerson, openSession, type GlobalOptions, type Session } from '../session.js';
 
 const typeHelp = `TYPE is one of ${typeNames.join(', ')}.`;
@@ -66,7 +66,10 @@ export function resourceCommands(program: Command): void {
     .description(`${typeHelp}\n\n${filterHelp()}`)
     .addOption(formatOption())
     .addOption(filterOption('status=offline'))
-    .option('--sort <field>', 'sort by this field; with a leading -, in reverse')
+    .option(
+      '--sort <field>',
+      'sort by this field; with a leading -, in reverse; default: tables by name, others by creation',
+    )
     .addHelpText('after', '\nExample:\n  svcctl get nodes -o wide')
     .action(async (word: string, name: string | undefined, _options, command: Command) =>
       get(typeOf(word), name, command.optsWithGlobals<GetOptions>()),
@@ -116,7 +119,8 @@ async function get(type: ResourceType, name: string | undefined, options: GetOpt
   const query = filtersOf(filter);
   if (sort !== undefined) query['sort'] = sort;
   const pages = pagesOf(api, type, query);
-  const shown = sort === undefined && type.ofListener !== true ? byName(pages, type) : pages;
+  const isForPeople = output === 'table' || output === 'wide';
+  const shown = isForPeople && sort === undefined && type.ofListener !== true ? byName(pages, type) : pages;
   return printList(shown, { format: output, columns: type.columns, nameOf });
 }
 
@@ -290,8 +294,8 @@ interface DocumentPart {
 async function editableFields(api: Api, { path, plural, ofListener }: ResourceType): Promise<readonly string[]> {
   // The other fields identify the listener.
   if (ofListener === true) return ['priorityOrder'];
-  const { data } = await api.GET('/openapi.json', { parseAs: 'json' });
-  const document = data as unknown as {
+  const { body } = await bodyOf(api.GET('/openapi.json', { parseAs: 'json' }));
+  const document = body as unknown as {
     readonly paths: Readonly<
       Record<
         string,

@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander';
 import { chosenContext } from '../contexts.js';
 import { line, printValue, shown } from '../output.js';
-import { connect, refusalOf, type Schemas } from '../service.js';
+import { bodyOf, connect, type Schemas } from '../service.js';
 import type { GlobalOptions } from '../session.js';
 
 type Release = Omit<Schemas['Health'], 'status'>;
@@ -36,8 +36,6 @@ export function versionCommand(program: Command): void {
 async function serverOf({ context, caFile }: GlobalOptions): Promise<Release> {
   const { server, ca_file } = chosenContext(context);
   const api = await connect({ server, insecure: true, caFile: caFile ?? ca_file });
-  const { data, error, response } = await api.GET('/healthz');
-  if (data === undefined) throw refusalOf(response, error);
-  const { status: _, ...release } = data;
+  const { status: _, ...release } = (await bodyOf(api.GET('/healthz'))).body;
   return release;
 }

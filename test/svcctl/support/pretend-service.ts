@@ -17,6 +17,8 @@ export interface Given {
   readonly error?: string;
   /** Events of the feed, in place of data. */
   readonly events?: string;
+  /** The connection ends in the middle of the answer. */
+  readonly breaksOff?: true;
 }
 
 export interface PretendService {
@@ -47,9 +49,11 @@ export async function startPretendService(
         data = null,
         error = null,
         events,
+        breaksOff,
       } = answer({ method, path, body }) ?? { status: 404, error: 'not_found: nothing is here' };
       const type = events === undefined ? 'application/json' : 'text/event-stream';
       response.writeHead(status, { 'content-type': type, 'x-request-id': 'asked-1', ...headers });
+      if (breaksOff) return void response.write('{', () => response.destroy());
       response.end(events ?? JSON.stringify({ success: status < 400, data, error }));
     });
   };
