@@ -111,6 +111,34 @@ describe.skipIf(browser === undefined)('a form', () => {
     await expectText(first(page)).not.toContain('raw');
   });
 
+  test('of two people who set the priority of one listener, the second sees both', async () => {
+    const { id } = await site.admin.call<{ id: string }>('POST', '/api/nodes', { name: 'third' });
+    const listener = { nodeId: id, transport: 'tcp', listenAddr: '0.0.0.0', listenPort: 443 };
+    const set = (priorityOrder: string[]) =>
+      site.admin.call('PUT', '/api/nodes/ports/policies', { ...listener, priorityOrder });
+    const page = await site.openAs(
+      'operator',
+      `/listener-policies/edit?node_id=${id}&transport=tcp&listen_addr=0.0.0.0&listen_port=443`,
+    );
+    const first = page.locator('main ol li').first();
+    await expectText(first).toContain('REALITY');
+    await set(['raw']);
+    await expectText(first).toContain('raw');
+    await button(page, 'Move REALITY up').click();
+    await expectText(first).toContain('REALITY');
+    await set(['noise']);
+    await page
+      .getByRole('alert')
+      .getByText(/^Changed by admin/)
+      .waitFor();
+    await button(page, 'Keep mine').click();
+    await expectText(first).toContain('REALITY');
+    await button(page, 'Save').click();
+    await page.getByText('Priority saved.').waitFor();
+    const { items } = await site.admin.call<{ items: object[] }>('GET', `/api/nodes/ports?node_id=${id}`);
+    expect(items).toMatchObject([{ priorityOrder: ['reality', 'raw', 'tls', 'noise'], policySaved: true }]);
+  });
+
   test('a search for a resource that failed does not seem to have found nothing', async () => {
     const page = await site.openAs('operator', '/listener-policies/edit');
     const node = page.getByRole('combobox', { name: 'Node' });

@@ -22,7 +22,7 @@ import {
 import { transports, type PolicySearch } from './listener-policies-search.js';
 import { text } from './listener-policies.text.js';
 
-type Stored = Policy & { readonly id: string; readonly version: number };
+type Stored = Policy & { readonly id: string; readonly version: number | string };
 type Kind = Policy['priorityOrder'][number];
 
 const labels = {
@@ -53,6 +53,10 @@ export function ListenerPolicyFormPage(): ReactNode {
   const listener = data.items.find((item) => key !== undefined && policyId(item) === policyId(key));
   const title = key && formatListener(key.transport, key.listenAddr, key.listenPort);
   const back = (): void => void navigate({ to: '/listener-policies', search: { node_id: key?.nodeId } });
+  // No answer has the version of a policy, so its order stands for it.
+  const stored = listener?.policySaved
+    ? { ...listener, id: policyId(listener), version: listener.priorityOrder.join() }
+    : undefined;
   const save = async (policy: Policy): Promise<Done<Stored>> => {
     const done = await savePolicy(policy);
     return { ...done, data: { ...done.data, id: policyId(policy) } };
@@ -78,12 +82,13 @@ export function ListenerPolicyFormPage(): ReactNode {
     >
       <ResourceForm<Policy, Stored>
         key={key === undefined ? '' : policyId(key)}
-        valuesOf={() => ({
+        resource={stored}
+        valuesOf={(policy) => ({
           ...(key ?? newKey),
-          priorityOrder: listener?.priorityOrder ?? (data.defaultPriorityOrder as Kind[]),
+          priorityOrder: policy?.priorityOrder ?? (data.defaultPriorityOrder as Kind[]),
         })}
         labels={labels}
-        save={({ values }) => save(values as Policy)}
+        save={({ values }) => save({ ...key, ...values } as Policy)}
         onSaved={(done) => {
           sayDoneOf(text.done, done);
           back();

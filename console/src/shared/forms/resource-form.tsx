@@ -24,14 +24,14 @@ import { Overtaken } from './overtaken.js';
 
 export interface Stored {
   readonly id: string;
-  readonly version: number;
+  readonly version: number | string;
 }
 
 export type FormOf<V> = UseFormReturnType<V>;
 
 export interface ResourceFormProps<V extends Values, R extends Stored> {
   /** As the service has it now; absent for a new one. */
-  readonly resource?: R;
+  readonly resource?: R | undefined;
   /** The fields of the resource, or of a new one. */
   readonly valuesOf: (resource: R | undefined) => V;
   /**
