@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseSearch, stringifySearch } from '../../console/src/app/search.js';
+import { credentialsSearch, endsBefore } from '../../console/src/credentials/credentials-search.js';
 import { nodeConfigSearch, nodesSearch } from '../../console/src/nodes/nodes-search.js';
 import { pageOfList } from '../../console/src/overview/matter-page.js';
 import { anySearch, listSearch, ownOf } from '../../console/src/shared/search.js';
@@ -45,6 +46,15 @@ test('what an address holds and no page understands is dropped, so that an old b
     field: undefined,
     span: undefined,
   });
+});
+
+test('certificates that end soon are a word in the address, and for the API a time that stays for an hour', () => {
+  const now = Date.parse('2030-01-31T12:00:01.000Z');
+  expect(credentialsSearch({ expires_before: 'soon' })).toMatchObject({ expires_before: 'soon' });
+  expect(endsBefore('soon', now)).toBe('2030-03-02T13:00:00.000Z');
+  expect(endsBefore('soon', now + 3_598_000)).toBe('2030-03-02T13:00:00.000Z');
+  expect(endsBefore('2030-01-01T00:00:00.000Z', now)).toBe('2030-01-01T00:00:00.000Z');
+  expect(endsBefore(undefined, now)).toBeUndefined();
 });
 
 test('a list asks the API for nothing that the address holds for every page', () => {

@@ -9,6 +9,7 @@ import { listPage, nameColumn, updatedColumn, type FiltersProps } from '../share
 import { UsedBy } from '../shared/ui/used-by.js';
 import { CertificateEnd } from './certificate-end.js';
 import { credentials, type Credential } from './credentials.js';
+import { endsBefore } from './credentials-search.js';
 import { text } from './credentials.text.js';
 
 const columns = columnsOf<Credential>([
@@ -29,7 +30,11 @@ const columns = columnsOf<Credential>([
 ]);
 
 export const CredentialsPage = listPage({
-  of: credentials,
+  of: {
+    ...credentials,
+    list: (search: SearchOf<'credential'>) =>
+      credentials.list({ ...search, expires_before: endsBefore(search.expires_before, serviceNow()) }),
+  },
   text,
   columns,
   choices: [{ name: 'key_type', label: text.type, any: text.anyType, words: text.types, width: 190 }],
@@ -38,17 +43,14 @@ export const CredentialsPage = listPage({
   sortedBy: 'not_after',
 });
 
-const soonDays = 30;
-
 function EndingSoon({ search, onFilter }: FiltersProps<SearchOf<'credential'>>): ReactNode {
-  const soon = (): string => new Date(serviceNow() + soonDays * 86_400_000).toISOString();
   return (
     <Select
       aria-label={text.ends}
       placeholder={text.anyEnd}
       data={[{ value: 'soon', label: text.endingSoon }]}
       value={search.expires_before === undefined ? null : 'soon'}
-      onChange={(chosen) => onFilter({ expires_before: chosen === null ? undefined : soon() })}
+      onChange={(chosen) => onFilter({ expires_before: chosen ?? undefined })}
       clearable
       w={240}
     />
