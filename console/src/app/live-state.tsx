@@ -24,10 +24,11 @@ export function LiveState({ live }: { readonly live: StreamState }): ReactNode {
         </div>
       );
     case 'connecting':
+    case 'crowded':
     case 'signed_out':
       return (
         <Text size="sm" component="div">
-          <State mood="busy">{text.connecting}</State>
+          <State mood="busy">{live.kind === 'crowded' ? text.crowded : text.connecting}</State>
         </Text>
       );
     default:

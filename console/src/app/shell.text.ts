@@ -24,6 +24,7 @@ export const text = {
   live: 'Live',
   liveMeaning: 'Changes appear here as they happen',
   connecting: 'Connecting',
+  crowded: 'Not live: too many event streams are open. Read again every minute.',
   away: (since: string) => `Out of reach since ${since}. Showing the last known values; retrying.`,
   signIn: 'Sign in',
   signInAgain: 'Your session has ended. Sign in to continue; what you typed is still here.',

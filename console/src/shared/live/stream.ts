@@ -15,7 +15,8 @@ export interface FeedItem {
 }
 
 export type StreamState =
-  { readonly kind: 'connecting' | 'live' | 'signed_out' } | { readonly kind: 'unreachable'; readonly since: number };
+  | { readonly kind: 'connecting' | 'live' | 'crowded' | 'signed_out' }
+  | { readonly kind: 'unreachable'; readonly since: number };
 
 export type StreamMessage =
   | { readonly kind: 'items'; readonly items: readonly FeedItem[] }
@@ -47,7 +48,7 @@ export function openFeedStream(tell: (message: StreamMessage) => void): FeedStre
   };
 
   /** Reads until the connection ends. @returns how to go on */
-  async function read(): Promise<'again' | 'signed_out' | 'restart' | 'failed'> {
+  async function read(): Promise<'again' | 'crowded' | 'signed_out' | 'restart' | 'failed'> {
     const silence = new AbortController();
     let timer = setTimeout(() => silence.abort(), silentMs);
     try {
@@ -57,6 +58,7 @@ export function openFeedStream(tell: (message: StreamMessage) => void): FeedStre
       if (response.status === 401) return 'signed_out';
       // Another log, or a restored one: the cursor is of no use.
       if (response.status === 409 || response.status === 400) return 'restart';
+      if (response.status === 429) return 'crowded';
       if (!response.ok || response.body === null) return 'failed';
       let gathered: FeedItem[] = [];
       const parser = createParser({
@@ -94,6 +96,7 @@ export function openFeedStream(tell: (message: StreamMessage) => void): FeedStre
         tell({ kind: 'gap' });
       }
       if (state.kind === 'live') waitMs = retryMs.first;
+      if (ended === 'crowded') become({ kind: 'crowded' });
       if (ended === 'failed') become({ kind: 'unreachable', since: Date.now() });
       await new Promise((resolve) => setTimeout(resolve, waitMs));
       waitMs = Math.min(waitMs * 1.5, retryMs.most);
