@@ -64,6 +64,21 @@ describe.skipIf(browser === undefined)('the audit', () => {
     expect(JSON.parse(await save('As JSON'))).toEqual([expect.objectContaining({ action: 'node.create' })]);
   });
 
+  test('leads from an entry to its API token only those who may see that', async () => {
+    const made = await site.admin.call<{ token: string }>('POST', '/api/auth/tokens', { name: 'robot', role: 'admin' });
+    const authorization = `Bearer ${made.token}`;
+    const target = { name: 'made by a robot', endpoint: 'f.example:80' };
+    const { id } = await site.admin.call<{ id: string }>('POST', '/api/l4-upstreams', target, { authorization });
+    const { items } = await site.admin.call<{ items: { id: string }[] }>('GET', `/api/audit?resource_id=${id}`);
+    const tokenOf = async (role: 'admin' | 'operator') => {
+      const page = await site.openAs(role, `/audit?entry=${items[0]!.id}`);
+      await page.getByRole('dialog').getByText('robot', { exact: true }).waitFor();
+      return page.getByRole('dialog').getByRole('link', { name: 'robot', exact: true });
+    };
+    await expectCount(await tokenOf('admin')).toBe(1);
+    await expectCount(await tokenOf('operator')).toBe(0);
+  });
+
   test('a change that waits for a person is confirmed in its entry', async () => {
     const { id } = await site.admin.call<{ id: string }>('POST', '/api/l4-upstreams', {
       name: 'late',

@@ -7,7 +7,7 @@ import { useAttempt } from '../shared/forms/attempt.js';
 import { RolloutChoice, useRollout } from '../shared/forms/rollout-choice.js';
 import { fieldWords } from '../shared/audit/field-words.js';
 import { entrySentence } from '../shared/audit/entry-words.js';
-import { useMay } from '../shared/session.js';
+import { meQuery, useMay } from '../shared/session.js';
 import { actorName } from '../shared/ui/actor.js';
 import { Pager } from '../shared/ui/data-table.js';
 import { sayDone } from '../shared/ui/done.js';
@@ -47,15 +47,19 @@ export function EntryDrawer({ id, onClose }: EntryDrawerProps): ReactNode {
 
 function Entry({ entry }: { readonly entry: AuditEntry }): ReactNode {
   const { actor, resource, token, reverts } = entry;
+  const { data: me } = useQuery(meQuery);
+  // Of the service's own commands, only the join of a machine has a token.
+  const tokenType = actor.type === 'system' ? 'join_token' : 'api_token';
+  // Only admins see the API tokens of others.
+  const seesToken = useMay('admin') || tokenType === 'join_token' || me?.id === actor.id;
   return (
     <Stack>
       <Facts
         facts={{
           [text.at]: <When at={entry.at} />,
           [text.actor]: actorName(actor),
-          // Of the service's own commands, only the join of a machine has a token.
           ...(token !== null && {
-            [text.token]: <ResourceLink type={actor.type === 'system' ? 'join_token' : 'api_token'} {...token} />,
+            [text.token]: <ResourceLink type={tokenType} id={seesToken ? token.id : null} name={token.name} />,
           }),
           [typeNames[resource.type] ?? text.resource]: <ResourceLink {...resource} />,
           ...(reverts !== null && { [text.isRevert]: <EntryLink id={reverts}>{text.thatEntry}</EntryLink> }),
