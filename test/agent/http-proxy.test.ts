@@ -9,6 +9,7 @@ import {
   type Server,
 } from 'node:http';
 import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
+import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { requestHeaders, readTarget, responseHeaders } from '../../src/agent/relays/http-headers.js';
@@ -441,6 +442,23 @@ describe('an HTTP proxy rule', () => {
     expect(await statusOf(`127.0.0.1:${nonsense.port}`)).toBe(502);
     Object.assign(relayLimits, { httpAnswerMs: 100 });
     expect(await statusOf(`127.0.0.1:${silent.port}`)).toBe(504);
+  });
+
+  it('answers 502 for a next hop that takes no connection in time', async () => {
+    // Its kernel keeps what it does not accept, and drops what comes when that is full.
+    const source = `
+      const { parentPort, workerData } = require('node:worker_threads');
+      const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+        parentPort.postMessage(server.address().port);
+        setImmediate(() => Atomics.wait(workerData, 0, 0));
+      });`;
+    const full = new Worker(source, { eval: true, workerData: new Int32Array(new SharedArrayBuffer(4)) });
+    closers.push(async () => void (await full.terminate()));
+    const [target] = (await once(full, 'message')) as [number];
+    for (let fill = 0; fill < 8; fill += 1) plain(target);
+    const { port } = await proxyTo(`127.0.0.1:${target}`);
+    Object.assign(relayLimits, { connectTimeoutMs: 300 });
+    expect((await ask(port)).statusCode).toBe(502);
   });
 
   it('answers 502 where the upstream is disabled', async () => {

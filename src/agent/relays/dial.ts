@@ -14,73 +14,66 @@ import type { RelayDependencies } from './relay.js';
 import { plainSide, innerSide, type Side } from './splice.js';
 import { connectTls } from './tls.js';
 
-export type Dialled =
-  | { readonly kind: 'connected'; readonly side: Side; readonly link: Link }
-  /** The cluster is disabled or has no endpoint. */
-  | { readonly kind: 'refused' }
-  /** No endpoint answered, or none with the right key. */
-  | { readonly kind: 'failed'; readonly timedOut: boolean }
-  | { readonly kind: 'aborted' };
+export interface Dialled {
+  readonly side: Side;
+  readonly link: Link;
+}
 
-/** Connects to the first endpoint of a route's next hop that answers. */
+/**
+ * Connects to the first endpoint of a route's next hop that answers with the right key.
+ * @returns undefined if none does, if its cluster is disabled, or after an abort
+ */
 export async function dialNextHop(
   route: RelayRoute,
   dependencies: RelayDependencies,
   signal: AbortSignal,
-): Promise<Dialled> {
+): Promise<Dialled | undefined> {
   const { upstreams, links, clock } = dependencies;
   const picked = upstreams.pick(route);
-  if (picked.kind === 'refused') return picked;
-  let timedOut = false;
+  if (picked.kind === 'refused') return undefined;
   for (const endpoint of picked.endpoints) {
     const link = links.of(route.origin, endpoint, 'tcp');
     const started = clock.monotonic();
     const socket = await dial(endpoint, signal);
     const connectMs = clock.monotonic() - started;
-    const side = 'why' in socket ? undefined : await secure(socket, { route, endpoint, dependencies, signal });
+    const side =
+      typeof socket === 'string' ? undefined : await secure(socket, { route, endpoint, dependencies, signal });
     // A client that left during the dial says nothing about the next hop.
     if (signal.aborted) {
       side?.reset();
-      return { kind: 'aborted' };
+      return undefined;
     }
     if (side === undefined) {
-      timedOut = 'why' in socket && socket.timedOut;
       link.failed();
       continue;
     }
     link.connected(connectMs);
     picked.settled(connectMs);
-    return { kind: 'connected', side, link };
+    return { side, link };
   }
   picked.settled(undefined);
-  return { kind: 'failed', timedOut };
+  return undefined;
 }
 
-interface NotDialled {
-  readonly timedOut: boolean;
-  /** For people. */
-  readonly why: string;
-}
-
-/** Opens a TCP connection, which is paused. */
-export function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Socket | NotDialled> {
+/** Opens a TCP connection, which is paused. @returns a text for people if that failed */
+export function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Socket | string> {
   return new Promise((resolve) => {
-    let failure: NotDialled = { timedOut: false, why: 'aborted' };
+    let failure = 'aborted';
     if (signal.aborted) return resolve(failure);
     const socket = connect({ host, port, allowHalfOpen: true, noDelay: true });
     const timer = setTimeout(() => {
-      failure = { timedOut: true, why: `no answer within ${relayLimits.connectTimeoutMs} ms` };
+      failure = `no answer within ${relayLimits.connectTimeoutMs} ms`;
       socket.destroy();
     }, relayLimits.connectTimeoutMs);
     const abort = (): void => void socket.destroy();
-    const settle = (outcome: Socket | NotDialled): void => {
+    const settle = (outcome: Socket | string): void => {
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);
       resolve(outcome);
     };
     signal.addEventListener('abort', abort, { once: true });
     // Never removed: an error without a listener would end the process.
-    socket.on('error', (error) => (failure = { timedOut: false, why: systemErrorCode(error) ?? errorText(error) }));
+    socket.on('error', (error) => (failure = systemErrorCode(error) ?? errorText(error)));
     socket.once('connect', () => {
       socket.setKeepAlive(true, relayLimits.tcpKeepaliveMs);
       socket.pause();
@@ -125,7 +118,7 @@ async function secureTls(socket: Socket, tls: UpstreamTls, of: Secured): Promise
   if (outcome.kind === 'wrong_pin' && outcome.pin !== undefined) {
     const newer = await of.dependencies.pins.arrival(tls.ruleId, outcome.pin);
     const again = newer && (await dial(of.endpoint, of.signal));
-    if (newer !== undefined && again !== undefined && !('why' in again)) outcome = await connectTls(again, newer);
+    if (newer !== undefined && typeof again === 'object') outcome = await connectTls(again, newer);
   }
   switch (outcome.kind) {
     case 'connected':

@@ -70,7 +70,7 @@ interface Context {
 }
 
 /** A request's next hop: connected, with the path and the `Host` header to send. */
-type Reached = Extract<Dialled, { kind: 'connected' }> & { readonly path: string; readonly authority: string };
+type Reached = Dialled & { readonly path: string; readonly authority: string };
 
 /** @param meter of the listener: each request is one of its sessions */
 export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): HttpProxy {
@@ -306,17 +306,7 @@ async function reach(
   const route = routes()?.match(target.host, target.path);
   if (route === undefined) return 404;
   const dialled = await dialNextHop(route, dependencies, gone);
-  switch (dialled.kind) {
-    case 'connected':
-      return { ...dialled, path: target.path, authority: target.authority };
-    case 'failed':
-      return dialled.timedOut ? 504 : 502;
-    case 'refused':
-    case 'aborted':
-      return 502;
-    default:
-      return dialled satisfies never;
-  }
+  return dialled === undefined ? 502 : { ...dialled, path: target.path, authority: target.authority };
 }
 
 /** Sends the head of a request to its next hop. @param upgrade the protocol to upgrade to, if passed on */

@@ -29,7 +29,7 @@ export async function reach(way: Way, clock: Clock, signal: AbortSignal): Promis
   const { endpoint, transport, security } = way;
   if (transport === 'udp') return reachUdp(way, clock, signal);
   const socket = await dial(endpoint, signal);
-  if ('why' in socket) return socket.why;
+  if (typeof socket === 'string') return socket;
   const abort = (): void => void socket.destroy();
   signal.addEventListener('abort', abort, { once: true });
   try {

@@ -164,7 +164,7 @@ function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: Tcp
       if (client.stream.destroyed) abort();
       const dialled = await dialNextHop(route, dependencies, gone.signal);
       client.stream.removeListener('close', abort);
-      if (dialled.kind !== 'connected') return client.reset();
+      if (dialled === undefined) return client.reset();
       const { side, link } = dialled;
       const endLink = link.meter.begin();
       complete = await splice(client, side, countedBy(meter, link.meter), ended);
@@ -197,7 +197,7 @@ function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: Tcp
   const endAtTarget = async (client: Socket, { hop }: RealityRule, ended: Buffer): Promise<void> => {
     meter.refused();
     const target = await dial(hop.target, new AbortController().signal);
-    if ('why' in target) return reset(client);
+    if (typeof target === 'string') return reset(client);
     await splice(plainSide(client), plainSide(target), { up: () => undefined, down: () => undefined }, ended);
   };
 
