@@ -513,6 +513,14 @@ describe('an HTTP proxy rule', () => {
     await eventually(() => gateway.runtimeListeners()[0]?.activeSessions).toBe(0n);
   });
 
+  it('closes the connection for a CONNECT or nonsense behind a request that waits for its answer', async () => {
+    const server = await backend(() => undefined);
+    const { port } = await proxyTo(server.place);
+    const waiting = 'GET / HTTP/1.1\r\nHost: a.example\r\n\r\n';
+    for (const text of ['CONNECT a.example:1 HTTP/1.1\r\nHost: a.example\r\n\r\n', 'nonsense\r\n\r\n'])
+      expect(await raw(port, `${waiting}${text}`)).toBe('');
+  });
+
   it('shares its port with rules that are chosen by server name', async () => {
     const server = await backend((_incoming, response) => response.end('http'));
     const echo = await tcpServer((socket) => void socket.pipe(socket));

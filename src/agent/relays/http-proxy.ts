@@ -114,14 +114,21 @@ export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): 
     };
   };
 
+  /** Undefined for a client that waits for other answers, with which what is written by hand would be mixed; it is closed. */
+  const idleClient = (duplex: Duplex): Socket | undefined => {
+    const connection = connections.get(duplex);
+    if (connection?.inFlight === 0 && duplex.writable) return connection.socket;
+    duplex.destroy();
+    return undefined;
+  };
+
   server.on('request', (request, response) => {
     const session = begin(request.socket);
     if (session !== undefined) passOn(request, response, session, context).catch(() => response.destroy());
   });
   server.on('upgrade', (request: IncomingMessage, duplex: Duplex, head: Buffer) => {
-    const socket = connections.get(duplex)?.socket;
-    // Pending answers would be mixed with the bytes that follow the upgrade.
-    if (socket === undefined || (connections.get(duplex)?.inFlight ?? 0) > 0) return void duplex.destroy();
+    const socket = idleClient(duplex);
+    if (socket === undefined) return;
     if (asksForWebSocket(request)) {
       const session = begin(socket);
       if (session !== undefined) joinWebSocket(request, socket, head, session, context).catch(() => socket.destroy());
@@ -133,16 +140,15 @@ export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): 
     server.emit('connection', socket);
     socket.resume();
   });
-  server.on('connect', (_request: IncomingMessage, socket: Socket) => {
+  const refuse = (duplex: Duplex, status: number): void => {
     meter.refused();
-    answer(socket, 405);
-  });
-  server.on('clientError', (error: NodeJS.ErrnoException, duplex: Duplex) => {
-    meter.refused();
-    const connection = connections.get(duplex);
-    if (connection === undefined || connection.inFlight > 0 || !duplex.writable) return void duplex.destroy();
-    answer(connection.socket, error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400);
-  });
+    const socket = idleClient(duplex);
+    if (socket !== undefined) answer(socket, status);
+  };
+  server.on('connect', (_request: IncomingMessage, duplex: Duplex) => refuse(duplex, 405));
+  server.on('clientError', (error: NodeJS.ErrnoException, duplex: Duplex) =>
+    refuse(duplex, error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400),
+  );
 
   return {
     route(next) {
