@@ -521,6 +521,23 @@ describe('an HTTP proxy rule', () => {
       expect(await raw(port, `${waiting}${text}`)).toBe('');
   });
 
+  it('does not wait for ever for a client that does not read its answers', async () => {
+    let answered = 0;
+    const server = await backend((_incoming, response) =>
+      response.end(Buffer.alloc(64 * 1024), () => void (answered += 1)),
+    );
+    Object.assign(relayLimits, { httpIdleMs: 500 });
+    const { port, gateway } = await proxyTo(server.place);
+    const broken = (): number => Number(gateway.runtimeListeners()[0]?.errorSessions);
+    const socket = plain(port);
+    // The next hop gives each answer as a whole, until those that the client has not read fill every buffer.
+    for (let asked = 1; broken() === 0; asked += 1) {
+      socket.write('GET / HTTP/1.1\r\nHost: a.example\r\n\r\n');
+      await eventually(() => answered === asked || broken() > 0).toBe(true);
+    }
+    await eventually(() => gateway.runtimeListeners()[0]?.activeSessions).toBe(0n);
+  });
+
   it('shares its port with rules that are chosen by server name', async () => {
     const server = await backend((_incoming, response) => response.end('http'));
     const echo = await tcpServer((socket) => void socket.pipe(socket));

@@ -188,6 +188,7 @@ function createBareServer(): Server {
   // Node would silently drop headers beyond a maximum number; their size is bounded anyway.
   server.maxHeadersCount = 0;
   server.requestTimeout = 0;
+  server.timeout = relayLimits.httpIdleMs;
   return server;
 }
 

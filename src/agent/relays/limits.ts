@@ -24,7 +24,7 @@ export const relayLimits = {
   httpAnswerMs: 60_000,
   /** 1xx answers of the next hop before its final answer. */
   httpInterimAnswers: 32,
-  /** How long the next hop may be silent within its answer. */
+  /** How long the next hop may be silent within its answer, or its client leave the answer unread. */
   httpIdleMs: 10 * 60_000,
   /** Links that are measured. */
   links: 4096,
