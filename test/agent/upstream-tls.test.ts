@@ -6,11 +6,22 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { spkiPin } from '../../src/channel/tls/spki-pin.js';
 import { relayLimits } from '../../src/agent/relays/limits.js';
+import { timedOut, withDeadline } from '../../src/kernel/background.js';
+import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import type { Logger } from '../../src/kernel/logger.js';
 import { agentRuntime } from '../support/agent-runtime.js';
 import { createCertificate, type Certificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
-import { cluster, freePort, overTls, snapshot, tcpRule, tcpServer, tlsRule } from '../support/snapshots.js';
+import {
+  cluster,
+  freePort,
+  overReality,
+  overTls,
+  snapshot,
+  tcpRule,
+  tcpServer,
+  tlsRule,
+} from '../support/snapshots.js';
 import { pinOf } from '../support/tls-client.js';
 
 const closers: (() => Promise<void>)[] = [];
@@ -87,6 +98,22 @@ describe('dialling with TLS', () => {
     expect(await ask(port, 'hello')).toBe('one(inside.example):hello');
     await eventually(() => gateway.runtimeListeners()[0]).toMatchObject({ activeSessions: 0n, errorSessions: 0n });
     expect(gateway.linkMetrics()[0]).toMatchObject({ peerEndpoint: target, lossRatio: 0 });
+  });
+
+  it('does not hold up a stop while a next hop says nothing to a handshake', async () => {
+    let dialled = 0;
+    const silent = await tcpServer((socket) => void socket.resume().once('data', () => (dialled += 1)));
+    closers.push(silent.close);
+    const next = `127.0.0.1:${silent.port}`;
+    const [tls, reality] = [await freePort(), await freePort()];
+    const gateway = runtime();
+    const access = overReality(next, generateX25519().publicKey, 'inside.example');
+    await apply(gateway, 1, { tcp: [tcpRule(tls, next, overTls(next, [pinOf(one)])), tcpRule(reality, next, access)] });
+    for (const port of [tls, reality]) void ask(port, 'x');
+    await eventually(() => dialled).toBe(2);
+    expect(await withDeadline(gateway.close(), relayLimits.tlsHandshakeMs / 2)).not.toBe(timedOut);
+    // It was not asked for long enough to be called wrong.
+    expect(lines).toEqual([]);
   });
 
   it('resets both sides when what is between two hops dies without close_notify', async () => {

@@ -3,6 +3,7 @@
  * or REALITY if the route requires them. `upstreams.ts` chooses the endpoints.
  */
 import { connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import { systemErrorCode } from '../../kernel/files.js';
 import { formatHostPort, type HostPort } from '../../kernel/host-port.js';
@@ -55,7 +56,11 @@ export async function dialNextHop(
   return undefined;
 }
 
-/** Opens a TCP connection, which is paused. @returns a text for people if that failed */
+/**
+ * Opens a TCP connection, which is paused.
+ * @param signal its abort closes the connection, also later
+ * @returns a text for people if that failed
+ */
 export function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Socket | string> {
   return new Promise((resolve) => {
     let failure = 'aborted';
@@ -66,21 +71,34 @@ export function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Soc
       socket.destroy();
     }, relayLimits.connectTimeoutMs);
     const abort = (): void => void socket.destroy();
-    const settle = (outcome: Socket | string): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', abort);
-      resolve(outcome);
-    };
     signal.addEventListener('abort', abort, { once: true });
     // Never removed: an error without a listener would end the process.
     socket.on('error', (error) => (failure = systemErrorCode(error) ?? errorText(error)));
     socket.once('connect', () => {
+      clearTimeout(timer);
       socket.setKeepAlive(true, relayLimits.tcpKeepaliveMs);
       socket.pause();
-      settle(socket);
+      resolve(socket);
     });
-    socket.once('close', () => settle(failure));
+    socket.once('close', () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
+      resolve(failure);
+    });
   });
+}
+
+/** Runs `use` with a signal that aborts when the client's stream is closed meanwhile. */
+export async function whileOpen<T>(client: Duplex, use: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const gone = new AbortController();
+  const abort = (): void => gone.abort();
+  client.once('close', abort);
+  if (client.destroyed) abort();
+  try {
+    return await use(gone.signal);
+  } finally {
+    client.removeListener('close', abort);
+  }
 }
 
 interface Secured {
@@ -137,12 +155,13 @@ async function secureTls(socket: Socket, tls: UpstreamTls, of: Secured): Promise
   }
 }
 
-/** Counts and logs a next hop that did not prove its key. */
+/** Counts and logs a next hop that did not prove its key, unless it had no time to do so. */
 function refuse(
-  { route: { origin }, endpoint, dependencies }: Secured,
+  { route: { origin }, endpoint, dependencies, signal }: Secured,
   why: { readonly reason: string; readonly [field: string]: string },
   sentence: string,
 ): void {
+  if (signal.aborted) return;
   const of = { next_hop: formatHostPort(endpoint), resource_type: origin.resourceType, resource_id: origin.resourceId };
   dependencies.totals.handshakeFailed();
   dependencies.refusals.note({ ...why, ...of }, sentence);

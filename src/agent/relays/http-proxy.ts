@@ -16,7 +16,7 @@ import type { Socket } from 'node:net';
 import { pipeline, type Duplex } from 'node:stream';
 import type { HttpRoutes } from '../plan/matches.js';
 import type { RelayRoute } from '../plan/plan.js';
-import { dialNextHop, type Dialled } from './dial.js';
+import { dialNextHop, whileOpen, type Dialled } from './dial.js';
 import { readTarget, requestHeaders, responseHeaders, upgradeOf, withoutUpgrade } from './http-headers.js';
 import { answer, joinUpgraded, sendHead } from './http-upgrade.js';
 import { relayLimits } from './limits.js';
@@ -280,11 +280,7 @@ async function joinWebSocket(
   const { connection } = session;
   let failed = true;
   try {
-    const gone = new AbortController();
-    const abort = (): void => gone.abort();
-    socket.once('close', abort);
-    const reached = await reach(request, context, gone.signal);
-    socket.removeListener('close', abort);
+    const reached = await whileOpen(socket, (signal) => reach(request, context, signal));
     if (typeof reached === 'number') return answer(socket, reached);
     const { side, link } = reached;
     const endLink = link.meter.begin();

@@ -30,8 +30,6 @@ export async function reach(way: Way, clock: Clock, signal: AbortSignal): Promis
   if (transport === 'udp') return reachUdp(way, clock, signal);
   const socket = await dial(endpoint, signal);
   if (typeof socket === 'string') return socket;
-  const abort = (): void => void socket.destroy();
-  signal.addEventListener('abort', abort, { once: true });
   try {
     switch (security.kind) {
       case 'raw':
@@ -51,7 +49,6 @@ export async function reach(way: Way, clock: Clock, signal: AbortSignal): Promis
         return unreachable(security);
     }
   } finally {
-    signal.removeEventListener('abort', abort);
     socket.destroy();
   }
 }

@@ -17,7 +17,7 @@ import {
   type RealityRule,
   type RelayRoute,
 } from '../plan/plan.js';
-import { dial, dialNextHop } from './dial.js';
+import { dial, dialNextHop, whileOpen } from './dial.js';
 import { peek } from './first-bytes.js';
 import { createHttpProxy, type HttpProxy } from './http-proxy.js';
 import { relayLimits } from './limits.js';
@@ -158,12 +158,7 @@ function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: Tcp
     const end = meter.begin();
     let complete = false;
     try {
-      const gone = new AbortController();
-      const abort = (): void => gone.abort();
-      client.stream.once('close', abort);
-      if (client.stream.destroyed) abort();
-      const dialled = await dialNextHop(route, dependencies, gone.signal);
-      client.stream.removeListener('close', abort);
+      const dialled = await whileOpen(client.stream, (signal) => dialNextHop(route, dependencies, signal));
       if (dialled === undefined) return client.reset();
       const { side, link } = dialled;
       const endLink = link.meter.begin();
@@ -196,7 +191,7 @@ function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: Tcp
   /** Joins to the target a client that has already ended its direction, so its bytes cannot be put back. */
   const endAtTarget = async (client: Socket, { hop }: RealityRule, ended: Buffer): Promise<void> => {
     meter.refused();
-    const target = await dial(hop.target, new AbortController().signal);
+    const target = await whileOpen(client, (signal) => dial(hop.target, signal));
     if (typeof target === 'string') return reset(client);
     await splice(plainSide(client), plainSide(target), { up: () => undefined, down: () => undefined }, ended);
   };
