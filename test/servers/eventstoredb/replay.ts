@@ -149,14 +149,18 @@ export async function replay(scenario: Scenario, options: ReplayOptions): Promis
         (answer.status === undefined || answers?.status !== undefined) &&
         Object.entries(answer.live ?? {}).every(([id, live]) => {
           const before = seen.get(id);
-          return before !== undefined && before.call.received.length - before.from >= (live.recv?.length ?? 0);
+          return (
+            before !== undefined &&
+            before.call.received.length - before.from >= (live.recv?.length ?? 0) &&
+            (live.status === undefined || before.call.status !== undefined)
+          );
         });
       if (step.do === 'wait') await delay(step.ms ?? 0);
       // A call that the real server never ended is given no longer than an answer would take.
       const endsWithinMs = answer.status === undefined ? 10 * options.quietMs : 10_000;
       if (step.do === 'call')
         await until(() => answers?.status !== undefined, Math.min(step.timeoutMs ?? 10_000, endsWithinMs));
-      await until(waits, 3000);
+      await until(waits, 20_000);
       await delay(Math.min(step.quietMs ?? options.quietMs, options.quietMs));
       if (answers !== undefined && step.do !== 'cancel') {
         out.push(...compare(answer, answers, ownFrom, labels, path, step.anyOrder ?? false));
