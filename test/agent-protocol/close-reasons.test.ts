@@ -164,6 +164,12 @@ describe('the service closes', () => {
     expect(await fixture.transport.sessionsEnded('node-1', 20_000)).toBe(true);
     await expectEnd(stream, status.PERMISSION_DENIED, REVOKED);
   });
+  test('no session under the present PSK, and does not wait for one', async () => {
+    const stream = await live();
+    expect(await fixture.transport.sessionsEnded('node-1', 50)).toBe(true);
+    stream.say(heartbeatOf(1));
+    await eventually(() => stream.heard.length).toBe(1);
+  });
   test('a session older than 1.15 times the rekey interval with EXPIRED and DEADLINE_EXCEEDED', async () => {
     const stream = await live();
     fixture.settings = { ...fixture.settings, offline_after_secs: 100_000 };

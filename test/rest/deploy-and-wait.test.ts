@@ -159,10 +159,13 @@ describe('nodes', () => {
       sessions_ended: true,
     });
     sessionsEnded.mockResolvedValue(false);
-    const { psk_fingerprint, sessions_ended } = await rest.data('POST', `/api/nodes/${first}/psk`);
+    const reset = () => rest.data('POST', `/api/nodes/${first}/psk`, { headers: { 'idempotency-key': 'reset' } });
+    const { psk_fingerprint, sessions_ended } = await reset();
     expect(sessions_ended).toBe(false);
     expect(await rest.data('GET', `/api/nodes/${first}`)).toMatchObject({ psk_fingerprint });
-    expect(sessionsEnded.mock.calls.map(([nodeId]) => nodeId)).toEqual([first, first]);
+    // A repeat does not claim what nobody has seen.
+    expect(await reset()).toMatchObject({ control_psk: null, psk_fingerprint, sessions_ended: false });
+    expect(sessionsEnded.mock.calls.map(([nodeId]) => nodeId)).toEqual([first, first, first]);
   });
 
   test('deleting a node ends its sessions', async () => {

@@ -69,7 +69,9 @@ export interface AgentTransportOptions {
   readonly unfinishedBytes?: number;
 }
 
-export interface AgentTransport extends Pick<NodeSessions, 'noteSessionOpened' | 'sessionsEnded'> {
+export interface AgentTransport extends Pick<NodeSessions, 'noteSessionOpened'> {
+  /** True once no session under a former PSK of the node is left on this instance, false after `timeoutMs`. */
+  sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
   /** `host:port`, IPv6 in brackets. */
   readonly address: string;
   stats(): Gauges & Readonly<Counters> & { readonly connections: ListenerStats };
@@ -125,14 +127,14 @@ export async function createAgentTransport(
     control.drain();
     for (const session of sessions.all()) session.drain();
   };
+  const isOver = (one: Pick<LiveSession, 'nodeId' | 'psk'>): boolean =>
+    !delivery.psks(one.nodeId).some(({ fingerprint }) => fingerprint === one.psk.fingerprint);
   const unsubscribe = [
     delivery.onRevoked((nodeId) => {
       pending.dropNode(nodeId);
       sessions.revoke(nodeId);
     }),
     delivery.onPsksEnded((nodeId) => {
-      const isOver = (one: Pick<LiveSession, 'nodeId' | 'psk'>): boolean =>
-        !delivery.psks(one.nodeId).some(({ fingerprint }) => fingerprint === one.psk.fingerprint);
       pending.dropThose((one) => (nodeId === undefined || one.nodeId === nodeId) && isOver(one));
       sessions.revokeThose(nodeId, isOver);
     }),
@@ -162,7 +164,7 @@ export async function createAgentTransport(
   return {
     address: listener.address,
     noteSessionOpened: sessions.noteSessionOpened,
-    sessionsEnded: (nodeId, timeoutMs) => sessions.sessionsEnded(nodeId, timeoutMs),
+    sessionsEnded: (nodeId, timeoutMs) => sessions.sessionsEnded(nodeId, timeoutMs, isOver),
     stats: () => ({ ...gauges(), ...counters, connections: listener.stats() }),
     metrics: () => metricSources(counters, gauges, () => listener.stats()),
     async close(graceMs) {

@@ -53,8 +53,8 @@ export interface NodeSessions {
   revoke(nodeId: string): void;
   /** Revokes the sessions that are over, of a node or of all nodes. */
   revokeThose(nodeId: string | undefined, isOver: (session: LiveSession) => boolean): void;
-  /** True once all current sessions of the node on this instance are gone, false after `timeoutMs`. */
-  sessionsEnded(nodeId: string, timeoutMs: number): Promise<boolean>;
+  /** True once the sessions of the node that are over now are gone, false after `timeoutMs`. */
+  sessionsEnded(nodeId: string, timeoutMs: number, isOver: (session: LiveSession) => boolean): Promise<boolean>;
   all(): Iterable<LiveSession>;
   /** Forgets nodes without sessions, unless a rekey or a recent SUPERSEDED still counts. */
   sweep(): void;
@@ -192,11 +192,12 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       const those = nodeId === undefined ? [...all()] : [...(nodes.get(nodeId)?.sessions ?? [])];
       for (const session of those) if (isOver(session)) session.revoke();
     },
-    async sessionsEnded(nodeId, timeoutMs) {
+    async sessionsEnded(nodeId, timeoutMs, isOver) {
       const entry = nodes.get(nodeId);
       if (entry === undefined) return true;
       const ended = async (): Promise<void> => {
-        await Promise.all([...entry.sessions].map((session) => session.closed));
+        const those = [...entry.sessions].filter((session) => session.over || isOver(session));
+        await Promise.all(those.map((session) => session.closed));
         await Promise.all(entry.releasing);
       };
       return (await withDeadline(ended(), timeoutMs)) !== timedOut;

@@ -78,8 +78,8 @@ export function nodePskRoutes(app: RestApp, deps: RestDeps): void {
       const control_psk = outcome.kind === 'repeated' ? null : outcome.result.controlPsk;
       const shown = { node_id: node.id, control_psk };
       if (mode !== undefined) return ok({ ...shown, psk_candidate: candidateOf(node, deps.clock.now()) });
-      const ended = outcome.kind === 'repeated' || (await sessionsEnded(deps, id, outcome));
-      return ok({ ...shown, psk_fingerprint: node.psk?.fingerprint ?? null, sessions_ended: ended });
+      const sessions_ended = await sessionsEnded(deps, id, outcome);
+      return ok({ ...shown, psk_fingerprint: node.psk?.fingerprint ?? null, sessions_ended });
     },
   });
 
