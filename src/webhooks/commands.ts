@@ -89,7 +89,7 @@ export function createWebhookHandlers(deps: WebhookHandlersDeps): CommandHandler
       const webhook = deps.webhook(id);
       // A revert of the delete resumes here; if unknown, it resumes after itself.
       const checkpoint = webhook && (await webhooks.checkpoint(webhook).catch(() => undefined));
-      const cursor = checkpoint?.place.cursor ?? null;
+      const cursor = checkpoint === undefined ? null : (checkpoint.place.cursor ?? 'start');
       const command = { type: 'DeleteWebhook', id, ifMatch, cursor } as const;
       return gateway.execute(command, context, () => undefined);
     },

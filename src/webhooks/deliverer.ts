@@ -164,7 +164,7 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
       case 'stop':
         // If the stop cannot be written, the item is tried again.
         at.tries = { ...at.tries, next_at: timestamp(clock.now() + tuning.failureMs) };
-        await deps.stop(webhook, at.place.cursor, next.reason);
+        await deps.stop(webhook, at.place.cursor ?? 'start', next.reason);
         return false;
       default:
         return unreachable(next);

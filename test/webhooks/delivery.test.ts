@@ -193,6 +193,25 @@ describe('a webhook', () => {
     expect(await refused({ skip: true })).toBe(409);
   });
 
+  test('that stops, or is deleted, before the first item of the log goes on from the start', async () => {
+    await upstream();
+    const { id } = await make();
+    receiver.answer = status(410);
+    await rest.data('POST', `/api/webhooks/${id}/resume`, { body: { after: 'start' } });
+    await until(async () => (await get(id)).state === 'stopped');
+    const { items } = await rest.data('GET', `/api/audit?resource_id=${id}&page_size=1`);
+    expect(items[0].action).toBe('webhook.stop');
+    await rest.data('POST', `/api/webhooks/${id}/resume`);
+    await until(async () => (await get(id)).state === 'stopped');
+    await until(() => receiver.received.length === 2);
+    expect(names()[1]).toBe(names()[0]);
+    await rest.data('DELETE', `/api/webhooks/${id}`);
+    const deleted = await rest.data('GET', `/api/audit?resource_id=${id}&page_size=1`);
+    await rest.data('POST', `/api/audit/${deleted.items[0].id}/revert`);
+    await until(() => receiver.received.length === 3);
+    expect(names()[2]).toBe(names()[0]);
+  });
+
   test('that is disabled gets nothing, and goes on where it was', async () => {
     const { id } = await make({ enabled: false });
     const { name } = await upstream();
