@@ -26,7 +26,7 @@ export interface WebhookHandlersDeps {
   readonly clock: Pick<Clock, 'now'>;
   readonly ids: Ids;
   readonly feed: Pick<Feed, 'resolve'>;
-  readonly webhooks: Pick<WebhookService, 'checkpoint' | 'nextItem'>;
+  readonly webhooks: Pick<WebhookService, 'checkpoint' | 'behindNext'>;
   webhook(id: string): WebhookState | undefined;
   /** Whether there is a server for mail. */
   readonly sendsMail: boolean;
@@ -57,7 +57,7 @@ export function createWebhookHandlers(deps: WebhookHandlersDeps): CommandHandler
   /** Where to resume: a cursor or `start`; null: at the current place. @throws ServiceError */
   async function placeAfter(webhook: WebhookState, after: string | undefined, skip: boolean): Promise<string | null> {
     if (after !== undefined) return (await feed.resolve(after)).cursor ?? 'start';
-    return skip ? ((await webhooks.nextItem(webhook))?.cursor ?? null) : null;
+    return skip ? webhooks.behindNext(webhook) : null;
   }
 
   return {

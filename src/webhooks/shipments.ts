@@ -17,6 +17,8 @@ import { tuning } from './tuning.js';
 export interface Shipment {
   readonly messages: readonly Message[];
   readonly behind: FeedPlace;
+  /** Behind the items of the first message that come before those of any other. */
+  readonly behindFirst: FeedPlace;
 }
 
 /** The message to send, and what follows it. */
@@ -37,9 +39,6 @@ export interface ShipmentsDeps {
   readonly publicUrl: string | null;
 }
 
-/** The items that a webhook gets. */
-export const selectionOf = ({ types, filters }: WebhookState) => matcherOf({ types, ...filters });
-
 /** @throws ServiceError `unavailable` */
 export async function nextShipments(
   deps: ShipmentsDeps,
@@ -47,12 +46,16 @@ export async function nextShipments(
   from: FeedPlace,
   signal: AbortSignal,
 ): Promise<Shipments> {
-  const options = { maxItems: tuning.readItems, maxBytes: tuning.readBytes, select: selectionOf(webhook), signal };
-  const { format } = webhook;
+  const { format, types, filters } = webhook;
+  const select = matcherOf({ types, ...filters });
+  const options = { maxItems: tuning.readItems, maxBytes: tuning.readBytes, select, signal };
   if (format !== 'standard') return nextWindow(deps, { ...webhook, format }, from, options);
   const { items, place, caughtUp } = await deps.feed.read(from, options);
   return {
-    shipments: items.map((item) => ({ messages: [itemMessage(item)], behind: placeOf(item) })),
+    shipments: items.map((item) => {
+      const behind = placeOf(item);
+      return { messages: [itemMessage(item)], behind, behindFirst: behind };
+    }),
     place,
     caughtUp,
     gatherMs: 0,
@@ -93,13 +96,15 @@ async function nextWindow(
   const gatherMs = gathers ? Math.max(0, endsAt - now) : 0;
   if (gatherMs > 0 || options.signal?.aborted === true) return { shipments: [], place: from, caughtUp, gatherMs };
   const console = publicUrl === null || !console_links ? null : `${publicUrl}/console`;
-  const messages = (await withPauses(noticesOf(items, console))).map(
-    ({ first: { type, cursor }, ...notice }): Message => ({
-      kind: 'notice',
-      type,
-      cursor,
-      rendered: render(format, notice, { chatId }),
-    }),
-  );
-  return { shipments: [{ messages, behind: place }], place, caughtUp, gatherMs: 0 };
+  const notices = await withPauses(noticesOf(items, console));
+  const messages = notices.map(({ first: { type, cursor }, ...notice }): Message => ({
+    kind: 'notice',
+    type,
+    cursor,
+    rendered: render(format, notice, { chatId }),
+  }));
+  const second = notices[1]?.first;
+  const before = second && items[items.indexOf(second) - 1];
+  const behindFirst = before === undefined ? place : placeOf(before);
+  return { shipments: [{ messages, behind: place, behindFirst }], place, caughtUp, gatherMs: 0 };
 }

@@ -4,7 +4,7 @@
  */
 import { webhookStateOf, webhookStates } from '../domain/webhook/cursors.js';
 import type { WebhookState } from '../domain/webhook/webhook.js';
-import type { Feed, FeedItem } from '../feed/port.js';
+import type { Feed } from '../feed/port.js';
 import { sleep, startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
@@ -24,7 +24,7 @@ import { createMessages, type Messages } from './messages.js';
 import type { Webhooks } from './port.js';
 import { createProgress } from './progress.js';
 import { createSender, type SenderDeps } from './send.js';
-import { nextShipments, selectionOf } from './shipments.js';
+import { nextShipments } from './shipments.js';
 import { tuning } from './tuning.js';
 
 export interface WebhooksDeps {
@@ -62,8 +62,8 @@ export interface WebhooksDeps {
 export interface WebhookService extends Webhooks {
   /** @throws ServiceError `unavailable` */
   checkpoint(webhook: WebhookState): Promise<Checkpoint>;
-  /** The next item that the filters of a webhook select. @throws ServiceError `unavailable` */
-  nextItem(webhook: WebhookState): Promise<FeedItem | undefined>;
+  /** The cursor behind the next message of a webhook; null if there is none. @throws ServiceError `unavailable` */
+  behindNext(webhook: WebhookState): Promise<string | null>;
   /** Webhooks delivered here, by state. */
   states(): ReadonlyMap<string, number>;
   /** Tries since the start, by outcome. */
@@ -220,13 +220,14 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
     progress: progress.of,
     checkpoint: progress.checkpoint,
     deliveries: (id) => deliveries.newest(id, limits.webhooks.deliveries),
-    async nextItem(webhook) {
+    async behindNext(webhook) {
       let { place } = await progress.checkpoint(webhook);
       for (;;) {
-        const batch = await feed.read(place, { maxItems: 1, select: selectionOf(webhook), signal: ending.signal });
-        const [item] = batch.items;
-        if (item !== undefined || batch.caughtUp || ending.signal.aborted) return item;
-        place = batch.place;
+        const next = await nextShipments(shipping, webhook, place, ending.signal);
+        const [first] = next.shipments;
+        if (first !== undefined) return first.behindFirst.cursor;
+        if (next.caughtUp || ending.signal.aborted) return null;
+        place = next.place;
       }
     },
     ping: createPing(deps, messages, deliveries, ending.signal),

@@ -118,6 +118,21 @@ describe('a chat', () => {
     expect(contents[2]).toBe(contents[1]);
   });
 
+  test('goes on with skip behind all that the failed message held, and with what it did not hold', async () => {
+    receiver.answer = (response, { body }) => status(body.includes('created') ? 400 : 204)(response);
+    const chat = await webhook({ format: 'discord', types: ['command', 'session'], group_secs: 3 });
+    const { id } = await node();
+    const { name } = await node();
+    await rest.connect(id);
+    await eventually(async () => (await rest.data('GET', `/api/webhooks/${chat.id}`)).state).toBe('failing');
+    await rest.data('POST', `/api/webhooks/${chat.id}/resume`, { body: { skip: true } });
+    await eventually(() => receiver.received.length).toBeGreaterThan(1);
+    const [first, second] = receiver.received.map(({ body }) => body);
+    expect(first).toContain(name);
+    expect(second).toContain('has connected');
+    expect(second).not.toContain(name);
+  });
+
   test.each(['slack', 'mattermost', 'discord', 'teams', 'ntfy'])('%s is pinged in its own words', async (format) => {
     const { id, name } = await webhook({ format });
     const { status: code, error } = await rest.data('POST', `/api/webhooks/${id}/ping`);
