@@ -202,6 +202,24 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await expectNowhere(page, secret);
   });
 
+  test('a webhook whose first answer was lost says why its secret is not shown', async () => {
+    const page = await site.openAs('admin', '/webhooks/new');
+    let lost = false;
+    await page.route('**/api/webhooks', async (route) => {
+      if (lost || route.request().method() !== 'POST') return route.continue();
+      lost = true;
+      await route.fetch();
+      return route.abort();
+    });
+    await page.getByRole('textbox', { name: 'Name' }).fill('lost');
+    await page.getByLabel('URL').fill('https://hooks.example/z');
+    const failed = page.waitForEvent('requestfailed');
+    await button(page, 'Add webhook').click();
+    await failed;
+    await button(page, 'Add webhook').click();
+    await page.getByText('This secret was shown before').waitFor();
+  });
+
   test('a webhook that becomes one for programs shows the secret that it gets', async () => {
     const chat = { name: 'chat', url: 'https://hooks.example/y', format: 'slack', group_secs: 0 };
     const { id } = await site.admin.call<Resource>('POST', '/api/webhooks', chat);

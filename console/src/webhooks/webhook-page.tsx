@@ -24,9 +24,9 @@ import { deliveriesQuery, pingWebhook, resumeWebhook, webhooks, type Delivery, t
 import { text } from './webhooks.text.js';
 
 export const WebhookPage = resourcePage(webhooks, ({ resource: webhook }) => {
-  /** A new secret, until the person has kept it. */
   const made = useJustMade<Schemas['CreatedWebhook']>(webhook.id);
-  const [secret, setSecret] = useState<string | undefined>(made?.secret ?? undefined);
+  /** A new secret, until the person has kept it. Only webhooks for programs have one. */
+  const [secret, setSecret] = useState(made?.format === 'standard' ? made.secret : undefined);
   return (
     <ResourcePage
       of={webhooks}
