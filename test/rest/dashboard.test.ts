@@ -254,6 +254,21 @@ describe('of a fleet with known content', () => {
     }
   });
 
+  test('sums and matters take a turn of the event loop each', async () => {
+    const { backups, counts, fleet, recent } = rest.deps;
+    const [sums, resources] = [await counts.now(), await fleet.resourceCounts()];
+    vi.spyOn(recent, 'of').mockResolvedValue([]);
+    vi.spyOn(fleet, 'resourceCounts').mockResolvedValue(resources);
+    const order: string[] = [];
+    vi.spyOn(counts, 'now').mockImplementation(async () => {
+      setImmediate(() => order.push('a turn'));
+      return sums;
+    });
+    vi.spyOn(backups, 'late').mockImplementation(() => void order.push('matters'));
+    await stats(rest);
+    expect(order).toEqual(['a turn', 'matters']);
+  });
+
   test('a command shows at once, and what an agent tells soon', async () => {
     const before = await stats(rest);
     await post('/api/nodes', { name: 'late node' });

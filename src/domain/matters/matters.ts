@@ -4,7 +4,7 @@
  * Implements `docs/contract/rest.md#dashboard`, `matters`.
  */
 import { compareText } from '../../kernel/compare-text.js';
-import { byName, sortKey } from '../resource/meta.js';
+import { sortKey } from '../resource/meta.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import { getOrMake } from '../../kernel/maps.js';
@@ -123,12 +123,12 @@ const causesInFull = 10;
 /** @param now milliseconds since the epoch */
 export function mattersOf(unwell: Unwell, now: number): readonly Matter[] {
   const matters = chainMatters(unwell.chains, now);
-  const causes = new Set(unwell.chains.flatMap(({ cause }) => (cause === null ? [] : [keyOf(cause)])));
+  const causes = new Set<string>();
+  for (const { cause } of unwell.chains) if (cause !== null) causes.add(keyOf(cause));
   const isCause = (kind: Cause['kind'], resource: Named, detail?: string): boolean =>
     causes.has(keyOf({ kind, resource, ...(detail === undefined ? {} : { detail }) }));
   const add = (kind: ResourceMatter, type: ConcernedType, some: readonly Reasoned[]): void => {
-    const concerned = some.map((one) => ({ ...one, type }));
-    if (some.length > 0) matters.push(matterOf(kind, null, concerned));
+    if (some.length > 0) matters.push(matterOf(kind, null, type, some));
   };
   const without = (kind: Cause['kind'], some: readonly Reasoned[]): readonly Reasoned[] =>
     some.filter((one) => !isCause(kind, one));
@@ -206,15 +206,11 @@ function chainMatters(chains: readonly UnwellChain[], now: number): Matter[] {
 }
 
 function inFullOrTogether(groups: readonly Group[]): readonly Matter[] {
-  const matter = ({ kind, cause, chains }: Group, others = 0): Matter => {
-    const concerned = chains.map((chain) => ({ ...chain, type: 'l4_chain' as const }));
-    return matterOf(kind, cause, concerned, others);
-  };
+  const matter = ({ kind, cause, chains }: Group, others = 0): Matter =>
+    matterOf(kind, cause, 'l4_chain', chains, others);
   if (groups.length <= causesInFull + 1) return groups.map((group) => matter(group));
-  const nameOf = ({ cause }: Group): string => cause?.resource.name ?? '';
-  const largestFirst = (a: Group, b: Group): number =>
-    b.chains.length - a.chains.length || compareText(sortKey(nameOf(a)), sortKey(nameOf(b)));
-  const largest = firstOf(groups, causesInFull, largestFirst);
+  const keyOfCause = ({ cause }: Group): string => sortKey(cause?.resource.name ?? '');
+  const largest = firstOf(groups, causesInFull, keyOfCause, (a, b) => b.chains.length - a.chains.length);
   const shown = new Set(largest);
   const rest = groups.filter((group) => !shown.has(group));
   const [{ kind, cause } = { kind: groups[0]?.kind ?? 'chain_down', cause: null }] = rest;
@@ -223,8 +219,15 @@ function inFullOrTogether(groups: readonly Group[]): readonly Matter[] {
 }
 
 /** @param others more than 0 for a matter that several resources have caused */
-function matterOf(kind: ResourceMatter, cause: Cause | null, all: readonly Concerned[], others = 0): Matter {
-  const resources = firstOf(all, limits.rest.matterResources, byName).map(({ type, id, name, reason }) => {
+function matterOf(
+  kind: ResourceMatter,
+  cause: Cause | null,
+  type: ConcernedType,
+  all: readonly Reasoned[],
+  others = 0,
+): Matter {
+  const nameThenId = ({ id, name }: Named): string => `${sortKey(name)}\u0000${id}`;
+  const resources = firstOf(all, limits.rest.matterResources, nameThenId).map(({ id, name, reason }) => {
     return { type, id, name, reason };
   });
   const count = all.length;
@@ -240,17 +243,24 @@ function matterOf(kind: ResourceMatter, cause: Cause | null, all: readonly Conce
   };
 }
 
-/** The first ones in an order, without sorting all. */
-function firstOf<T>(all: readonly T[], count: number, order: (a: T, b: T) => number): readonly T[] {
-  const first: T[] = [];
+/** The first ones by key, without sorting all. @param before an order that comes before that of keys */
+function firstOf<T>(
+  all: readonly T[],
+  count: number,
+  keyOf: (one: T) => string,
+  before: (a: T, b: T) => number = () => 0,
+): readonly T[] {
+  const first: { readonly one: T; readonly key: string }[] = [];
   for (const one of all) {
+    const key = keyOf(one);
+    const order = (other: (typeof first)[number]): number => before(one, other.one) || compareText(key, other.key);
     const last = first.at(-1);
-    if (first.length === count && last !== undefined && order(one, last) >= 0) continue;
-    const place = first.findIndex((other) => order(one, other) < 0);
-    first.splice(place === -1 ? first.length : place, 0, one);
+    if (first.length === count && last !== undefined && order(last) >= 0) continue;
+    const place = first.findIndex((other) => order(other) < 0);
+    first.splice(place === -1 ? first.length : place, 0, { one, key });
     if (first.length > count) first.pop();
   }
-  return first;
+  return first.map(({ one }) => one);
 }
 
 /** Each node once, with a reason that names its first listener. */

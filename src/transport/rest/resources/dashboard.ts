@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { healthCauses } from '../../../domain/chain/health.js';
 import { mattersOf, type UnwellLists } from '../../../domain/matters/matters.js';
 import { matterKinds, severities } from '../../../domain/matters/kinds.js';
+import { yieldToEventLoop } from '../../../kernel/background.js';
 import { timestamp } from '../../../kernel/clock.js';
 import { limits } from '../../../kernel/limits.js';
 import { answers, ok } from '../answers/envelope.js';
@@ -163,6 +164,8 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
         deps.fleet.resourceCounts(),
         deps.recent.of({ admin }),
       ]);
+      // With everything down, the sums and the matters take a turn each.
+      await yieldToEventLoop();
       const webhooks = admin ? stoppedWebhooks(deps) : [];
       const late = deps.backups.late();
       const beside = { stoppedWebhooks: webhooks, lateBackups: late === undefined ? [] : [late] };
