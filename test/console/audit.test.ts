@@ -1,6 +1,7 @@
 /** The audit in the console: sentences by day, filters that the address keeps, files (`docs/contract/console.md#pages`). */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { goTo } from '../../bench/console/pages.js';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
 import { openSite, type Site } from './support/site.js';
@@ -40,7 +41,7 @@ describe.skipIf(browser === undefined)('the audit', () => {
     await page.getByLabel('Sign-ins').check();
     await entry('admin signed in').first().waitFor();
     await expectSearch(page).toBe('?sign_ins=true');
-    await page.goto('/console/audit');
+    await goTo(page, '/audit');
     await page.getByLabel('Find by name or person').fill('web');
     await expectSearch(page).toBe('?q=web');
     await expectCount(page.getByRole('listitem')).toBe(2);

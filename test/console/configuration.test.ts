@@ -1,5 +1,6 @@
 /** A node's configuration as people read it: in sentences, raw behind a tab, and the difference of two generations (`docs/contract/console.md#pages`). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { goTo } from '../../bench/console/pages.js';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
 import { openSite, type Site } from './support/site.js';
@@ -67,7 +68,7 @@ describe.skipIf(browser === undefined)('the configuration of a node', () => {
     await expectSearch(page).toBe('?as=raw');
     await page.getByText('"private_key_pem": "***"').waitFor();
     await expectAbsent(page, page.getByText('BEGIN PRIVATE KEY'));
-    await page.goto(`/console/nodes/${edge}/config`);
+    await goTo(page, `/nodes/${edge}/config`);
     await sentences.getByRole('link', { name: 'exit-1' }).click();
     await page.getByRole('heading', { name: 'exit-1', level: 1 }).waitFor();
   });
@@ -82,7 +83,7 @@ describe.skipIf(browser === undefined)('the configuration of a node', () => {
     ]);
     await page.getByLabel('Compare with').fill('');
     await page.getByRole('region', { name: 'Listeners' }).waitFor();
-    await page.goto(`/console/nodes/${edge}/config?from=${second}&generation=${first}&as=raw`);
+    await goTo(page, `/nodes/${edge}/config?from=${second}&generation=${first}&as=raw`);
     await page.getByText('"listen_port": 444').waitFor();
   });
 });

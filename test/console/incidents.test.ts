@@ -1,5 +1,6 @@
 /** Incidents in the console: one that begins and ends while it is looked at (`docs/contract/notices.md`). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { goTo } from '../../bench/console/pages.js';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { freePorts, type RunningProgram } from '../../scripts/stack/process.js';
 import { openBrowser } from './support/browser.js';
@@ -57,7 +58,7 @@ describe.skipIf(browser === undefined)('incidents', () => {
       const data = { items: [one], total: 214, page: 1, page_size: 50 };
       await route.fulfill({ json: { success: true, data, error: null } });
     });
-    await page.goto('/console/incidents');
+    await goTo(page, '/incidents');
     await page.getByRole('region', { name: 'Now' }).getByText('and 213 more').waitFor();
   });
 
@@ -82,12 +83,10 @@ describe.skipIf(browser === undefined)('incidents', () => {
 
     start();
     await page.getByRole('status').getByText('ended').waitFor();
-    await page.goto(`/console${address}`);
+    await goTo(page, address);
     await page.getByRole('link', { name: 'Other incidents of it' }).click();
     await page.getByText('Nothing is wrong now.').waitFor();
-    await page.goto(
-      `/console${address.replace(/incidents\/[\w-]+/, 'incidents/0198c1a2-0000-7000-8000-000000000000')}`,
-    );
+    await goTo(page, address.replace(/incidents\/[\w-]+/, 'incidents/0198c1a2-0000-7000-8000-000000000000'));
     await page.getByText(/There is no such incident any more/).waitFor();
   });
 });

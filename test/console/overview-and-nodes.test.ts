@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { containerLine, systemdLines } from '../../console/src/nodes/machine-files.js';
+import { goTo } from '../../bench/console/pages.js';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { freePorts, type RunningProgram } from '../../scripts/stack/process.js';
 import { projectRoot } from '../support/project-root.js';
@@ -165,7 +166,7 @@ describe.skipIf(browser === undefined)('overview and nodes', () => {
       page.getByRole('menuitem', { name }),
     ]);
     await expectAbsent(page, ...refused, page.getByRole('link', { name: 'Edit' }));
-    await page.goto('/console/nodes?label=region:eu&status=online');
+    await goTo(page, '/nodes?label=region:eu&status=online');
     await page.getByRole('row').filter({ hasText: 'edge-1' }).waitFor();
     await expectAbsent(page, page.getByRole('link', { name: 'Add node' }));
     await expectAccessible(page);

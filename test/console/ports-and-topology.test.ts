@@ -1,5 +1,6 @@
 /** The pages of ports and of the topology, with a real agent (`docs/contract/console.md#pages`). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { goTo } from '../../bench/console/pages.js';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { freePorts, type RunningProgram } from '../../scripts/stack/process.js';
 import { openBrowser } from './support/browser.js';
@@ -64,7 +65,7 @@ describe.skipIf(browser === undefined)('ports and topology', () => {
     await row(`tcp 127.0.0.1:${port}`).waitFor({ state: 'detached' });
     await expectCount(row('tcp 127.0.0.1:9443')).toBe(1);
     await expectSearch(page).toBe('?running=false');
-    await page.goto('/console/ports?listen_port=1');
+    await goTo(page, '/ports?listen_port=1');
     await page.getByText('No matches').waitFor();
   });
 
@@ -83,7 +84,7 @@ describe.skipIf(browser === undefined)('ports and topology', () => {
     await expectCount(page.locator('[data-dimmed]')).toBe(2);
     await expectSearch(page).toBe('?q=exit');
 
-    await page.goto('/console/topology?group_by=region');
+    await goTo(page, '/topology?group_by=region');
     await card('2 nodes, 1 never connected').waitFor();
     // A group is found by a node in it.
     await page.getByLabel('Find a node or group').fill('spare');
@@ -91,7 +92,7 @@ describe.skipIf(browser === undefined)('ports and topology', () => {
     await page.getByLabel('Find a node or group').fill('');
     await table.getByText('Links', { exact: true }).click();
     await expectTexts(table.getByRole('row')).toContainEqual(expect.stringMatching(/^edge\s+exit\s/));
-    await page.goto('/console/topology?group_by=region');
+    await goTo(page, '/topology?group_by=region');
     await card('2 nodes, 1 never connected').getByRole('link', { name: 'edge' }).click();
     await expectSearch(page).toBe('?group_by=region&group=edge');
     await card('exit-1').getByText('never connected, of another group').waitFor();
@@ -109,7 +110,7 @@ describe.skipIf(browser === undefined)('ports and topology', () => {
     const page = await site.openAs('viewer', '/topology');
     const card = (name: string) => page.locator('.react-flow__node').filter({ hasText: name });
     await card('42 nodes, 42 never connected').getByRole('link', { name: 'a', exact: true }).waitFor();
-    await page.goto('/console/topology?group_by=*');
+    await goTo(page, '/topology?group_by=*');
     await card('pop-41').waitFor();
     await expectCount(page.locator('.react-flow__node')).toBe(45);
     await expectAccessible(page);

@@ -1,6 +1,7 @@
 /** Journeys over the pages of resources and of administration (`docs/contract/console.md#pages`, `#rules`). */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { goTo } from '../../bench/console/pages.js';
 import { openBrowser } from './support/browser.js';
 import { expectAccessible } from './support/faults.js';
 import { dropFile, more } from './support/hands.js';
@@ -108,7 +109,7 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     const viewer = await site.openAs('viewer', `/credentials/${certificate.id}`);
     await viewer.getByRole('heading', { name: 'web-cert' }).waitFor();
     await expectAbsent(viewer, ...['Edit', 'Rotate', 'Delete'].map((name) => viewer.getByText(name, { exact: true })));
-    await viewer.goto(`/console/upstreams/${upstream.id}/edit`);
+    await goTo(viewer, `/upstreams/${upstream.id}/edit`);
     await viewer.getByLabel('Endpoint').waitFor();
     await expectDisabled(viewer.getByLabel('Endpoint')).toBe(true);
     await viewer.getByText('Only operators can change this.').waitFor();

@@ -1,6 +1,7 @@
 /** Rollouts in the console: a change that two agents get one after the other (`docs/contract/rollouts.md`). */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { goTo } from '../../bench/console/pages.js';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { freePorts, type RunningProgram } from '../../scripts/stack/process.js';
 import { openBrowser } from './support/browser.js';
@@ -62,13 +63,13 @@ describe.skipIf(browser === undefined)('rollouts', () => {
     await button(page, 'Add rollout policy').click();
     await page.getByText('1 node → the rest').waitFor();
 
-    await page.goto('/console/settings/edit');
+    await goTo(page, '/settings/edit');
     await page.getByRole('combobox', { name: 'Rollout policy of changes' }).click();
     await page.getByRole('option', { name: 'careful' }).click();
     await button(page, 'Save').click();
     await page.getByText('Settings saved.').waitFor();
     await page.getByRole('definition').filter({ hasText: 'careful' }).waitFor();
-    await page.goto('/console/rollout-policies');
+    await goTo(page, '/rollout-policies');
     await page.getByRole('link', { name: 'careful' }).click();
     await more(page, 'Delete');
     await page.getByText('In use. Change or delete these first:').waitFor();
@@ -114,7 +115,7 @@ describe.skipIf(browser === undefined)('rollouts', () => {
     await page.getByText(/2 nodes go back/).waitFor();
     await confirm(page, 'Undo').click();
     await watching.getByRole('status').getByText('undone').waitFor();
-    await watching.goto('/console/rollouts?state=running');
+    await goTo(watching, '/rollouts?state=running');
     await watching.getByText('No matches').waitFor();
   });
 
@@ -130,12 +131,13 @@ describe.skipIf(browser === undefined)('rollouts', () => {
     await page.getByText('All nodes get it at once.').waitFor();
     await button(page, 'Apply').click();
     await page.getByText('Document applied.').waitFor();
-    await page.goto('/console/rollouts');
+    await goTo(page, '/rollouts');
     await expectCount(page.getByRole('row').filter({ hasText: 'fleet file' })).toBe(0);
 
     // So does taking it back, which then shows its rollout.
     const applies = '/api/audit?resource_type=fleet&page_size=1';
     const { items } = await site.admin.call<{ items: { resource: { id: string } }[] }>('GET', applies);
+    // A load, after which the notice of the apply, which has an Undo too, is gone.
     await page.goto(`/console/fleet-file/applies/${items[0]!.resource.id}`);
     await button(page, 'Preview undo').click();
     await page.getByText('wave 1: 1 node → wave 2: 1 node').waitFor();
@@ -156,7 +158,7 @@ describe.skipIf(browser === undefined)('rollouts', () => {
     await page.getByRole('option', { name: 'All nodes at once' }).click();
     await confirm(page, 'Go back').click();
     await page.getByText('Chain front-1 deployed as it was then').waitFor();
-    await page.goto('/console/rollouts');
+    await goTo(page, '/rollouts');
     await page.getByRole('row').filter({ hasText: 'fleet file' }).waitFor();
     await expectCount(page.getByRole('row').filter({ hasText: 'front-1' })).toBe(0);
   });

@@ -1,6 +1,7 @@
 /** Guided rotation in the console: the PSK of a node, and the identity of the service (`docs/contract/rollouts.md#guided-rotation`). */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { goTo } from '../../bench/console/pages.js';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { eventually, type RunningProgram } from '../../scripts/stack/process.js';
 import { openBrowser } from './support/browser.js';
@@ -114,7 +115,7 @@ describe.skipIf(browser === undefined)('guided rotation', () => {
     await page.getByText('Done: its agent uses the new PSK').waitFor();
 
     await operator.getByText('1 of 1 nodes are over').waitFor();
-    await page.goto('/console/settings/identity');
+    await goTo(page, '/settings/identity');
     await button(page, 'End old key').click();
     await confirm(page, 'End old key').click();
     await page.getByText('The old identity key has ended.').waitFor();

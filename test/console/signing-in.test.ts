@@ -16,15 +16,6 @@ describe.skipIf(browser === undefined)('signing in', () => {
     await site.close();
   });
 
-  test('a stranger is asked to sign in, whatever the address, and a wrong password gets the service’s sentence', async () => {
-    const page = await site.open('/nodes?status=offline');
-    await page.getByLabel('User name').fill('admin');
-    await page.locator('input[name=password]').fill('not the password');
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText(/\(request [\w-]+\)/).waitFor();
-    await expectAccessible(page);
-  });
-
   test('a sign-out that did not reach the service is told', async () => {
     const page = await site.openAs('viewer', '/');
     await page.route('**/api/auth/logout', (route) => route.abort());
@@ -33,9 +24,13 @@ describe.skipIf(browser === undefined)('signing in', () => {
     await page.getByText('The service does not answer.').waitFor();
   });
 
-  test('somebody who signs in gets the page of the address, without a token that scripts could read, until they sign out', async () => {
+  test('a stranger is asked to sign in, reads why that failed, and then gets the page of the address, without a token that scripts could read, until they sign out', async () => {
     const page = await site.open('/nodes?status=offline');
     await page.getByLabel('User name').fill('admin');
+    await page.locator('input[name=password]').fill('not the password');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText(/\(request [\w-]+\)/).waitFor();
+    await expectAccessible(page);
     await page.locator('input[name=password]').fill(site.service.adminPassword);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Nodes' }).waitFor();

@@ -141,10 +141,10 @@ describe.skipIf(browser === undefined)('a fleet that is not well', () => {
     await says(sentence, 'chain_down', 'upstream_unhealthy');
     await state.getByRole('link', { name: 'front' }).click();
     await page.getByText('upstream "web" is unhealthy, as "edge-1" reports').waitFor();
-    await page.goto(`/console/upstreams/${upstreamId}`);
+    await goTo(page, `/upstreams/${upstreamId}`);
     await page.getByRole('banner').or(page.getByRole('main')).getByText('unhealthy').first().waitFor();
     target = await listen(targetPort);
-    await page.goto('/console/');
+    await goTo(page, '/');
     await mended(sentence);
   }, 120_000);
 
@@ -172,7 +172,7 @@ describe.skipIf(browser === undefined)('a fleet that is not well', () => {
       shown.push(...faults.map((fault) => `${address}: ${fault}`));
     }
     await page.emulateMedia({ colorScheme: 'light' });
-    await page.goto('/console/');
+    await goTo(page, '/');
     agent = startAgent();
     await mended(sentence);
     expect(shown).toEqual([]);
@@ -215,7 +215,7 @@ describe.skipIf(browser === undefined)('a fleet that is not well', () => {
     const { id: credential_id } = await call<{ id: string }>('POST', '/api/credentials', {
       name: 'web.example',
       key_type: 'tls_cert',
-      ...(await certificate(new Date(Date.now() + 10_000))),
+      ...(await certificate(new Date(Date.now() + 20_000))),
     });
     await deploy('secure', { listen_port: ports[4], security: 'tls', credential_id });
     const sentence = 'Certificate "web.example" has ended and is in use';
@@ -229,7 +229,7 @@ describe.skipIf(browser === undefined)('a fleet that is not well', () => {
     await call('PUT', `/api/l4-chains/${chainId}`, { hops });
     await state.getByText('Chain "front" was edited and not deployed since').waitFor(patience);
     await allWell();
-    await page.goto(`/console/chains/${chainId}`);
+    await goTo(page, `/chains/${chainId}`);
     const path = page.getByRole('region', { name: 'Path' });
     await path.getByText(`127.0.0.1:${ports[0]}`).waitFor();
     await path.getByText('running').waitFor();
