@@ -1,6 +1,5 @@
 /** A gateway whose fold is behind because another instance has written: every answer is judged by the newest log. */
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { yieldToEventLoop } from '../../src/kernel/background.js';
 import { streams, type EventMetadata } from '../../src/kernel/event.js';
 import {
   actor,
@@ -14,7 +13,7 @@ import { linked } from '../support/log-chain.js';
 import { createNode, nodeId, updateNode } from '../support/fleet.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 import { after } from '../support/scripted-event-store.js';
-import { shortSleeps } from '../support/short-sleeps.js';
+import { shortSleeps, turnsWhile } from '../support/short-sleeps.js';
 import { tuning } from '../../src/commands/tuning.js';
 
 let fixture: CommandFixture;
@@ -147,12 +146,12 @@ test('a caller whose time ends meanwhile is told that nothing was written, and a
     return { kind: 'conflict', actual: 7 };
   });
   const late = refusalOf(gateway.run(createNode('a')));
-  while (refused < 3) await yieldToEventLoop();
+  await turnsWhile(() => refused < 3);
   vi.advanceTimersByTime(tuning.commandAnswerMs);
   expect((await late).message).toContain('nothing was written');
   const last = refusalOf(gateway.run(createNode('c')));
   const before = refused;
-  while (refused === before) await yieldToEventLoop();
+  await turnsWhile(() => refused === before);
   await gateway.close();
   expect((await last).message).toBe('the service is shutting down; nothing was written');
 });

@@ -8,11 +8,13 @@ import { ok } from '../../src/kernel/result.js';
 import { openCommittedFleet, type CommittedFleet } from '../../src/projections/fleet/committed-fleet.js';
 import { createCommandFixture, fleetGatewayOn, refusalOf, type CommandFixture } from '../support/command-fixture.js';
 import { createNode, nodeId } from '../support/fleet.js';
+import { turnsWhile } from '../support/short-sleeps.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 
 let fixture: CommandFixture;
 let committed: CommittedFleet;
 beforeEach(async () => {
+  decisions = { begun: 0, letGo: false };
   fixture = await createCommandFixture(storesInMemory());
   committed = await openCommittedFleet({
     eventStore: fixture.store,
@@ -23,32 +25,27 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   vi.useRealTimers();
+  decisions.letGo = true;
   committed.close();
   await fixture.close();
 });
 
-/** An aggregate whose decisions last until they are let go. */
-function lasting() {
-  const decisions = { begun: 0, letGo: false };
-  const aggregate: typeof fleetAggregate = {
-    ...fleetAggregate,
-    *decide(fleet, command) {
-      decisions.begun += 1;
-      while (!decisions.letGo) yield;
-      return yield* fleetAggregate.decide(fleet, command);
-    },
-  };
-  const begun = async (count: number): Promise<void> => {
-    while (decisions.begun < count) await yieldToEventLoop();
-  };
-  return { aggregate, decisions, begun };
-}
+let decisions: { begun: number; letGo: boolean };
+/** Its decisions last until they are let go. */
+const lasting: typeof fleetAggregate = {
+  ...fleetAggregate,
+  *decide(fleet, command) {
+    decisions.begun += 1;
+    while (!decisions.letGo) yield;
+    return yield* fleetAggregate.decide(fleet, command);
+  },
+};
+const begun = (count: number): Promise<void> => turnsWhile(() => decisions.begun < count);
 
 const created = async (): Promise<readonly unknown[]> => (await fixture.log()).map(({ data }) => data['node_id']);
 
 test('a decision begins anew when events of another instance arrive between two pieces', async () => {
-  const { aggregate, decisions, begun } = lasting();
-  const gateway = fleetGatewayOn(committed, fixture.options, aggregate);
+  const gateway = fleetGatewayOn(committed, fixture.options, lasting);
   const outcome = gateway.run(createNode('a'));
   await begun(1);
   await (await fixture.other()).run(createNode('b'));
@@ -63,8 +60,7 @@ test('a decision begins anew when events of another instance arrive between two 
 
 test('of a caller whose time ends before the decision nothing is written, and those behind him go on', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const { aggregate, decisions, begun } = lasting();
-  const gateway = fleetGatewayOn(committed, fixture.options, aggregate);
+  const gateway = fleetGatewayOn(committed, fixture.options, lasting);
   const late = refusalOf(gateway.run(createNode('a')));
   await begun(1);
   vi.advanceTimersByTime(tuning.commandAnswerMs);

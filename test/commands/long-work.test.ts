@@ -4,6 +4,7 @@ import { inPiecesAlone } from '../../src/commands/in-pieces.js';
 import { yieldToEventLoop } from '../../src/kernel/background.js';
 import { createCommandFixture, type CommandFixture, type FleetGateway } from '../support/command-fixture.js';
 import { createNode } from '../support/fleet.js';
+import { turnsWhile } from '../support/short-sleeps.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 
 let fixture: CommandFixture;
@@ -26,23 +27,26 @@ test('is done in pieces of one fleet while this instance goes on writing, whose 
   const writing = (async () => {
     for (; busy; written += 1) await gateway.run(createNode(`node-${written}`));
   })();
-  const { seen, fleets } = await inPiecesAlone({ fleet: () => gateway.fleet, gateway }, function* (fleet) {
-    const made = { seen: new Set<number>(), fleets: new Set<number>() };
-    for (let piece = 0; piece < pieces; piece += 1) {
-      if (piece > 0) yield;
-      made.seen.add(turns);
-      made.fleets.add(fleet.revision.value);
-    }
-    return made;
-  });
-  const before = written;
-  await expect.poll(() => written).toBeGreaterThan(before);
-  busy = false;
-  await Promise.all([turning, writing]);
-  expect(before).toBeGreaterThan(0);
-  expect(fleets.size).toBe(1);
-  // Each piece has a turn of the event loop to itself.
-  expect(seen.size).toBe(pieces);
+  try {
+    const { seen, fleets } = await inPiecesAlone({ fleet: () => gateway.fleet, gateway }, function* (fleet) {
+      const made = { seen: new Set<number>(), fleets: new Set<number>() };
+      for (let piece = 0; piece < pieces; piece += 1) {
+        if (piece > 0) yield;
+        made.seen.add(turns);
+        made.fleets.add(fleet.revision.value);
+      }
+      return made;
+    });
+    const before = written;
+    await turnsWhile(() => written === before);
+    expect(before).toBeGreaterThan(0);
+    expect(fleets.size).toBe(1);
+    // Each piece has a turn of the event loop to itself.
+    expect(seen.size).toBe(pieces);
+  } finally {
+    busy = false;
+    await Promise.all([turning, writing]);
+  }
   expect((await fixture.log()).length).toBe(written);
 });
 

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { status } from '@grpc/grpc-js';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { startProgram } from '../../scripts/stack/process.js';
 import { systemClock } from '../../src/kernel/clock.js';
@@ -23,6 +23,14 @@ test('a restored log is refused beside newer read models until they are rebuilt'
   const [data, copy] = [join(site.folder, 'data'), join(site.folder, 'backup')];
   const command = (name: string, args: readonly string[]): ReturnType<typeof runMaintenance> =>
     runMaintenance(name, args, { SVC_DATA_DIR: data });
+  /** What a start that ends by itself says. */
+  async function refusal(): Promise<string> {
+    const program = startProgram('main', { SVC_DATA_DIR: data, SVC_HTTP_LISTEN_ADDR: '127.0.0.1:0' });
+    onTestFinished(() => void program.child.kill('SIGKILL'));
+    await once(program.child, 'close');
+    expect(program.child.exitCode).toBe(1);
+    return program.output();
+  }
   try {
     await site.service.stop();
     await cp(join(data, 'log'), copy, { recursive: true });
@@ -36,20 +44,14 @@ test('a restored log is refused beside newer read models until they are rebuilt'
     await rm(join(data, 'log'), { recursive: true });
     await cp(copy, join(data, 'log'), { recursive: true });
 
-    const refused = startProgram('main', { SVC_DATA_DIR: data, SVC_HTTP_LISTEN_ADDR: '127.0.0.1:0' });
-    await once(refused.child, 'close');
-    expect(refused.child.exitCode).toBe(1);
-    expect(refused.output()).toMatch(
+    expect(await refusal()).toMatch(
       /the read models hold the log up to position \d+, but it ends at \d+.*empty it \(delete .*read, or drop the database\) and start again/,
     );
     // The log grows beyond them, as it did when an instance ran on it without its read models.
     const stores = await openEmbedded({ dataDir: data, clock: systemClock, logger: silentLogger });
     for (let event = 0; event < 30; event += 1) await append(stores.eventStore, sessionOpened('a node'));
     await stores.close();
-    const refusedAgain = startProgram('main', { SVC_DATA_DIR: data, SVC_HTTP_LISTEN_ADDR: '127.0.0.1:0' });
-    await once(refusedAgain.child, 'close');
-    expect(refusedAgain.child.exitCode).toBe(1);
-    expect(refusedAgain.output()).toMatch(
+    expect(await refusal()).toMatch(
       /the read models hold revision \d+ of svc-fleet, which this log lacks: .*empty it \(delete .*read, or drop the database\) and start again/,
     );
     expect(await command('projections:rebuild', ['audit'])).toMatchObject({

@@ -5,7 +5,10 @@ import { fileURLToPath } from 'node:url';
 
 function findRoot(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(folder, 'package.json'))) folder = dirname(folder);
+  while (!existsSync(join(folder, 'package.json'))) {
+    if (folder === dirname(folder)) throw new Error('there is no package.json above the tests');
+    folder = dirname(folder);
+  }
   return folder;
 }
 
