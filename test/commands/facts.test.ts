@@ -339,7 +339,7 @@ describe('a fact that the log refuses for good', () => {
     });
     fixture.store.always(undefined);
     expect(await record(applied(7))).toBe('recorded');
-    // How many more there were is told at the latest by the close.
+    // The close tells at the latest how many more there were.
     await facts.close();
     expect(JSON.stringify(logged.slice(1))).toContain('299');
   });

@@ -345,7 +345,7 @@ describe('while the stream goes on', () => {
   test('an append is followed by a wait for its facts', async () => {
     const waits: unknown[] = [];
     await job({ facts: factsOf(async (...wait) => waits.push(wait) > 0) }).turn(never);
-    // The second is the look whether more is due.
+    // The second wait belongs to the look for more that is due.
     expect(waits).toEqual(Array(2).fill([agentsStream('n'), 0, tuning.standingFactsWaitMs]));
   });
 

@@ -48,7 +48,7 @@ it('every POST is answered as before when it is repeated after a kill of the ser
   const sent = await Promise.all(
     maker.operations
       .filter(({ method, path }) => method === 'POST' && ![...sessionPaths, ...lookingPaths].includes(path))
-      // Their steps need one rollout each, and of all nodes there is one at a time: test/rest/rollouts.test.ts has them.
+      // Each step needs a rollout of its own, and only one of all nodes runs at a time: see test/rest/rollouts.test.ts.
       // A rotated identity is retired once no node needs it: test/rest/guided-rotation.test.ts has that.
       .filter(({ path }) => !path.startsWith('/api/rollouts/') && !path.startsWith('/api/service/identity/'))
       .map(async (post): Promise<{ readonly url: string; readonly body?: unknown }> =>

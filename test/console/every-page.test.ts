@@ -112,7 +112,7 @@ describe.skipIf(browser === undefined)('every page', () => {
       let before = 0;
       for (const { address, ...of } of pages) {
         route = of.route;
-        // A load takes longer than all else here: only where a button may have left something behind.
+        // A load takes longer than everything else here, so only after a button may have left something behind.
         await (before === pressed.size ? goTo : visit)(viewer, address);
         before = pressed.size;
         await pressAll(viewer, address, pressed);

@@ -1,4 +1,4 @@
-/** What a node carried over time is drawn (`docs/contract/console.md#pages`), also where there is but one point of it. */
+/** The plots of what a node carried over time (`docs/contract/console.md#pages`), also where there is only one point. */
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { eventually, type RunningProgram } from '../../scripts/stack/process.js';

@@ -25,7 +25,7 @@ describe.skipIf(browser === undefined)('rollouts', () => {
     site = await openSite(browser!);
     const make = <T = { readonly id: string }>(path: string, body: object): Promise<T> =>
       site.admin.call<T>('POST', path, body);
-    // Short, because so long nothing is judged after a start.
+    // Short, because nothing is judged for that long after a start.
     const often = { heartbeat_interval_secs: 1, offline_after_secs: 3 };
     await site.admin.call('PUT', '/api/settings/connectivity', often);
     const { controlEndpoint } = site.service;
@@ -88,7 +88,7 @@ describe.skipIf(browser === undefined)('rollouts', () => {
     await expectTexts(rows.filter({ hasText: 'Wave 1' })).toEqual([expect.stringContaining('1 applied')]);
     await expectTexts(rows.filter({ hasText: 'Wave 2' })).toEqual([expect.stringContaining('1 held back')]);
     await expectAbsent(watching, button(watching, 'Next wave now'));
-    // Off the row that it hovers over.
+    // Off the row under the mouse.
     await watching.mouse.move(0, 0);
     await expectAccessible(watching);
     await watching.getByRole('link', { name: 'Wave 2' }).click();

@@ -36,7 +36,7 @@ describe.skipIf(browser === undefined)('guided rotation', () => {
     await site.close();
   });
 
-  /** In place of reading a PSK into the identity file, which is the agent's to test. */
+  /** Stands in for reading a PSK into the identity file, which the agent's own tests cover. */
   function startWith(controlPsk: string): void {
     const { controlEndpoint } = site.service;
     agents.push(startAgentProcess({ nodeId: node.id, controlEndpoint, controlPsk }));

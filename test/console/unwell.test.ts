@@ -2,8 +2,8 @@
  * The overview of a fleet that is not well, with a real agent (`docs/contract/console.md#pages`): "all is well" is tried against
  * ways in which it isn't. The page and the API name each of them, and it is gone from both once it is mended.
  *
- * Not here: an agent that tells nothing. Nobody knows of its chains only after a minute (`unknownForMs`) of the service's own
- * clock, which a service that runs as a process lets nobody set: `test/rest/matters.test.ts` sets it.
+ * Not here: an agent that tells nothing. Its chains become unknown only after a minute (`unknownForMs`) of the service's
+ * clock, which these tests cannot set: `test/rest/matters.test.ts` does.
  */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server } from 'node:net';
@@ -86,7 +86,7 @@ describe.skipIf(browser === undefined)('a fleet that is not well', () => {
     ports = await freePorts(5);
     target = await listen(0);
     targetPort = (target.address() as AddressInfo).port;
-    // An agent that is away is missed after as short a while as there is.
+    // An agent that is away is missed as soon as the settings allow.
     await call('PUT', '/api/settings/connectivity', {
       heartbeat_interval_secs: 1,
       metrics_interval_secs: 5,
@@ -154,7 +154,7 @@ describe.skipIf(browser === undefined)('a fleet that is not well', () => {
     await says(sentence, 'chain_down', 'node_offline');
     await page.goto(`/console/chains/${chainId}`);
     await page.getByText(/last known: running/).waitFor();
-    // What is wrong is legible, and a link in its sentence is one, in the dark too.
+    // What is wrong is legible, and a link in its sentence looks like one, also in dark mode.
     await page.emulateMedia({ colorScheme: 'dark' });
     const shown: string[] = [];
     for (const address of [
@@ -211,7 +211,7 @@ describe.skipIf(browser === undefined)('a fleet that is not well', () => {
       const { cert, key } = await issue({ names: ['web.example'], ...(notAfter === undefined ? {} : { notAfter }) });
       return { certificate_pem: cert, private_key_pem: key };
     };
-    // One that has ended is refused: it ends once the chain that uses it is there.
+    // The service refuses a certificate that has ended, so this one ends after the deploy of its chain.
     const { id: credential_id } = await call<{ id: string }>('POST', '/api/credentials', {
       name: 'web.example',
       key_type: 'tls_cert',

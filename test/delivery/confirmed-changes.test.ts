@@ -65,7 +65,7 @@ const taken = (from: TestSession): SnapshotPush => {
 };
 const secsOf = (push: SnapshotPush): number | undefined => decoded(push).confirmWithinSecs;
 const typesOf = (): readonly string[] => fixture.facts.map(({ type }) => type);
-/** What an agent says that has gone back. */
+/** What an agent says once it has gone back. */
 const wentBack = ({ nodeSession }: TestSession, { generation, checksum }: SnapshotPush): Promise<void> => {
   const errors = [{ resource_type: '', resource_id: '', path: '', message: 'not confirmed in 60 s' }];
   return nodeSession.report({ generation: BigInt(generation), checksum, status: 'rejected', errors, durationMs: 0 }, 0);
@@ -142,7 +142,7 @@ describe('a snapshot that is to be confirmed', () => {
     await session.apply(push);
     session.nodeSession.beat();
     expect([confirmed, typesOf().includes('AgentConfigConfirmed')]).toEqual([[], false]);
-    // Nothing has been confirmed, so an agent that can gets the seconds.
+    // Nothing has been confirmed, so an agent with the feature gets the seconds.
     expect(secsOf(snapshotOf(await open('later').ask()))).toBe(60);
   });
 

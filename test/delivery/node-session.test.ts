@@ -159,7 +159,7 @@ describe('a session', () => {
     const asking = ask(session);
     await asking;
     generation = 2;
-    // The answer is not yet seen by its caller's next turn: nothing overtakes it.
+    // The caller has not seen the answer yet, and nothing overtakes it.
     expect(await sessions.serve('n1')).toBe(0);
     await turn();
     expect(touched).toEqual(['n1']);

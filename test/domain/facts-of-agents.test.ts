@@ -14,7 +14,7 @@ interface Fact {
 }
 
 const node_id = 'node';
-/** A moment on a day that only the minute tells from others. */
+/** A moment of one fixed hour, by its minute. */
 const minute = (count: number): string => `2025-01-01T00:${String(count).padStart(2, '0')}:00.000Z`;
 
 const session = (at: number, fields: Partial<Data<'AgentSessionOpened'>> = {}): Fact => ({

@@ -1,7 +1,7 @@
 /**
  * "Between members: equal host addresses, overlapping routes, and a route over another member's address are a 409; a default
- * route collides only with another default route" (`docs/contract/domain.md#l3-network`), against an oracle that looks every
- * address of a small network up.
+ * route collides only with another default route" (`docs/contract/domain.md#l3-network`), against an oracle that looks up
+ * every address of a small network.
  */
 import fc from 'fast-check';
 import { BlockList } from 'node:net';

@@ -1,6 +1,6 @@
 /**
  * The links of a log chain, without a key: a command is linked to the one before it, and one that does not fit is refused
- * with what is wrong about it (`docs/log-chain.md`). What changes of a whole log are found is tested with
+ * with what is wrong about it (`docs/log-chain.md`). Which changes of a whole log are found is tested with
  * real keys in `test/log-chain/prove.test.ts`.
  */
 import { createHash } from 'node:crypto';

@@ -8,7 +8,7 @@ import { seenUpstream, upstreamStatus, type UpstreamInMetrics } from '../../src/
 const atSecond = (second: number): string => new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
 const intervalSecs = 60;
 
-/** Seconds from some time on. */
+/** In seconds since an arbitrary time. */
 interface Case {
   readonly metrics?: { readonly at: number; readonly current?: boolean; readonly healthy?: boolean };
   readonly edited?: number;

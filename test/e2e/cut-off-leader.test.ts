@@ -49,7 +49,7 @@ async function metric(name: string): Promise<number> {
   return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
 }
 
-/** Creates upstreams until the returned function is called. @returns the names of the acknowledged ones, in the end */
+/** Creates upstreams until the returned function is called, which gives the names of the acknowledged ones. */
 function write(callers: number): () => Promise<string[]> {
   const acknowledged: string[] = [];
   let over = false;

@@ -220,7 +220,7 @@ test('chains over REALITY, TLS and ENC carry on while the service is killed, ses
   // One flow for the first client from the beginning to the end, and one for the late one.
   expect(dns.askers.size).toBe(2);
 
-  // Chains that worked all the while are not told to be worse; a node that goes shows that the service tells.
+  // Chains that worked all the while are never reported as worse; a node that goes shows that the service does report.
   const told = async (): Promise<readonly string[]> => {
     const query = 'types=status&after=start&page_size=500';
     const { items } = await admin.call<{ items: readonly { data: Told }[] }>('GET', `/api/events?${query}`);

@@ -63,7 +63,7 @@ describe.skipIf(!ferretDbBuilt())('the event feed on two instances', () => {
     }
   }
 
-  /** Reads on from one instance and the other, ten events on each; an instance that is not there is left for the other. */
+  /** Reads on from the two instances in turn, ten events from each; passes over an instance that is down. */
   async function roam(begin: number, from: string, seen: string[], signal: AbortSignal): Promise<void> {
     let cursor = from;
     for (let turn = begin; !signal.aborted; turn += 1) {
@@ -147,7 +147,7 @@ describe.skipIf(!ferretDbBuilt())('the event feed on two instances', () => {
       name: 'quiet',
       endpoint: 'a.example:80',
     });
-    // The other instance has not met its name since it started.
+    // Since its start, the other instance has not come across this name.
     await services[1]!.kill();
     await services[1]!.start();
     const stream = await openEventStream(services[1]!.url, { token, query: '?types=command' });

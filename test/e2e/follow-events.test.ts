@@ -76,6 +76,6 @@ test('the program of the page prints every command once, through kill -9 of the 
   await create('h');
   await seen('h');
   expect([...new Set(names())]).toEqual(['a', 'b', 'c', 'before the kill', 'd', 'e', 'f', 'g', 'h']);
-  // It may have died between the printing of `e` and the note of its cursor.
+  // It may have died after it printed `e` and before it noted its cursor.
   expect(names().filter((name) => name !== 'e')).toEqual(['a', 'b', 'c', 'before the kill', 'd', 'f', 'g', 'h']);
 }, 180_000);

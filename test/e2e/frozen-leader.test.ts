@@ -36,7 +36,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** What is still under way to a server of this process gets there long before this. */
+/** Whatever is still under way to a server in this process arrives long before this gives up. */
 async function arrived(fits: () => boolean): Promise<void> {
   for (let look = 0; look < 100 && !fits(); look += 1) await delay(10);
 }

@@ -25,7 +25,7 @@ import { openEventStream } from '../support/event-stream.js';
 
 const commands = 250;
 const readers = 8;
-/** Every so many commands are of another user: where the readers begin. */
+/** One command in so many is of another user: the readers begin there. */
 const share = Math.ceil(commands / readers);
 const marker = { type: 'user', id: uuidFromName('marker'), name: 'marker' } as const;
 const other = { type: 'user', id: uuidFromName('other'), name: 'other' } as const;

@@ -119,7 +119,7 @@ test('a PSK is replaced by its candidate, a refused one is not, and the identity
   );
   await eventually('the agent is connected', async () => ((await node(two.id)).status === 'online' ? true : undefined));
   expect(await node(two.id)).toMatchObject({ psk_fingerprint: good, psk_candidate: null });
-  // So it does when it starts anew with that file: the one before is in it too.
+  // It does so after a restart with that file as well, which also holds the old one.
   two.traffic?.stop();
   await two.program.stop();
   const again = startProgram('agent/main', { SVC_AGENT_STATE_DIR: two.stateDir }, ['run']);

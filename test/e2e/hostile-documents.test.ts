@@ -143,7 +143,7 @@ test.each<[string, () => string, RegExp]>([
       400,
       expect.stringMatching(sentence),
     ]);
-    // One that is read while nothing else runs lets none through but the one that came before it, and one that waited for it.
+    // A document that is read without a pause lets two through: the one that came before it, and one that waited for it.
     expect(answered).toBeGreaterThan(2);
     expect(await admin.call<object>('GET', '/api/nodes')).toMatchObject({ items: [{ status: 'online' }] });
     expect(await sessions()).toBe(1);

@@ -50,7 +50,7 @@ beforeAll(async () => {
   service = await prepareService({ dataDir: folder });
   await service.start();
   admin = await service.admin();
-  // Short, because so long nothing is judged after a start.
+  // Short, because nothing is judged for that long after a start.
   await admin.call('PUT', '/api/settings/connectivity', { heartbeat_interval_secs: 1, offline_after_secs: 3 });
   const [free] = await freePorts(1);
   ({ id: upstream } = await admin.call<{ id: string }>('POST', '/api/l4-upstreams', {

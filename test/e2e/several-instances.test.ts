@@ -240,7 +240,7 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
     const allShown = () => Promise.all([shown(0), shown(1)]);
     const everywhere = (status: 'online' | 'offline', timeout = 60_000): Promise<void> =>
       expect.poll(allShown, { timeout }).toEqual([answerOf(status), answerOf(status)]);
-    /** As long as every page says that it is online, and from the first one that does not, within the time all say so. */
+    /** Waits while every page says that it is online; once one does not, all must follow within the time. */
     const turnsOffline = async (withinMs: number): Promise<void> => {
       const online = [answerOf('online'), answerOf('online')];
       await eventually(
@@ -271,7 +271,7 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
       await everywhere('online');
       const [first, second] = services as [ServiceProcess, ServiceProcess];
       const online = answerOf('online');
-      // The agent is at the first. It stops, the agent leaves, and only then does it go on, with a session that is none.
+      // The first instance, which has the agent, is frozen until the agent has left, and thaws with a dead session.
       await freeze(first.program().child);
       lb.drop();
       order = 'second first';
@@ -292,7 +292,7 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
     const before = await applied(clients[0]!);
     const audit = async (client: RestClient): Promise<unknown> =>
       client.call('GET', '/api/audit?resource_type=node&page_size=500');
-    // One agent goes on to report; the other is gone, and nobody will tell again what it told last.
+    // One agent keeps reporting; the other is gone, and nobody will repeat what it told last.
     const gone = await clients[0]!.call<typeof node>('POST', '/api/nodes', { name: 'gone', address: '127.0.0.1' });
     const controlEndpoint = `http://127.0.0.1:${lb.port}`;
     const other = startAgentProcess({ nodeId: gone.id, controlEndpoint, controlPsk: gone.control_psk });

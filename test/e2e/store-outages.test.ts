@@ -119,7 +119,7 @@ describe.skipIf(!ferretDbBuilt())('outages of the stores', () => {
     return answer;
   }
 
-  /** What is committed is answered, with the PSK that is shown this once. */
+  /** What is committed is answered with success and with the PSK, which is shown only once. */
   async function applied(name: string): Promise<void> {
     const document = `svc: 1\nset: ${name}\nnodes: {${name}: {}}\n`;
     const answer = await admin.send('POST', '/api/fleet/apply', { document, issue_psks: true });

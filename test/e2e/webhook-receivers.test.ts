@@ -83,7 +83,7 @@ async function receiverOf(name: string, { scheme, when, does, tried }: Misbehavi
     open.add(socket);
     socket.on('error', () => undefined);
     socket.once('close', () => open.delete(socket));
-    // The other side's end is noticed by writing alone: a receiver of this kind keeps its half.
+    // Such a receiver keeps its half open, and notices the other side's end only when it writes.
     if (when === 'connection') does(socket);
     else socket.once('data', () => does(socket));
     socket.resume();

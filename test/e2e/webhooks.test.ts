@@ -202,7 +202,7 @@ describe.skipIf(!ferretDbBuilt())('a webhook of two instances', () => {
     const database = stores.db();
     await upstreams(1);
     await has(made.at(-1));
-    /** The instance that delivers has its place in memory; it is killed, and the other one does not. */
+    /** The instance that delivers knows its place from memory, so it is killed; the other one does not know it. */
     async function emptyWhileItRuns(): Promise<void> {
       const all = (await database.listCollections().toArray()).map(({ name }) => name);
       for (const name of all.filter((one) => one.startsWith('webhook_'))) await database.dropCollection(name);

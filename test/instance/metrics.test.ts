@@ -48,7 +48,7 @@ test('metrics of the parts and numbers that are read are shown together, label v
     'svc_c_total{w="one"} 1',
   ]);
   expect(text).toContain('# TYPE nodejs_eventloop_lag_p99_seconds gauge');
-  // Of ten thousand agents each would be listed.
+  // Otherwise each of ten thousand agents would be listed.
   expect(text).not.toContain('nodejs_active_');
   // A number that is read is shown as it is then, and a word that is gone is shown no more.
   words = new Map([['two', 2]]);

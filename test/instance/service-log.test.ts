@@ -1,4 +1,4 @@
-/** The second defence of the log: what is handed to it although it must not be is masked or left out. `docs/reference/log.md`. */
+/** The log's second line of defence: what must not reach it is masked or left out. `docs/reference/log.md`. */
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { LogFields } from '../../src/kernel/logger.js';

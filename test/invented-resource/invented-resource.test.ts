@@ -68,7 +68,7 @@ afterAll(() => copy.remove());
 /** What the type checker says of the copy; nothing when it is content. */
 function typeErrors(): string {
   const tsc = join(projectRoot, 'node_modules', '.bin', 'tsc');
-  // One thread: several check much of it twice.
+  // One thread: several would check much of it twice.
   const args = ['-p', copy.root, '--noEmit', '--pretty', 'false', '--singleThreaded'];
   return spawnSync(tsc, args, { cwd: copy.root, encoding: 'utf8', timeout: 120_000 }).stdout;
 }

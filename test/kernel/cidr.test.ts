@@ -1,4 +1,4 @@
-/** CIDRs: canonical text, and overlap compared with an oracle that looks every address of a small network up. */
+/** CIDRs: canonical text, and overlap compared with an oracle that looks up every address of a small network. */
 import fc from 'fast-check';
 import { BlockList } from 'node:net';
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,6 @@
 /**
  * The proof of a log chain: any single change of a random log is found, and the first command that is not what was written
- * is named (`docs/log-chain.md`). What folds check as they go is held to the same.
+ * is named (`docs/log-chain.md`). What folds check as they go must meet the same standard.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -59,7 +59,7 @@ function problemOf(file: string, path: string, anchor: string | undefined): stri
 const namedFile = /`((?:[\w.-]+\/)*[\w.-]+\.ts)`/g;
 /** A folder or file that a document names from the root. */
 const namedPath = /`((?:src|test|scripts|bench|proto)\/[\w./-]*)`/g;
-/** It lists what was measured once, in the words of then. */
+/** It lists old measurements, under the names of their time. */
 const history = 'test/mutation/README.md';
 
 describe('citations', () => {

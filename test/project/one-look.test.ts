@@ -1,4 +1,4 @@
-/** `npm run lint` refuses a journey through the console whatever looks at the page once, where it should wait. */
+/** `npm run lint` refuses code in a journey through the console that looks at the page once where it should wait. */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

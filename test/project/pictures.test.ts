@@ -1,4 +1,4 @@
-/** The pictures of the console are those that a page of the documents shows: all others are made when somebody wants to look. */
+/** The repository has only those pictures of the console that a document shows: all others are made on demand. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

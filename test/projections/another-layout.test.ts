@@ -1,4 +1,4 @@
-/** The change to another layout while the service runs: announced, followed beside the old one, queried once it is as far. */
+/** The change to another layout while the service runs: announced, followed beside the old one, queried once it has caught up with that. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { streams } from '../../src/kernel/event.js';

@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** A probe on a log that ends at 9, of which the read models have handled what is up to 5. */
+/** A probe on a log that ends at 9; the read models have handled everything up to 5. */
 function probe(
   items: readonly Item[],
   { head = 9, handled = { commit: 5, prepare: 5 } as ResumePoint | 'start' } = {},

@@ -39,7 +39,7 @@ describe('the master key', () => {
     const dataDir = join(root, 'taken');
     const file = join(dataDir, 'master.key');
     await mkdir(dataDir);
-    // Not there for a reader, and there for who wants to create it.
+    // Absent for a reader, and present for whoever wants to create it.
     await symlink(join(root, 'nowhere'), file);
     expect(await loadMasterKey({ dataDir, mayCreate: true })).toMatchObject({ ok: false });
     expect((await lstat(file)).isSymbolicLink()).toBe(true);

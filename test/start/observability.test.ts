@@ -43,7 +43,7 @@ beforeAll(async () => {
     SVC_ADMIN_PASSWORD: adminPassword,
     SVC_METRICS_TOKEN: metricsToken,
   });
-  // What only an operator who looks for a fault would see is looked at as well.
+  // The debug lines, which only an operator in search of a fault sees, are checked as well.
   const log = createServiceLog('debug', { write: (line) => void (text += line) });
   app = await startApp(config, log, (sentence) => expect.unreachable(sentence));
   secrets.push(readFileSync(join(folder, 'master.key'), 'utf8').trim());

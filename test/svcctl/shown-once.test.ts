@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 let files = 0;
-/** A file of a set of its own with these nodes. */
+/** A document with these nodes in a set of its own. */
 function fileOf(...nodes: readonly string[]): string {
   files += 1;
   const path = join(folder, `fleet-${files}.yaml`);
@@ -46,7 +46,7 @@ function fileOf(...nodes: readonly string[]): string {
   return path;
 }
 
-/** With its output led by the shell. */
+/** With its output redirected by the shell. */
 function shell(args: readonly string[], redirected: string): Promise<Ran> {
   const words = [execPath, join(projectRoot, 'cli/bin/svcctl.js'), ...args].map((word) => `'${word}'`).join(' ');
   const child = spawn('sh', ['-c', `exec ${words} ${redirected}`], {

@@ -97,7 +97,7 @@ describe.skipIf(!terminals)('signing in on a terminal', () => {
     await done(person.run(['logout']));
     expect(await admin.call('GET', '/api/auth/tokens?q=svcctl@')).toMatchObject({ total: 0 });
     await fails(person.run(['whoami']), 5, /not signed in; run svcctl login/);
-    // What it is itself, it says nevertheless.
+    // It still says what it is itself.
     const { code, out, err } = await person.runAlone(['version']);
     expect([code, out]).toEqual([
       5,

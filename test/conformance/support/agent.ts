@@ -228,7 +228,7 @@ export interface Control {
   readonly fragments: number[];
 }
 
-/** How long a test waits for what comes at once on a machine with nothing else to do. */
+/** How long a test waits for what an idle machine sends at once. */
 const patienceMs = 20_000;
 
 const within = <T>(promise: Promise<T>, ms: number, awaited: string): Promise<T> => {

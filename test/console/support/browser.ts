@@ -1,4 +1,4 @@
-/** The browser of the journeys: one for all files of a worker, at whose end it ends. */
+/** The browser of the journeys: one for all files of a worker, which ends with the worker. */
 import type { Browser } from 'playwright-core';
 import { openBrowser as launch } from '../../../bench/console/browser.js';
 

@@ -1,4 +1,4 @@
-/** What is wrong with a page, for whoever looks at it: what axe calls serious, and what does not fit into the window. */
+/** What is wrong with the look of a page: what axe calls serious, and what does not fit into the window. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -38,7 +38,7 @@ async function lastingFaults(page: Page, look: () => Promise<readonly string[]>)
 /** What axe calls serious or worse. */
 async function seriousFaults(page: Page, rules?: readonly string[]): Promise<readonly string[]> {
   if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(axe);
-  // What is outside of landmarks is moderate, and takes as long to find as all that is serious.
+  // Content outside all landmarks is only a moderate fault, and takes as long to find as everything serious.
   const which = rules === undefined ? { rules: { region: { enabled: false } } } : { runOnly: rules };
   const options = JSON.stringify({ resultTypes: ['violations'], ...which });
   type Found = { id: string; impact: string; nodes: { html: string }[] }[];

@@ -12,7 +12,7 @@ export async function dropFile(where: Locator, name: string, text: string): Prom
   await where.dispatchEvent('drop', { dataTransfer: data });
 }
 
-/** Does what stands behind "⋯" of a page. */
+/** Chooses an item of the page's "⋯" menu. */
 export async function more(page: Page, name: string): Promise<void> {
   await page.getByRole('button', { name: 'More actions' }).click();
   await page.getByRole('menuitem', { name }).click();
@@ -44,12 +44,12 @@ export async function pressAll(page: Page, address: string, pressed: Set<string>
   }
 }
 
-/** What this needs of an element of the page, whose types Node has not. */
+/** What this needs of a DOM element, for which Node has no types. */
 interface Element {
   matches(selector: string): boolean;
 }
 
-/** More stops than a page has before what is meant. */
+/** More stops than any page has before the element. */
 const mostTabs = 120;
 
 /** Tabs on until the element has the focus. @throws Error when it is not reached */

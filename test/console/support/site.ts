@@ -1,7 +1,6 @@
 /**
- * The real service with its console, and Chromium to open it in. One for each file of journeys; in the test's process, unless
- * a journey kills it. Each person has a context of
- * their own, as a browser has for each profile.
+ * The real service with its console, and Chromium to open it in: one for each file of journeys. The service runs in the
+ * test's process, unless a journey kills it. Each person has a browser context of their own, like a profile.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

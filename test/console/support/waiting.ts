@@ -9,7 +9,7 @@ import { settled } from '../../../bench/console/pages.js';
 /** For a browser, a service and agents on a busy machine. */
 export const patienceMs = 30_000;
 
-/** Awaited with a matcher, as all that return it: `await expectCount(rows).toBe(3)`. */
+/** To be awaited with a matcher: `await expectCount(rows).toBe(3)`. */
 type Waiting<T> = ReturnType<typeof expect.poll<T>>;
 
 const until = <T>(read: () => T): Waiting<T> => expect.poll(read, { timeout: patienceMs });
@@ -29,14 +29,14 @@ export const expectAttribute = (what: Locator, name: string): Waiting<Promise<st
 
 export const expectDisabled = (what: Locator): Waiting<Promise<boolean>> => until(() => what.isDisabled());
 
-/** The path in the form of what has the focus: `hops.0.listen_port`. */
+/** The path, within its form, of the field that has the focus: `hops.0.listen_port`. */
 export const expectFocus = (page: Page): Waiting<Promise<unknown>> =>
   until(() => page.evaluate('document.activeElement.dataset.path'));
 
 export const expectOpacity = (page: Page, selector: string): Waiting<Promise<number>> =>
   until(() => page.evaluate<number>(`Number(getComputedStyle(document.querySelector('${selector}')).opacity)`));
 
-/** The question of the address: `?q=exit`. */
+/** The query of the address: `?q=exit`. */
 export const expectSearch = (page: Page): Waiting<string> => until(() => new URL(page.url()).search);
 
 /** All that a browser holds for the page's site. */
@@ -79,7 +79,7 @@ export async function addressOf(page: Page, expected: RegExp): Promise<string> {
   return pathname.replace('/console', '') + search;
 }
 
-/** What this needs of an element of the page, whose types Node has not. */
+/** What this needs of a DOM element, for which Node has no types. */
 interface Canvas {
   readonly width: number;
   readonly height: number;

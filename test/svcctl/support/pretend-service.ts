@@ -1,4 +1,4 @@
-/** A service that answers what a test says: for what the real one does seldom, or must not do to other tests. */
+/** A service that answers what a test says: for what the real one seldom does, or must not do because other tests use it. */
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';

@@ -11,9 +11,9 @@ interface CommandLine {
   run(args: readonly string[]): Promise<number>;
 }
 
-/** The build puts it in: what the program says of itself. */
+/** What the program says of itself; the build defines it. */
 Object.assign(globalThis, { PRODUCT: { version: '0.0.0', commit: 'none', compiler_version: 0, format: 0 } });
-/** A package of its own, with its own types of the web. */
+/** Imported at run time: it is another package, with its own types of the web. */
 const source = '../../../cli/src/run.js';
 let commandLine: Promise<CommandLine> | undefined;
 let last: Promise<unknown> = Promise.resolve();

@@ -1,4 +1,4 @@
-/** Calls that the document does not allow. Each is an error of the compiler, and it is one if it is not. */
+/** Calls that the document does not allow. Each must be a compile error: the directive above it is one otherwise. */
 import createClient from 'openapi-fetch';
 import type { components, paths } from './openapi.js';
 
