@@ -6,7 +6,8 @@
 import { startLoop } from '../kernel/background.js';
 import type { Clock } from '../kernel/clock.js';
 import { logsWarning, type Logger } from '../kernel/logger.js';
-import type { ReportStore, StoredBeat } from './store.js';
+import type { ReportStore } from './store.js';
+import type { StoredBeat } from './stored-entry.js';
 import type { Table } from './table.js';
 import { tuning } from './tuning.js';
 

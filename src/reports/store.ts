@@ -7,11 +7,9 @@ import { shutdownMs } from '../kernel/closers.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import { logsWarning, type Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
-import type { Collection, Fields, ReadStore, StoredDocument } from '../storage/read-store.js';
-import { partsOf, type Beat, type Entry, type Part, type LastListeners, type LastMetrics } from './entry.js';
-import { sharedShape } from './listener-table.js';
-import type { PresenceFacts } from './port.js';
-import { noTotals, type Counters, type ProcessTotals, type Rows } from './process-totals.js';
+import type { Collection, Fields, ReadStore } from '../storage/read-store.js';
+import { partsOf, type Entry, type Part } from './entry.js';
+import { beatFields, codecs, enterBeat, weightOf, type BeatFields, type StoredBeat } from './stored-entry.js';
 import type { Table } from './table.js';
 import { tuning } from './tuning.js';
 
@@ -20,44 +18,6 @@ const batchBytes = 16 * MiB;
 /** Documents per read; a table may be large. */
 const tablesPerRead = 50;
 const beatsPerRead = 1_000;
-const valueBytes = Float64Array.BYTES_PER_ELEMENT;
-
-type Plain<T> = { readonly [K in keyof T]: T[K] };
-
-/** The last sign of life of a node, and its last heartbeat without the tables. */
-type BeatFields = {
-  /** Who wrote it, and its place among that instance's writes. Places grow: other instances continue from the last one. */
-  readonly instance: string;
-  readonly place: string;
-  /** Null once the session has ended. */
-  readonly presence: Plain<PresenceFacts> | null;
-  /** How long a sign of life counts. */
-  readonly ttl_ms: number;
-  /** Milliseconds since the epoch; 0 before one. */
-  readonly seen_at: number;
-  /** When the agent itself closed its session; 0 if it did not. */
-  readonly closed_at: number;
-  readonly beat: Plain<Beat> | null;
-  /** See `Entry.written`. */
-  readonly written: Plain<Entry['written']>;
-};
-export type StoredBeat = StoredDocument<BeatFields>;
-
-type TotalsFields = {
-  readonly process_id: string;
-  readonly before: { readonly [row: string]: Counters };
-  readonly absent: { readonly [row: string]: Counters };
-  readonly gone: Counters;
-};
-type LinksFields = TotalsFields & { readonly wire: Uint8Array };
-/** A `ListenerTable` whose `values` are stored as 64-bit floats. */
-type ListenersFields = TotalsFields & {
-  readonly shape: string;
-  readonly packed: Uint8Array;
-  readonly values: Uint8Array;
-};
-
-type MetricsFields = Plain<LastMetrics>;
 
 export interface ReportStoreDeps {
   readonly readStore: ReadStore;
@@ -105,6 +65,8 @@ interface Waiting {
   readonly weight: number;
 }
 
+type Collections = Awaited<ReturnType<typeof openCollections>>;
+
 async function openCollections(readStore: ReadStore, isShared: boolean) {
   // No other instance reads an embedded store, where an index would cost a write for each heartbeat.
   const index = isShared ? { index: { group: 'instance', order: 'place' } } : {};
@@ -114,13 +76,19 @@ async function openCollections(readStore: ReadStore, isShared: boolean) {
     links: await readStore.collection({ name: 'node_links', version: 3 }),
     metrics: await readStore.collection({ name: 'node_metrics', version: 4 }),
   };
-  return { beats, collections };
+  return {
+    beats,
+    collections,
+    async remove(nodeIds: readonly string[]): Promise<void> {
+      if (nodeIds.length === 0) return;
+      await Promise.all([beats, ...Object.values(collections)].map((collection) => collection.remove(nodeIds)));
+    },
+  };
 }
 
-/** @throws ServiceError `unavailable` */
-export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStore> {
-  const { readStore, table, instanceId, clock, logger } = deps;
-  const { beats, collections } = await openCollections(readStore, deps.isShared);
+/** Writes the entries of nodes in batches. */
+function createWriter(deps: ReportStoreDeps, { beats, collections, remove }: Collections) {
+  const { table, instanceId, clock, logger } = deps;
   let last = 0;
   /** Grows, even over a restart. */
   const nextPlace = (): string => String((last = Math.max(last + 1, clock.now()))).padStart(16, '0');
@@ -180,10 +148,23 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
     await remove(forgotten.map(({ id }) => id));
   }
 
-  async function remove(nodeIds: readonly string[]): Promise<void> {
-    if (nodeIds.length === 0) return;
-    await Promise.all([beats, ...Object.values(collections)].map((collection) => collection.remove(nodeIds)));
+  function write(nodeId: string, changed: readonly Part[]): void {
+    const entry = table.find(nodeId);
+    if (entry === undefined) return;
+    const before = batch.get(nodeId)?.changed ?? [];
+    const parts = before.length === 0 ? changed : [...new Set([...before, ...changed])];
+    batch.put(nodeId, { changed: parts, weight: weightOf(entry, parts) });
   }
+
+  return { write, batch };
+}
+
+/** @throws ServiceError `unavailable` */
+export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStore> {
+  const { table, clock } = deps;
+  const opened = await openCollections(deps.readStore, deps.isShared);
+  const { beats, collections, remove } = opened;
+  const { write, batch } = createWriter(deps, opened);
 
   /** Reads documents of nodes, a few at a time. */
   async function readParts(part: Part, nodeIds: readonly string[]): Promise<void> {
@@ -208,14 +189,6 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
       const known = before[index];
       if (known !== undefined) deps.onEntered?.(beat.id, table.entry(beat.id), known);
     }
-  }
-
-  function write(nodeId: string, changed: readonly Part[]): void {
-    const entry = table.find(nodeId);
-    if (entry === undefined) return;
-    const before = batch.get(nodeId)?.changed ?? [];
-    const parts = before.length === 0 ? changed : [...new Set([...before, ...changed])];
-    batch.put(nodeId, { changed: parts, weight: weightOf(entry, parts) });
   }
 
   return {
@@ -273,83 +246,4 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
     flush: batch.flush,
     close: batch.close,
   };
-}
-
-function enterBeat(entry: Entry, fields: BeatFields): void {
-  entry.seenAt = fields.seen_at;
-  entry.closedAt = fields.closed_at;
-  entry.offlineAfterMs = fields.ttl_ms;
-  entry.beat = fields.beat ?? undefined;
-  entry.written = fields.written;
-}
-
-/** The approximate size of parts, in bytes. */
-function weightOf({ listeners, links }: Entry, parts: readonly Part[]): number {
-  const weight = parts.includes('links') ? (links?.wire.length ?? 0) : 0;
-  if (listeners === undefined || !parts.includes('listeners')) return weight;
-  return weight + listeners.table.shape.packed.length + valueBytes * listeners.table.values.length;
-}
-
-function beatFields(entry: Entry, instance: string, place: string): BeatFields {
-  const { presence, offlineAfterMs, seenAt, closedAt, beat, written } = entry;
-  return {
-    instance,
-    place,
-    presence: presence === undefined ? null : { ...presence.facts },
-    ttl_ms: offlineAfterMs,
-    seen_at: seenAt,
-    closed_at: closedAt,
-    beat: beat ?? null,
-    written,
-  };
-}
-
-interface Codec {
-  fieldsOf(entry: Entry): Fields | undefined;
-  enter(entry: Entry, fields: Fields): void;
-}
-
-/** How each part of an entry is stored. */
-const codecs: { readonly [P in Part]: Codec } = {
-  listeners: {
-    fieldsOf: ({ listeners }) => listeners && listenersFields(listeners),
-    enter: (entry, fields) => void (entry.listeners = listenersOfFields(fields as ListenersFields)),
-  },
-  links: {
-    fieldsOf: ({ links }) => links && { wire: links.wire, ...totalsFields(links.totals) },
-    enter(entry, fields) {
-      const { wire, ...totals } = fields as LinksFields;
-      entry.links = { wire, totals: totalsOf(totals), summary: undefined };
-    },
-  },
-  metrics: {
-    fieldsOf: ({ metrics }) => metrics && { ...metrics },
-    enter: (entry, fields) => void (entry.metrics = fields as MetricsFields),
-  },
-};
-
-function listenersFields({ table: { shape, values }, totals }: LastListeners): ListenersFields {
-  const numbers = new Uint8Array(Float64Array.from(values).buffer);
-  return { shape: shape.id, packed: shape.packed, values: numbers, ...totalsFields(totals) };
-}
-
-function listenersOfFields({ shape, packed, values, ...totals }: ListenersFields): LastListeners {
-  // Copied, because a view may not begin where numbers may.
-  const numbers = [...new Float64Array(new Uint8Array(values).buffer)];
-  const table = { shape: sharedShape(shape, () => new Uint8Array(packed)), values: numbers };
-  return { table, totals: totalsOf(totals) };
-}
-
-function totalsFields({ processId: process_id, before, absent, gone }: ProcessTotals): TotalsFields {
-  return { process_id, before: Object.fromEntries(before), absent: Object.fromEntries(absent), gone };
-}
-
-function totalsOf({ process_id: processId, before, absent, gone }: TotalsFields): ProcessTotals {
-  return { processId, before: rowsOf(before), absent: rowsOf(absent), gone };
-}
-
-/** Shared by most nodes, which have none. */
-function rowsOf(rows: TotalsFields['before']): Rows {
-  const entries = Object.entries(rows);
-  return entries.length === 0 ? noTotals.before : new Map(entries);
 }
