@@ -1,8 +1,10 @@
 /** Export and import keep an installation as it is: events, revisions, generations, wrapped keys. */
 import { readFile, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { allStreams, streams } from '../../src/kernel/event.js';
+import type { LogItem, SubscribeOptions } from '../../src/storage/event-store.js';
 import { readImportMarker } from '../../src/storage/log-archive/import-log.js';
 import { groupName, groupVersion } from '../../src/projections/read-models.js';
 import { verifyArchive, verifyLog } from '../../src/storage/log-archive/verify-log.js';
@@ -174,6 +176,21 @@ describe('a log that is exported and imported', () => {
   });
 });
 
+it('an import is interrupted at once while it looks whether the target is empty', async () => {
+  await fill(source, 14, 5);
+  await exportTo(path, source);
+  const target = await installations.open();
+  const stop = new AbortController();
+  async function* subscribe({ signal }: SubscribeOptions): AsyncGenerator<LogItem, void, void> {
+    stop.abort();
+    yield { kind: 'checkpoint', point: { commit: 1, prepare: 1 } };
+    while (!signal.aborted) await nextTurn();
+  }
+  const slow = { ...target, eventStore: { ...target.eventStore, subscribe } };
+  expect(await importFrom(path, slow, { signal: stop.signal })).toBeUndefined();
+  expect([await wholeLog(target.eventStore), await readImportMarker(target.readStore)]).toEqual([[], undefined]);
+});
+
 describe('an import is refused', () => {
   beforeEach(async () => {
     await fill(source, 8, 10);
@@ -221,6 +238,17 @@ describe('an export', () => {
     const before = await readFile(path);
     await expect(exportTo(path, source)).rejects.toThrow(/exists already/);
     expect(await readFile(path)).toEqual(before);
+  });
+
+  it('does not mix with another one to the same path', async () => {
+    await fill(source, 15, 20);
+    await appendFacts(source.eventStore, 3000);
+    const outcomes = await Promise.allSettled([exportTo(path, source), exportTo(path, source), exportTo(path, source)]);
+    const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
+    expect(refused.length).toBeGreaterThanOrEqual(2);
+    for (const { reason } of refused) expect(String(reason)).toMatch(/another export writes to/);
+    if (refused.length === outcomes.length) await exportTo(path, source);
+    expect((await verify(path)).problems).toEqual([]);
   });
 
   it('does not continue the export of another installation', async () => {

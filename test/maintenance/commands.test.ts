@@ -261,6 +261,19 @@ describe('an installation', () => {
     await once(program.child, 'close');
     expect([program.child.exitCode, program.output()]).toEqual([1, expect.stringMatching(/hold an unfinished import/)]);
     await cp(join(first, 'master.key'), join(half, 'master.key'));
+    const copy = join(root, 'half.jsonl');
+    const reads = [['log:verify'], ['log:export', copy]].map(([name = '', ...args]) => ({
+      name,
+      args,
+      env: inFolder(half),
+    }));
+    for (const outcome of await runMaintenanceSeries(reads)) {
+      expect(outcome).toEqual({
+        code: 1,
+        out: '',
+        err: expect.stringMatching(/^The log in .* is not whole: an import into it was not finished \(run log:import/),
+      });
+    }
     const finished = await run('log:import', [archive], inFolder(half));
     expect(finished).toMatchObject({
       code: 0,

@@ -8,12 +8,12 @@ import { errorText } from '../../kernel/errors.js';
 import type { LogReader } from '../event-store.js';
 import { createReads, openForReading, type ValueKind } from './lmdb.js';
 import { createLogTime } from './log/log-time.js';
-import { logDatabases, type LogDatabase } from './log/layout.js';
+import { hasRetention, logDatabases, readCounters, type LogDatabase } from './log/layout.js';
 import { readLog } from './log/reading.js';
 import { createWakeUp } from './log/subscription.js';
 import { checkMarker, DataFolderError } from './open-embedded.js';
 
-/** @throws DataFolderError when the folder has no log, or one of a newer format */
+/** @throws DataFolderError when the folder has no log, half of one, or one of a newer format */
 export async function openLogForReading(
   dataDir: string,
   clock: Clock,
@@ -30,6 +30,11 @@ export async function openLogForReading(
       root.resetReadTxn();
       return database;
     });
+    if (readCounters(environment.get).position > 0 && !hasRetention(environment)) {
+      throw new DataFolderError(
+        `The log in ${path} is not whole: an import into it was not finished (run log:import with the same file again), or the first start of a service.`,
+      );
+    }
     const wakeUp = createWakeUp();
     const { now } = createLogTime(environment, clock);
     return {
@@ -40,6 +45,7 @@ export async function openLogForReading(
       },
     };
   } catch (error) {
+    if (error instanceof DataFolderError) throw error;
     throw new DataFolderError(`The log in ${path} cannot be read: ${errorText(error)}.`, { cause: error });
   }
 }

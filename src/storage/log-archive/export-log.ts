@@ -3,7 +3,7 @@
  * an interrupted export continues after its last complete block. Only reads, so the service may keep running. Secrets
  * stay sealed. Foreign events are left out in streams whose commands do not refer to the previous one.
  */
-import { open, rename, rm, stat, truncate, type FileHandle } from 'node:fs/promises';
+import { open, rename, stat, truncate, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { chainedStreams, type RecordedEvent } from '../../kernel/event.js';
 import { syncFolder, systemErrorCode } from '../../kernel/files.js';
@@ -62,6 +62,8 @@ class ExportRefusedError extends Error {}
 
 interface StartState {
   readonly chain: Chain;
+  /** The size of the file. */
+  readonly bytes: number;
   readonly log: LogCheck;
   readonly point: ResumePoint | 'start';
 }
@@ -79,7 +81,8 @@ export async function exportLog(options: ExportOptions): Promise<ExportReport | 
   const eventsBefore = log.summary().events;
   const file = await open(part, 'a', 0o600);
   try {
-    const blocks = createBlocks(file, start.chain);
+    const write = createAppender(file, part, start.bytes);
+    const blocks = createBlocks(write, start.chain);
     if (start.point === 'start') {
       await blocks.add(headerOf(options));
       for (const { stream, retention } of options.retentions)
@@ -111,8 +114,10 @@ export async function exportLog(options: ExportOptions): Promise<ExportReport | 
       last_position: summary.lastPosition,
       content_sha256: summary.contentSha256,
     };
-    await file.writeFile(endLine(blocks.chain(), totals));
+    await write(endLine(blocks.chain(), totals));
     await file.sync();
+    // Nothing of another export may follow the end.
+    await write('');
     await rename(part, path);
     await syncFolder(dirname(path));
     return { totals, log: summary, problems: log.problems, continued: eventsBefore };
@@ -139,14 +144,26 @@ interface Blocks {
   chain(): Chain;
 }
 
-function createBlocks(file: FileHandle, start: Chain): Blocks {
+/** Appends to the file; refuses if it is not as the last append left it, because two exports to one path would mix. */
+function createAppender(file: FileHandle, path: string, size: number): (text: string) => Promise<void> {
+  let written = size;
+  return async (text) => {
+    if ((await file.stat()).size !== written) {
+      throw new ExportRefusedError(`another export writes to ${path}: wait for it, or name another file`);
+    }
+    await file.writeFile(text);
+    written += Buffer.byteLength(text);
+  };
+}
+
+function createBlocks(write: (text: string) => Promise<void>, start: Chain): Blocks {
   let chain = start;
   let lines: string[] = [];
   let bytes = 0;
   const close = async (): Promise<void> => {
     if (lines.length === 0) return;
     chain = nextLink(chain, lines);
-    await file.writeFile(`${lines.join('')}${blockLine(chain, lines.length)}`);
+    await write(`${lines.join('')}${blockLine(chain, lines.length)}`);
     [lines, bytes] = [[], 0];
   };
   return {
@@ -165,7 +182,12 @@ function createBlocks(file: FileHandle, start: Chain): Blocks {
 
 /** The state of an interrupted export of this installation, after removing an incomplete block. */
 async function continued(part: string, options: ExportOptions): Promise<StartState> {
-  const fresh = (): StartState => ({ chain: chainStart, log: createLogCheck(options.check), point: 'start' });
+  const fresh = (): StartState => ({
+    chain: chainStart,
+    bytes: 0,
+    log: createLogCheck(options.check),
+    point: 'start',
+  });
   if (!(await exists(part))) return fresh();
   const log = createLogCheck(options.check);
   let chain = chainStart;
@@ -193,12 +215,9 @@ async function continued(part: string, options: ExportOptions): Promise<StartSta
     // The file ends or is damaged here; the export continues from this point.
     if (!(error instanceof ArchiveDamagedError)) throw error;
   }
-  if (last === undefined) {
-    await rm(part);
-    return fresh();
-  }
-  await truncate(part, whole);
-  return { chain, log, point: { commit: last.position, prepare: last.position } };
+  await truncate(part, last === undefined ? 0 : whole);
+  if (last === undefined) return fresh();
+  return { chain, bytes: whole, log, point: { commit: last.position, prepare: last.position } };
 }
 
 async function exists(path: string): Promise<boolean> {

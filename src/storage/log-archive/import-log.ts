@@ -111,8 +111,8 @@ export async function importLog(options: ImportOptions): Promise<ImportReport | 
       archiveId = item.archive_id;
     }
     for (const group of groupsOf(part.items)) {
-      await write(group);
       if (signal.aborted) return undefined;
+      await write(group);
     }
     options.onProgress(part.bytes, events, skipped);
   }
@@ -147,6 +147,7 @@ async function alreadyDone(options: ImportOptions, archiveId: string): Promise<b
     );
   }
   const content = await whatIsThere(options);
+  if (options.signal.aborted) return false;
   if (content !== undefined) throw new ImportRefusedError(`the target is not empty: ${content}`);
   await writeImportMarker(readStore, { archiveId, state: 'running' });
   return false;

@@ -121,6 +121,12 @@ export function readStreamRecord(get: Get, name: string): StreamRecord | undefin
   return { number: value.readUInt32BE(0), head: value.readUIntBE(4, 6) - 1, retention };
 }
 
+/** Whether any stream has a retention: an import and the first start of a service set them last. */
+export const hasRetention = ({ entries }: LogReads): boolean =>
+  entries('streams', { from: Buffer.from([0]), to: Buffer.from([0xff]), limit: Number.POSITIVE_INFINITY }).some(
+    ({ value }) => value.length > recordBytes,
+  );
+
 export function readCounters(get: Get): Counters {
   const value = get('meta', metaKeys.counters);
   return value === undefined
