@@ -98,7 +98,8 @@ function createHistories(audit: AuditTrail): (subject: Subject, position: number
     let subjects = ofSeveral.get(entryId);
     if (subjects === undefined) {
       const command = await audit.command(entryId);
-      subjects = command === undefined ? new Map<Owner, RecordedCommand>() : subjectsOf(command);
+      if (command === undefined) return undefined;
+      subjects = subjectsOf(command);
       ofSeveral.set(entryId, subjects);
     }
     return subjects.get(ownerOf(type, id));

@@ -17,12 +17,12 @@ export function createSeenOnce(maxEntries: number): SeenOnce {
   const seen = new Set<string>();
   /** Keys by the second in which they expire, so that forgetting costs only as much as there are expired keys. */
   const bySecond = new Map<number, string[]>();
-  let forgottenUpTo = 0;
+  let forgotAt = 0;
 
   const forget = (now: number): void => {
     const second = Math.floor(now / 1000);
-    if (second <= forgottenUpTo) return;
-    forgottenUpTo = second;
+    if (second === forgotAt) return;
+    forgotAt = second;
     for (const [due, keys] of bySecond) {
       if (due >= second) continue;
       for (const key of keys) seen.delete(key);

@@ -14,6 +14,12 @@ describe('the memory of what came', () => {
     expect(seen.note('late', 242_000, 123_000)).toBe('replayed');
     expect(seen.size).toBe(1);
   });
+  test('forgets again after a clock that was ahead has been set back', () => {
+    const seen = createSeenOnce(2);
+    seen.note('ahead', 9_121_000, 9_000_000);
+    expect(seen.note('first', 121_000, 1_000)).toBe('new');
+    expect(seen.note('second', 242_000, 122_000)).toBe('new');
+  });
   test('refuses new keys when it is full, rather than forgetting old ones', () => {
     const seen = createSeenOnce(2);
     for (const key of ['first', 'second']) expect(seen.note(key, 121_000, 1_000)).toBe('new');
