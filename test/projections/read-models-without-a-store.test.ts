@@ -520,7 +520,10 @@ describe('the read model of the audit', () => {
       0,
     ))
       count += 1;
-    expect([count, paged.queries.map(({ skip }) => skip)]).toEqual([many.length, [0, tuning.auditTrailPage]]);
+    const last = `${many[0]!.events[0].position}`.padStart(16, '0');
+    expect([count, paged.queries.map(({ below }) => below)]).toEqual([many.length, [undefined, last]]);
+    // What is not behind the position is not read.
+    expect(queries.map(({ from }) => Number(from))).toEqual([31, 61, 1]);
   });
 });
 

@@ -62,6 +62,30 @@ describe('a subscription at the end of the log', () => {
   });
 });
 
+it('gives the event loop a turn between the pages of a walk through a collection', async () => {
+  const collection = await stores.readStore.collection({ name: 'walked', version: 1 });
+  const ids = Array.from({ length: 2500 }, (_, index) => `id ${10_000 + index}`);
+  const turnsDuring = async (walk: () => Promise<unknown>): Promise<number> => {
+    let turns = 0;
+    const count = (): NodeJS.Immediate => setImmediate(() => ((turns += 1), (next = count())));
+    let next = count();
+    await walk();
+    clearImmediate(next);
+    return turns;
+  };
+  await collection.set(ids.map((id) => ({ id, fields: {} })));
+  const walk = async (): Promise<void> => {
+    for (let after: string | undefined, more = true; more;) {
+      const page = await collection.list(after, 500);
+      after = page.at(-1)?.id;
+      more = page.length === 500;
+    }
+  };
+  expect(await turnsDuring(walk)).toBeGreaterThanOrEqual(5);
+  await collection.write(ids.map((id, index) => ({ kind: 'delete', id, position: 10 + index })));
+  expect(await turnsDuring(() => collection.purgeTombstones(9))).toBeGreaterThanOrEqual(3);
+});
+
 describe('retention', () => {
   it('removes expired appends whole but keeps the last one, and subscriptions continue across the gap', async () => {
     const { eventStore } = stores;

@@ -10,7 +10,7 @@ import type { Collection, GroupRange, StoredDocument } from '../../storage/read-
 import type { EventStore } from '../../storage/event-store.js';
 import { loggedEntry, namesShownBy, revertState, withName } from './audit-entry.js';
 import { isIndexed, searchAudit } from './audit-search.js';
-import { auditGroups, type AuditFields } from './audit.js';
+import { auditGroups, orderOf, type AuditFields } from './audit.js';
 import { rangesOfQuery } from './audit-ranges.js';
 import { readCommands } from './logged-commands.js';
 import { nextOf } from './walk.js';
@@ -238,17 +238,19 @@ export function auditTrail(
       return command?.events[0].metadata.command.id === id ? command : undefined;
     },
     async *about(type, id, behind) {
-      for (let skip = 0; ; skip += tuning.auditTrailPage) {
-        const limit = tuning.auditTrailPage;
-        const groups = [auditGroups.resource(id)];
-        const items = await open().audit.find({ groups, direction: 'desc', skip, limit });
+      const limit = tuning.auditTrailPage;
+      const range = { groups: [auditGroups.resource(id)], from: orderOf(behind + 1) };
+      for (let below: string | undefined; ;) {
+        const items = await open().audit.find({ ...range, below, direction: 'desc', limit });
         for (const { id: entryId, fields } of items) {
           const isOfSet = fields.resource_type === fleetSetType;
-          if ((fields.resource_type !== type && !isOfSet) || fields.position <= behind) continue;
+          if (fields.resource_type !== type && !isOfSet) continue;
           const { action, actor_type: actor, at, position, count: events, resource_id } = fields;
           yield { id: entryId, action, actor, at, position, events, isAboutSeveral: isOfSet || resource_id === null };
         }
-        if (items.length < tuning.auditTrailPage) return;
+        if (items.length < limit) return;
+        below = items.at(-1)?.fields.order;
+        await yieldToEventLoop();
       }
     },
   };

@@ -115,7 +115,6 @@ async function namesWith(names: Collection<NameFields>, q: string): Promise<(ent
     for (const { id, fields } of some) if (fields.names.some(({ name }) => holds(name))) found.set(id, fields.names);
     if (some.length < tuning.scanDocuments) break;
     after = some.at(-1)?.id;
-    await yieldToEventLoop();
   }
   const heldThen = (type: string, id: string | null, position: number): boolean =>
     id !== null && holds(found.get(keyOfNames(type, id))?.findLast((name) => name.position <= position)?.name);

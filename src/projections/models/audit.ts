@@ -65,6 +65,9 @@ export const auditGroups = {
   reader: (userId: string): string => `reader ${userId}`,
 } as const;
 
+/** The order of entries whose last event has this log position. */
+export const orderOf = (position: number): string => String(position).padStart(16, '0');
+
 function entryFields(command: RecordedCommand): AuditFields | undefined {
   const described = describeCommand(command);
   if (described === null) return undefined;
@@ -88,7 +91,7 @@ function entryFields(command: RecordedCommand): AuditFields | undefined {
     auditGroups.action(action),
   ];
   return {
-    order: String(position).padStart(16, '0'),
+    order: orderOf(position),
     stream: command.stream,
     revision: first.revision,
     count: command.events.length,

@@ -155,6 +155,7 @@ async function purgeTombstones(
     });
     removed += counts.reduce((sum, count) => sum + count, 0);
     from = justAbove(last.key);
+    await yieldToEventLoop();
   }
 }
 
@@ -192,6 +193,8 @@ export function createCollection(
       const start = after === undefined ? from : justAbove(Buffer.from(documentKey(state.number, after), 'latin1'));
       const documents: StoredDocument[] = [];
       for (let next = start; ;) {
+        // Also between the calls of a walk through the whole collection.
+        await yieldToEventLoop();
         // A slice is also bounded in bytes.
         const range = { from: next, to, limit: limit - documents.length, maxBytes: bounds.itemBytes };
         const slice = environment.entries('documents', range);
@@ -199,7 +202,6 @@ export function createCollection(
         const last = slice.at(-1);
         if (last === undefined || documents.length >= limit) return documents;
         next = justAbove(last.key);
-        await yieldToEventLoop();
       }
     },
     async find(query) {
