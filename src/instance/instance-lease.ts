@@ -73,7 +73,10 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
     },
   });
   // Nobody else has this id, so the lease can always be taken, even after it was purged.
-  const take = (): Promise<void> => leases.take(instanceKind, claim());
+  // One after the other, so that what is written last is what was read last.
+  let taking = Promise.resolve();
+  const take = (): Promise<void> =>
+    (taking = taking.catch(() => undefined).then(() => leases.take(instanceKind, claim())));
   await take();
   const readOthers = async (): Promise<readonly LiveInstance[]> =>
     (await liveInstances(deps.readStore)).filter(({ instance_id }) => instance_id !== instanceId);

@@ -53,7 +53,7 @@ export function createHeldLease(options: HeldLeaseOptions): HeldLease {
         if (isTaken) lost();
         throw error;
       }
-      return true;
+      return isHeld();
     },
     async release() {
       if (!isHeld()) return;

@@ -7,6 +7,7 @@ import {
   type InstanceLeaseDeps,
 } from '../../src/instance/instance-lease.js';
 import { silentLogger } from '../../src/kernel/logger.js';
+import { eventually } from '../support/eventually.js';
 import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 import { openTemporaryStores, type TemporaryStores } from '../support/temporary-stores.js';
 
@@ -56,6 +57,27 @@ test('a live instance shows its values of the last renewal, until it closes', as
   expect(await liveInstances(stores.readStore)).toEqual([{ ...seen, position: 42 }]);
   await lease.close();
   expect(await liveInstances(stores.readStore)).toEqual([]);
+});
+
+test('an older value that a store takes long to write does not replace a newer one', async () => {
+  let position = 41;
+  const slow: (() => void)[] = [];
+  const { leases } = stores.readStore;
+  const take: typeof leases.take = async (kind, claim) => {
+    if (position === 42) await new Promise<void>((resolve) => slow.push(resolve));
+    await leases.take(kind, claim);
+  };
+  const lease = await start(() => position, { readStore: { ...stores.readStore, leases: { ...leases, take } } });
+  position = 42;
+  const older = lease.publish();
+  await eventually(() => slow).toHaveLength(1);
+  position = 43;
+  const newer = lease.publish();
+  await new Promise((resolve) => setImmediate(resolve));
+  slow[0]?.();
+  await Promise.all([older, newer]);
+  expect(await liveInstances(stores.readStore)).toEqual([{ ...seen, position: 43 }]);
+  await lease.close();
 });
 
 test('a killed instance is gone once its lease has ended', async () => {
