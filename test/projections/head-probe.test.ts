@@ -80,6 +80,25 @@ describe('a caller that waits for a position', () => {
     expect(progress.position()).toBe(5);
   });
 
+  it('is told when it begins to wait right after the last look for others', async () => {
+    const { progress, ...rest } = probe([caughtUp]);
+    let waiting: Promise<boolean> | undefined;
+    const awaited = progress.awaited;
+    Object.assign(progress, {
+      awaited() {
+        if (waiting !== undefined) return awaited();
+        queueMicrotask(() => {
+          waiting = progress.untilPosition(9, 1_000);
+          rest.wake();
+        });
+        return false;
+      },
+    });
+    rest.wake();
+    await eventually(() => waiting).toBeDefined();
+    expect(await waiting).toBe(true);
+  });
+
   it('is not told when the log has no such position yet, and no subscription is made', async () => {
     const { wake, progress, asked, heads } = probe([caughtUp], { head: 5 });
     void progress.untilPosition(9, 5_000);

@@ -51,21 +51,20 @@ export function createHeadProbe(deps: HeadProbeDeps): HeadProbe {
     for (;;) {
       // The event is nearly always on its way and arrives during this pause.
       await sleep(tuning.probeEveryMs, stop.signal);
-      if (stop.signal.aborted || !progress.awaited()) return;
+      if (stop.signal.aborted || !progress.awaited()) break;
       try {
         await look();
       } catch (error) {
         logger.debug({ error: errorText(error) }, 'the head of the log could not be read');
       }
     }
+    // In the turn of the last look: the next caller begins to wait after it.
+    running = undefined;
   }
 
   return {
     wake() {
-      if (stop.signal.aborted) return;
-      running ??= run().finally(() => {
-        running = undefined;
-      });
+      if (!stop.signal.aborted) running ??= run();
     },
     async close() {
       stop.abort();
