@@ -11,11 +11,6 @@ const lookEveryMs = 1_000;
 /** When there are more, every second one is dropped; the oldest, which decides, stays. */
 const samplesMax = 256;
 
-interface ProjectionLag {
-  metrics(): readonly MetricSource[];
-  close(): Promise<void>;
-}
-
 interface ProjectionLagOptions {
   /** Position of the newest event that this instance knows of. */
   newest(): number;
@@ -26,7 +21,7 @@ interface ProjectionLagOptions {
   readonly everyMs?: number;
 }
 
-export function watchProjectionLag(options: ProjectionLagOptions): ProjectionLag {
+export function watchProjectionLag(options: ProjectionLagOptions) {
   const { newest, held, clock, everyMs = lookEveryMs } = options;
   /** Positions that the read models have not reached yet, and when each was the newest; oldest first. */
   let samples: { readonly position: number; readonly at: number }[] = [];
@@ -49,7 +44,7 @@ export function watchProjectionLag(options: ProjectionLagOptions): ProjectionLag
     () => undefined,
   );
   return {
-    metrics: () => [
+    metrics: (): readonly MetricSource[] => [
       gauge(
         'svc_projection_lag_positions',
         'Log positions by which the read models are behind the newest event that this instance knows of.',

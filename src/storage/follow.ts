@@ -115,12 +115,7 @@ interface Handled {
 }
 
 /** The progress over all subscriptions: commands delivered, and events that the current one still holds back. */
-function createProgress({ after, passesOver = holdsFacts }: FollowOptions): {
-  point(): ResumePoint | 'start';
-  /** Restarts at the point: the events of an incomplete command will be delivered again. */
-  restart(): void;
-  handle(item: LogItem): Handled;
-} {
+function createProgress({ after, passesOver = holdsFacts }: FollowOptions) {
   let point: ResumePoint | 'start' = after;
   let handedOut = after === 'start' ? -1 : passedBy(after);
   let seen = handedOut;
@@ -160,12 +155,13 @@ function createProgress({ after, passesOver = holdsFacts }: FollowOptions): {
 
   return {
     point: () => point,
-    restart() {
+    /** Restarts at the point: the events of an incomplete command will be delivered again. */
+    restart(): void {
       assembler.reset();
       seen = handedOut;
       caughtUpHeldBack = false;
     },
-    handle(item) {
+    handle(item: LogItem): Handled {
       switch (item.kind) {
         case 'events':
           return takeEvents(item.events);

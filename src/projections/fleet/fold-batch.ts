@@ -31,27 +31,18 @@ export interface FoldBatch {
   readonly raised: ReadonlyMap<string, string>;
 }
 
-export interface MutableFoldBatch extends FoldBatch {
-  readonly touched: Set<string>;
-  readonly changed: Set<string>;
-  readonly revoked: string[];
-  readonly proven: string[];
-  identityRetired: boolean;
-  readonly deleted: Set<string>;
-  readonly raised: Map<string, string>;
-}
+export type MutableFoldBatch = ReturnType<typeof emptyFoldBatch>;
 
-export function emptyFoldBatch(): MutableFoldBatch {
-  return {
-    touched: new Set(),
-    changed: new Set(),
-    revoked: [],
-    proven: [],
-    identityRetired: false,
-    deleted: new Set(),
-    raised: new Map(),
-  };
-}
+export const emptyFoldBatch = () =>
+  ({
+    touched: new Set<string>(),
+    changed: new Set<string>(),
+    revoked: [] as string[],
+    proven: [] as string[],
+    identityRetired: false as boolean,
+    deleted: new Set<string>(),
+    raised: new Map<string, string>(),
+  }) satisfies FoldBatch;
 
 /** A fleet that commands are folded into, with the draft on which each is tried first. */
 export interface FoldedFleet {

@@ -54,27 +54,18 @@ function joined(queued: readonly Queued[]): LogItem[] {
 const sizeOf = (item: Queued): number => (item.kind === 'event' && !isForeign(item.event) ? eventBytes(item.event) : 0);
 
 /** Items that have arrived but are not delivered yet. */
-function createQueue(
-  { queueHigh, queueLow, queueBytesHigh }: Tuning,
-  ahead: NonNullable<SubscribeOptions['ahead']>,
-): {
-  push(item: Queued): void;
-  /** Takes the first item, and as many more as the bounds of a batch allow. */
-  take(): readonly Queued[];
-  isEmpty(): boolean;
-  isFull(): boolean;
-  isLow(): boolean;
-} {
+function createQueue({ queueHigh, queueLow, queueBytesHigh }: Tuning, ahead: NonNullable<SubscribeOptions['ahead']>) {
   const high = Math.min(queueHigh, 2 * ahead.events);
   const bytesHigh = Math.min(queueBytesHigh, 2 * ahead.bytes);
   const items: Queued[] = [];
   let bytes = 0;
   return {
-    push(item) {
+    push(item: Queued): void {
       items.push(item);
       bytes += sizeOf(item);
     },
-    take() {
+    /** Takes the first item, and as many more as the bounds of a batch allow. */
+    take(): readonly Queued[] {
       let count = 0;
       let taken = 0;
       for (const item of items) {

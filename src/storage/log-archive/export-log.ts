@@ -136,14 +136,6 @@ const headerOf = ({ archiveId, installationId, upTo, exportedAt }: ExportOptions
   exported_at: exportedAt,
 });
 
-interface Blocks {
-  add(item: ArchiveItem): Promise<void>;
-  /** Ends the block if it is large enough. Call it only between two commands. */
-  closeIfFull(): Promise<void>;
-  close(): Promise<void>;
-  chain(): Chain;
-}
-
 /** Appends to the file; refuses if it is not as the last append left it, because two exports to one path would mix. */
 function createAppender(file: FileHandle, path: string, size: number): (text: string) => Promise<void> {
   let written = size;
@@ -156,7 +148,7 @@ function createAppender(file: FileHandle, path: string, size: number): (text: st
   };
 }
 
-function createBlocks(write: (text: string) => Promise<void>, start: Chain): Blocks {
+function createBlocks(write: (text: string) => Promise<void>, start: Chain) {
   let chain = start;
   let lines: string[] = [];
   let bytes = 0;
@@ -167,16 +159,17 @@ function createBlocks(write: (text: string) => Promise<void>, start: Chain): Blo
     [lines, bytes] = [[], 0];
   };
   return {
-    async add(item) {
+    async add(item: ArchiveItem): Promise<void> {
       const line = encodeItem(item);
       lines.push(line);
       bytes += line.length;
     },
-    async closeIfFull() {
+    /** Ends the block if it is large enough. Call it only between two commands. */
+    async closeIfFull(): Promise<void> {
       if (lines.length >= archiveBounds.blockLines || bytes >= archiveBounds.blockBytes) await close();
     },
     close,
-    chain: () => chain,
+    chain: (): Chain => chain,
   };
 }
 
