@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { BACKWARDS, binaryEvent, END, jsonEvent, type EventData, type ResolvedEvent } from '@eventstore/db-client';
 import { ServiceError } from '../../kernel/errors.js';
-import type { Ids } from '../../kernel/ids.js';
+import { randomIds } from '../../kernel/ids.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { FoldCheckpoint } from '../event-store.js';
 import type { Connection } from './connection.js';
@@ -78,12 +78,7 @@ export async function loadFold(
 }
 
 /** @throws ServiceError `unavailable` */
-export async function saveFold(
-  appends: FoldAppends,
-  ids: Ids,
-  name: string,
-  checkpoint: FoldCheckpoint,
-): Promise<void> {
+export async function saveFold(appends: FoldAppends, name: string, checkpoint: FoldCheckpoint): Promise<void> {
   const stream = foldStream(name);
   const { foldVersion, revision, position, sha256, bytes } = checkpoint;
   const size = tuning.foldChunkBytes;
@@ -95,16 +90,16 @@ export async function saveFold(
     );
   }
   await appends.keep(stream, tuning.foldSearchEvents);
-  const set = ids.next();
+  const set = randomIds.next();
   for (let index = 0; index < chunks; index += 1) {
     const data = bytes.subarray(index * size, (index + 1) * size);
     await appends.append(
       stream,
-      binaryEvent({ id: ids.next(), type: chunkType, data, metadata: { set, index } }) as EventData,
+      binaryEvent({ id: randomIds.next(), type: chunkType, data, metadata: { set, index } }) as EventData,
     );
   }
   const manifest: Manifest = { foldVersion, revision, position, sha256, set, chunks };
-  await appends.append(stream, jsonEvent({ id: ids.next(), type: manifestType, data: manifest }) as EventData);
+  await appends.append(stream, jsonEvent({ id: randomIds.next(), type: manifestType, data: manifest }) as EventData);
   // Keeps this checkpoint, the next one, and one left unfinished by a crash.
   await appends.keep(stream, 3 * (chunks + 1));
 }

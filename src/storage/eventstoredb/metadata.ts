@@ -6,7 +6,7 @@
 import { BACKWARDS, END, jsonEvent, type EventData } from '@eventstore/db-client';
 import { sleep } from '../../kernel/background.js';
 import { ServiceError, unreachable } from '../../kernel/errors.js';
-import type { Ids } from '../../kernel/ids.js';
+import { randomIds } from '../../kernel/ids.js';
 import type { JsonObject } from '../../kernel/json.js';
 import type { Logger } from '../../kernel/logger.js';
 import { backoff } from '../../kernel/retry.js';
@@ -22,7 +22,6 @@ export const harmlessTries = 5;
 export interface MetadataDeps {
   readonly reading: Connection;
   readonly appender: Appender;
-  readonly ids: Ids;
   readonly logger: Logger;
 }
 
@@ -49,7 +48,7 @@ function hasUnsafeNumber(value: unknown): boolean {
 
 /** @throws ServiceError `unavailable` */
 export async function setRetention(deps: MetadataDeps, stream: string, retention: Retention): Promise<void> {
-  const { reading, appender, ids, logger } = deps;
+  const { reading, appender, logger } = deps;
   const { maxAgeSeconds, maxCount } = retention;
   const ours: JsonObject = {
     ...(maxAgeSeconds === undefined ? {} : { $maxAge: maxAgeSeconds }),
@@ -65,7 +64,7 @@ export async function setRetention(deps: MetadataDeps, stream: string, retention
       logger.warn({ stream }, 'the retention of a stream is not set: its metadata holds a number beyond 2^53');
       return;
     }
-    const event = jsonEvent({ id: ids.next(), type: '$metadata', data: { ...fields, ...ours } }) as EventData;
+    const event = jsonEvent({ id: randomIds.next(), type: '$metadata', data: { ...fields, ...ours } }) as EventData;
     const outcome = await appender.append(target, revision, [event]);
     switch (outcome.kind) {
       case 'appended':

@@ -6,7 +6,6 @@ import type { EventData } from '@eventstore/db-client';
 import { sleep } from '../../kernel/background.js';
 import { systemClock, type Clock } from '../../kernel/clock.js';
 import { ServiceError } from '../../kernel/errors.js';
-import { randomIds, type Ids } from '../../kernel/ids.js';
 import type { Logger } from '../../kernel/logger.js';
 import { backoff } from '../../kernel/retry.js';
 import { assertAppendable } from '../bounds.js';
@@ -31,7 +30,6 @@ export interface EventStoreDbOptions {
   readonly url: string;
   readonly logger: Logger;
   readonly clock?: Clock;
-  readonly ids?: Ids;
   /** Non-standard timeouts, for tests. */
   readonly tuning?: Partial<Tuning>;
 }
@@ -41,7 +39,7 @@ export interface EventStoreDbOptions {
  * @throws TypeError for a malformed URL
  */
 export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
-  const { logger, clock = systemClock, ids = randomIds } = options;
+  const { logger, clock = systemClock } = options;
   const address = readAddress(options.url);
   if (address.unused.length > 0) {
     logger.warn({ options: address.unused }, 'the URL of the event store has options that are not used');
@@ -87,7 +85,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
     }
   }
 
-  const metadata: MetadataDeps = { reading, appender, ids, logger };
+  const metadata: MetadataDeps = { reading, appender, logger };
   const foldAppends: FoldAppends = {
     append: appendHarmless,
     keep: (stream, maxCount) => setRetention(metadata, stream, { maxCount }),
@@ -110,7 +108,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
     starved: () => starved,
     setRetention: (stream, retention) => setRetention(metadata, stream, retention),
     loadFoldCheckpoint: (name) => loadFold(reading, name, logger),
-    saveFoldCheckpoint: (name, checkpoint) => saveFold(foldAppends, ids, name, checkpoint),
+    saveFoldCheckpoint: (name, checkpoint) => saveFold(foldAppends, name, checkpoint),
     headPosition: () => readHead(reading),
     time: () => readServerTime(reading, clock),
     ping,
