@@ -126,7 +126,7 @@ export async function importLog(options: ImportOptions): Promise<ImportReport | 
     }
   }
   for (const { stream, retention } of retentions) await eventStore.setRetention(stream, retention);
-  if (archiveId !== undefined) await writeImportMarker(readStore, { archiveId, state: 'done' });
+  if (archiveId !== undefined) await writeImportMarker(readStore, { archive_id: archiveId, state: 'done' });
   const renumbered = [...streams]
     .filter(([, { first }]) => first > 0)
     .map(([stream, { first }]) => ({ stream, first }));
@@ -137,7 +137,7 @@ export async function importLog(options: ImportOptions): Promise<ImportReport | 
 async function alreadyDone(options: ImportOptions, archiveId: string): Promise<boolean> {
   const { eventStore, readStore, streams } = options;
   const marker = await readImportMarker(readStore);
-  if (marker?.archiveId === archiveId) {
+  if (marker?.archive_id === archiveId) {
     if (marker.state === 'running') return false;
     // The log may have been emptied since, and the read store not.
     for (const stream of streams) if ((await lastRevision(eventStore, stream)) !== undefined) return true;
@@ -149,7 +149,7 @@ async function alreadyDone(options: ImportOptions, archiveId: string): Promise<b
   const content = await whatIsThere(options);
   if (options.signal.aborted) return false;
   if (content !== undefined) throw new ImportRefusedError(`the target is not empty: ${content}`);
-  await writeImportMarker(readStore, { archiveId, state: 'running' });
+  await writeImportMarker(readStore, { archive_id: archiveId, state: 'running' });
   return false;
 }
 
@@ -250,24 +250,18 @@ async function appendExactly(
  * The marker that an import leaves in the read store before it writes anything: its archive, and whether it is
  * complete. A service must not start on half a log, because it would write to it.
  */
-export interface ImportMarker {
-  readonly archiveId: string;
-  readonly state: 'running' | 'done';
-}
-
-type MarkerFields = { readonly archive_id: string; readonly state: 'running' | 'done' };
+type ImportMarker = { readonly archive_id: string; readonly state: 'running' | 'done' };
 
 const markers = { name: 'log_imports', version: 1 } as const;
 const markerId = 'import';
 
 /** The marker of the last import, undefined if there was none. @throws ServiceError `unavailable` */
 export async function readImportMarker(readStore: ReadStore): Promise<ImportMarker | undefined> {
-  const collection = await readStore.collection<MarkerFields>(markers);
-  const marker = await collection.get(markerId);
-  return marker === undefined ? undefined : { archiveId: marker.fields.archive_id, state: marker.fields.state };
+  const collection = await readStore.collection<ImportMarker>(markers);
+  return (await collection.get(markerId))?.fields;
 }
 
-async function writeImportMarker(readStore: ReadStore, { archiveId, state }: ImportMarker): Promise<void> {
-  const collection = await readStore.collection<MarkerFields>(markers);
-  await collection.set([{ id: markerId, fields: { archive_id: archiveId, state } }]);
+async function writeImportMarker(readStore: ReadStore, fields: ImportMarker): Promise<void> {
+  const collection = await readStore.collection<ImportMarker>(markers);
+  await collection.set([{ id: markerId, fields }]);
 }
