@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { sleep, startLoop } from '../../kernel/background.js';
 import { errorText, ServiceError } from '../../kernel/errors.js';
 import { logsWarning, type Logger } from '../../kernel/logger.js';
-import { passedBy, type EventStore, type ResumePoint } from '../../storage/event-store.js';
+import { isAfter, passedBy, type EventStore } from '../../storage/event-store.js';
 import type { Checkpoint, ReadStore } from '../../storage/read-store.js';
 import { differenceFrom, ofAnotherLog } from '../engine/another-log.js';
 import {
@@ -237,9 +237,6 @@ async function fill(
   return { events, point: point ?? { commit: 0, prepare: 0, anchors: [] } };
 }
 
-const before = (a: ResumePoint, b: ResumePoint): boolean =>
-  a.commit < b.commit || (a.commit === b.commit && a.prepare < b.prepare);
-
 /** Points the layout to the new place. The last write switches all queries at once. */
 async function switchLayout(
   { readStore, logger }: RebuildOptions,
@@ -258,7 +255,7 @@ async function switchLayout(
   } else if (oldPoint !== undefined) {
     // The other read models have reached their own checkpoint; events in between are folded again, which changes
     // nothing.
-    await readStore.saveCheckpoint(groupName, place, before(oldPoint, point) ? oldPoint : point);
+    await readStore.saveCheckpoint(groupName, place, isAfter(point, oldPoint) ? oldPoint : point);
     await copyParked(readStore, old, place, filling.only);
   }
   const next: Layout = {
