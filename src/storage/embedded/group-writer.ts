@@ -5,7 +5,7 @@
  */
 import { timedOut, withDeadline } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
-import { assertWritable, type Durability, type Environment } from './environment.js';
+import { assertWritable, type CommitOutcome, type Durability, type Environment } from './environment.js';
 import type { Key } from './lmdb.js';
 import { bounds } from '../bounds.js';
 import { tuning } from './tuning.js';
@@ -19,9 +19,7 @@ export interface Batch<Name extends string> {
 }
 
 export type Written<T> =
-  | { readonly kind: 'durable'; readonly value: T }
-  | { readonly kind: 'not_written'; readonly cause: string }
-  | { readonly kind: 'unknown'; readonly cause: string };
+  { readonly kind: 'durable'; readonly value: T } | Exclude<CommitOutcome, { readonly kind: 'durable' }>;
 
 export interface GroupWriter<Name extends string> {
   /**
@@ -42,7 +40,7 @@ interface Waiting<Name extends string> {
   readonly durability: Durability;
   execute(batch: Batch<Name>): void;
   /** Tells the caller the outcome. */
-  settle(outcome: Written<undefined>): void;
+  settle(outcome: CommitOutcome): void;
 }
 
 /** The contents of one commit. */
@@ -188,16 +186,15 @@ export function createGroupWriter<Name extends string>(
     busy = true;
     const group: Group<Name> = { changed: new Map(), members: [], bytes: 0 };
     gather(group);
-    let outcome: Written<undefined> = { kind: 'durable', value: undefined };
+    let outcome: CommitOutcome = { kind: 'durable' };
     const { changed, members } = group;
     const durability = members.some((member) => member.durability === 'flushed') ? 'flushed' : 'visible';
     // An operation that changes nothing may depend on the writes it has seen.
     const changes = [...changed].filter(([, entries]) => entries.size > 0);
     if (changes.length > 0 || (unflushed && durability === 'flushed')) {
-      const committed = await environment
+      outcome = await environment
         .commit(changes, durability)
         .catch((error: unknown) => ({ kind: 'unknown' as const, cause: errorText(error) }));
-      outcome = committed.kind === 'durable' ? { kind: 'durable', value: undefined } : committed;
       failed = outcome.kind !== 'durable';
       unflushed = outcome.kind === 'unknown' || (outcome.kind === 'durable' ? durability === 'visible' : unflushed);
       onCommit();
