@@ -266,17 +266,26 @@ async function release(
   const { gateway } = options;
   let position = options.fleet().position.value;
   const known = await acceptedBefore(options, context);
-  if (known !== undefined) return { commands: await commandsOfKey(options, known), position };
+  const commands = known === undefined ? [] : [...(await commandsOfKey(options, known))];
   const all = await gateway.read((fleet) => (hasSet(fleet, set) ? ownersIn(fleet, set) : undefined));
-  if (all === undefined) throw new ServiceError('not_found', 'no set has this name');
-  const releaseId = options.ids.next();
-  const commands: RecordedCommand[] = [];
-  for (let from = 0; from === 0 || from < all.length; from += tuning.releasedAtOnce) {
-    const owners = all.slice(from, from + tuning.releasedAtOnce);
-    const given = from === 0 ? context : withoutKey(context);
-    const outcome = await gateway.execute({ type: 'ReleaseSet', releaseId, set, owners }, given, () => undefined);
-    commands.push(...written(outcome, 'release'));
-    ({ position } = outcome);
+  if (all === undefined && known === undefined) throw new ServiceError('not_found', 'no set has this name');
+  const releaseId = known?.resource_id ?? options.ids.next();
+  // A repeat goes on where the first request failed.
+  const left = [...(all ?? [])];
+  while (commands.length === 0 || left.length > 0) {
+    const owners = left.splice(0, tuning.releasedAtOnce);
+    const given = commands.length === 0 ? context : withoutKey(context);
+    const command = { type: 'ReleaseSet', releaseId, set, owners } as const;
+    try {
+      const outcome = await gateway.execute(command, given, () => undefined);
+      commands.push(...written(outcome, 'release'));
+      ({ position } = outcome);
+    } catch (error) {
+      if (commands.length === 0 || !(error instanceof ServiceError)) throw error;
+      throw new ServiceError(error.code, `a part of the set was released; for the rest: ${error.message}`, {
+        cause: error,
+      });
+    }
   }
   return { commands, position };
 }

@@ -1,5 +1,6 @@
 /** Applies that were carried out: what became of them, their reverts, drift and sets (`docs/contract/automation.md#the-fleet-as-a-file`). */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { streams } from '../../src/kernel/event.js';
 import { startRest, type Call, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
@@ -327,6 +328,31 @@ settings: {metrics_interval_secs: 61}
     await rest.data('POST', `/api/audit/${commands[0].id}/revert`);
     expect(await exported('hand')).toBe(document);
     expect(await setNamed('hand')).toMatchObject({ drift: 0 });
+  });
+});
+
+describe('the release of a set that one command cannot hold', () => {
+  it('says that a part was released when the store goes away meanwhile, and a repeat releases the rest', async () => {
+    const many = Array.from({ length: 310 }, (_, index) => `w-${index}: {endpoint: "203.0.113.9:${index + 1}"}`);
+    await apply(`svc: 1\nset: wide\nupstreams: {${many.join(', ')}}\n`);
+    const left = async (): Promise<number> => (await setNamed('wide'))?.resources.l4_upstream ?? 0;
+    const release = () => rest.call('POST', '/api/fleet/sets/wide/release', { headers: { 'idempotency-key': 'wide' } });
+    const { eventStore } = rest.stores;
+    const append = eventStore.append.bind(eventStore);
+    let appended = 0;
+    const away = vi.spyOn(eventStore, 'append').mockImplementation(async (stream, ...given) => {
+      if (stream === streams.fleet && (appended += 1) > 1) return { kind: 'unavailable', cause: 'away' };
+      return append(stream, ...given);
+    });
+    const failed = await release();
+    away.mockRestore();
+    expect([failed.statusCode, await left()]).toEqual([503, 10]);
+    expect(failed.json().error).toMatch(/^unavailable: a part of the set was released; for the rest: /);
+    const repeated = await release();
+    expect([repeated.statusCode, repeated.json().data.commands.length, await left()]).toEqual([200, 2, 0]);
+    const before = await rest.position();
+    expect((await release()).json().data).toEqual(repeated.json().data);
+    expect(await rest.position()).toBe(before);
   });
 });
 
