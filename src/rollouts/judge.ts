@@ -3,7 +3,7 @@
  * run. Pure. `runner.ts` observes the nodes and gives the commands. Implements `docs/contract/rollouts.md#running`.
  */
 import { placesIn } from '../domain/rollout/node-set.js';
-import type { RolloutState } from '../domain/rollout/rollout.js';
+import type { Judged, RolloutState } from '../domain/rollout/rollout.js';
 import { nodesOfShare } from '../domain/rollout-policy/rollout-policy.js';
 
 /** A node of the current wave, as seen now. */
@@ -15,12 +15,6 @@ export interface SeenNode {
   readonly apply: 'applied' | 'rejected' | 'waiting';
   /** One of its listeners was never seen running since the bake began, and is not excused. */
   readonly fails: boolean;
-}
-
-interface Judged {
-  /** Ids of nodes, besides those that the rollout has already. */
-  readonly failed: readonly string[];
-  readonly lost: readonly string[];
 }
 
 export type Judgement =

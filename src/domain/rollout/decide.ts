@@ -13,6 +13,7 @@ import {
   hasEnded,
   nodesIn,
   rolloutKey,
+  type Judged,
   type Observe,
   type Observed,
   type RolloutCommand,
@@ -70,11 +71,6 @@ function onward(
   }
   const nodes = [...nodesIn(rollout)].filter((node) => node.wave === wave);
   return step(rollout, name, 'running', { ...judged, wave, observed: observedOf(nodes, observe) });
-}
-
-interface Judged {
-  readonly failed: readonly string[];
-  readonly lost: readonly string[];
 }
 
 /** The rollout's sets of failed and lost nodes, with those of a judgement added. */

@@ -156,7 +156,7 @@ interface Expected extends Addressed {
   readonly version: number;
 }
 
-interface Judged {
+export interface Judged {
   /** Ids of nodes that have failed or were lost, besides those already known. */
   readonly failed: readonly string[];
   readonly lost: readonly string[];
