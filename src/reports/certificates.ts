@@ -44,11 +44,12 @@ export interface CertificateTimes {
 
 export function createCertificateTimes({ fleet, clock }: Pick<StatusDeps, 'fleet' | 'clock'>): CertificateTimes {
   const known = new Map<string, Left>();
-  /** Milliseconds since the epoch. */
-  let nextAt = 0;
+  /** Milliseconds since the epoch. The clock may be set back behind the last look. */
+  let [lookedAt, nextAt] = [0, 0];
 
   function look(now: number): readonly StatusKey[] {
     const changes: StatusKey[] = [];
+    lookedAt = now;
     nextAt = Number.POSITIVE_INFINITY;
     for (const { id, certificate } of fleet.credentials()) {
       if (certificate === null) continue;
@@ -63,7 +64,10 @@ export function createCertificateTimes({ fleet, clock }: Pick<StatusDeps, 'fleet
   }
 
   return {
-    changes: () => (clock.now() < nextAt ? [] : look(clock.now())),
+    changes() {
+      const now = clock.now();
+      return lookedAt <= now && now < nextAt ? [] : look(now);
+    },
     edited: () => void (nextAt = 0),
   };
 }
