@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { Collection, CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
+import { openHistoryDocuments } from '../../src/reports/history/documents.js';
 import { openHistory, type History } from '../../src/reports/history/history.js';
 import { counted, hourMs, pack, slotMs, unpack, type Point, type Points } from '../../src/reports/history/points.js';
 import type { Carriers, LinkSample, PresenceFacts } from '../../src/reports/port.js';
@@ -321,6 +322,31 @@ describe('the history of a node, its chain and its upstream', () => {
     clearImmediate(running);
     expect(turns).toBeGreaterThanOrEqual(2);
     await history.close();
+  });
+
+  it('is read from the store a few documents at a time, and none is held until all are read', async () => {
+    let finds = 0;
+    const readStore: ReadStore = {
+      ...opened.readStore,
+      async collection<F extends Fields>(spec: CollectionSpec): Promise<Collection<F>> {
+        const collection = await opened.readStore.collection<F>(spec);
+        const find: Collection<F>['find'] = (query) => {
+          finds += 1;
+          return collection.find(query);
+        };
+        return { ...collection, find };
+      },
+    };
+    const documents = await openHistoryDocuments({ readStore, clock }, 'many');
+    const point = { bytes_in: 1, bytes_out: 0, sessions: 0, errors: 0, online_ms: 0, rtt_us: 0, rtts: 0 };
+    const nodes = Array.from({ length: 250 }, (_, number) => ({
+      nodeId: `n${number}`,
+      points: new Map([[upstream, point]]),
+    }));
+    await documents.write(clock.now() / slotMs, nodes, () => undefined);
+    const read: number[] = [];
+    for await (const { points } of documents.read(upstream, '5m', 0)) read.push(points.size && finds);
+    expect(read).toEqual([...Array(100).fill(1), ...Array(100).fill(2), ...Array(50).fill(3)]);
   });
 
   it('is not recorded where it is off', async () => {

@@ -141,19 +141,18 @@ export async function openHistoryDocuments(
     },
 
     /** The points of a resource in documents that end after a time. Hours may still be stored as slots. */
-    async read(resourceId: string, step: StepName, from: number): Promise<readonly StoredPoints[]> {
+    async *read(resourceId: string, step: StepName, from: number): AsyncGenerator<StoredPoints, void> {
       const earliest = from - stretchMs(step === '5m' ? slots : hours);
       const range = { groups: [resourceId], from: hourText(earliest), direction: 'asc' } as const;
-      const found: StoredPoints[] = [];
       for (let skip = 0; ; skip += batch) {
         const some = await collection.find({ ...range, skip, limit: batch });
         for (const { id, fields } of some) {
           const of = id.startsWith(`${slots.name}/`) ? slots : hours;
           if (of !== slots && step === '5m') continue;
           const points = seriesOf(of, fields, resourceId).get(resourceId) ?? new Map<number, Point>();
-          found.push({ nodeId: fields.node_id, step: of.name, own: id.endsWith(`/${own}`), points });
+          yield { nodeId: fields.node_id, step: of.name, own: id.endsWith(`/${own}`), points };
         }
-        if (some.length < batch) return found;
+        if (some.length < batch) return;
         await yieldToEventLoop();
       }
     },

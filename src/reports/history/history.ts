@@ -121,10 +121,9 @@ export async function openHistory(
         }
       }
       const seen = new Map([...slotsByNode].map(([nodeId, points]) => [nodeId, new Set(points.keys())]));
-      const stored = await documents.read(resourceId, step, from);
       const hoursByNode = new Map<string, Map<number, Point>>();
       const hoursAt = (nodeId: string) => getOrMake(hoursByNode, nodeId, () => new Map());
-      for (const { nodeId, own, points, ...of } of stored) {
+      for await (const { nodeId, own, points, ...of } of documents.read(resourceId, step, from)) {
         if (of.step === '1h') joinHours(hoursAt(nodeId), points);
         else {
           for (const [slot, point] of points) {
