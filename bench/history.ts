@@ -107,6 +107,7 @@ async function heartbeatCores(folder: string, nodes: number, recorded: boolean):
     instanceId: 'bench',
     clock,
     logger: silentLogger,
+    deletionTime: clock.now,
     carriers: recorded ? carriers : undefined,
   });
   const presence: PresenceFacts = { session_id: 's', instance_id: 'i', pushed_generation: 0, pushed_at: null };
@@ -193,7 +194,8 @@ async function diskOf(folder: string, nodes: number): Promise<DiskFigures> {
   let now = Math.floor(Date.now() / slotMs) * slotMs - days * 24 * 60 * 60_000;
   const clock = { now: () => now, monotonic: () => now };
   const stores = await openEmbedded({ dataDir: folder, clock, logger: silentLogger });
-  const kept = await openHistory({ readStore: stores.readStore, clock, logger: silentLogger }, 'bench');
+  const deps = { readStore: stores.readStore, clock, logger: silentLogger, deletionTime: clock.now };
+  const kept = await openHistory(deps, 'bench');
   const empty = sizesOf(folder);
   let folding = 0;
   const slots = (days * 24 * 60 * 60_000) / slotMs;

@@ -40,11 +40,13 @@ export async function createAgents(core: Core, config: Config, known: Known = []
   const { clock, ids, logger, closers, instanceId, eventStore, readStore, projections, delivery, queries } = core;
   const { clocks, health, fleet, readOnly, accountsView } = core;
   const isShared = config.mongoUrl !== undefined;
+  const deletionTime = (): number | undefined => clocks.deletionTime(projections.newestAt());
   const reports = await openReports({
     readStore,
     instanceId,
     clock,
     logger,
+    deletionTime,
     // With a read store in the data folder, there are no other instances.
     liveInstances: isShared
       ? async () => (await liveInstances(readStore)).map(({ instance_id }) => instance_id)
@@ -59,7 +61,7 @@ export async function createAgents(core: Core, config: Config, known: Known = []
     readStore,
     clock,
     logger,
-    deletionTime: () => clocks.deletionTime(projections.newestAt()),
+    deletionTime,
     queued: () => [...queries.nodeIds()].map((id) => [id, queries.node(id)?.commands ?? []] as const),
   });
   closers.add('command claims', () => claims.close());
@@ -67,7 +69,7 @@ export async function createAgents(core: Core, config: Config, known: Known = []
     readStore,
     clock,
     logger,
-    deletionTime: () => clocks.deletionTime(projections.newestAt()),
+    deletionTime,
     exists: (nodeId) => delivery.node(nodeId) !== undefined,
     agentVersion: (nodeId) => core.agentFacts.of(nodeId)?.agent_version ?? null,
     asked: (nodeId) => claims.asked(delivery.node(nodeId)?.commands ?? []),
@@ -81,7 +83,7 @@ export async function createAgents(core: Core, config: Config, known: Known = []
           readStore,
           logger,
           away: () => health.away('read store') !== undefined,
-          deletionTime: () => clocks.deletionTime(projections.newestAt()),
+          deletionTime,
         })
       : undefined;
   closers.add('shared hellos', async () => sharedHellos?.close());

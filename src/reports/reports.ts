@@ -7,10 +7,10 @@ import type { Clock } from '../kernel/clock.js';
 import { errorText } from '../kernel/errors.js';
 import { logsWarning, type Logger } from '../kernel/logger.js';
 import { backoff, storeRetry } from '../kernel/retry.js';
-import type { ReadStore } from '../storage/read-store.js';
 import { listenerCounters, sumOfRows } from './counted-rows.js';
 import { plausibleMetrics, applyHeartbeat, applyMetrics, type Entry, type Part } from './entry.js';
 import { createHeldBack } from './held-back.js';
+import type { HistoryDocumentsDeps } from './history/documents.js';
 import { openHistory } from './history/history.js';
 import { createRecorder, type Recorder } from './history/recorder.js';
 import { sampleRates } from './listener-rates.js';
@@ -23,8 +23,7 @@ import { createTable } from './table.js';
 import { createTrafficMetrics } from './traffic-metrics.js';
 import { tuning } from './tuning.js';
 
-export interface ReportsDeps {
-  readonly readStore: ReadStore;
+export interface ReportsDeps extends HistoryDocumentsDeps {
   readonly instanceId: string;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -100,7 +99,7 @@ function createIntake({ clock, logger, carriers }: ReportsDeps, recorder: Record
 export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
   const { readStore, instanceId, clock, logger, liveInstances, carriers, isGone = () => false } = deps;
   const recorded = deps.recordsHistory === false ? undefined : carriers;
-  const history = recorded && (await openHistory({ readStore, clock, logger }, instanceId));
+  const history = recorded && (await openHistory(deps, instanceId));
   const recorder = history && createRecorder(history, recorded, clock);
   const intake = createIntake(deps, recorder);
   let others: Others | undefined;

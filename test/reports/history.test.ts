@@ -39,6 +39,7 @@ let started = 0;
 beforeEach(async () => {
   opened = await openedReports(Date.parse('2026-03-01T00:00:00Z'), () => carried);
   clock = opened.clock;
+  deletionTime = clock.now;
   all = [];
 });
 afterEach(() => opened.close());
@@ -58,6 +59,16 @@ async function startInstance(): Promise<Instance> {
 
 const start = async (): Promise<ReportsService> => (await startInstance()).reports;
 
+/** The time by which old points are merged and deleted; undefined while clocks disagree. */
+let deletionTime: () => number | undefined;
+const depsOf = (readStore = opened.readStore) => ({
+  readStore,
+  clock,
+  logger: silentLogger,
+  deletionTime: () => deletionTime(),
+});
+const historyOf = (name: string, readStore?: ReadStore): Promise<History> => openHistory(depsOf(readStore), name);
+
 /** Stores the first points that it is given and says that it could not. */
 async function failingAfterwards(): Promise<{ readonly history: History }> {
   let failed = false;
@@ -75,7 +86,7 @@ async function failingAfterwards(): Promise<{ readonly history: History }> {
       return { ...collection, set };
     },
   };
-  return { history: await openHistory({ readStore, clock, logger: silentLogger }, 'fails') };
+  return { history: await historyOf('fails', readStore) };
 }
 
 /** What a process of an agent has counted. */
@@ -224,7 +235,7 @@ describe('the history of a node, its chain and its upstream', () => {
 
   it('keeps an hour of points while the read store is away, and gives up older ones', async () => {
     const readStore = switchedReadStore(opened.readStore);
-    const history = await openHistory({ readStore, clock, logger: silentLogger }, 'away');
+    const history = await historyOf('away', readStore);
     readStore.mode = 'out';
     const first = clock.now() / slotMs;
     for (let slot = 0; slot < 20; slot += 1) {
@@ -234,7 +245,7 @@ describe('the history of a node, its chain and its upstream', () => {
     }
     readStore.mode = 'works';
     await history.close();
-    const reopened = await openHistory({ readStore, clock, logger: silentLogger }, 'away');
+    const reopened = await historyOf('away', readStore);
     const slots = (await reopened.read(chain, '5m', 0)).get(node) ?? new Map();
     expect([...slots.keys()].sort((a, b) => a - b)).toEqual(
       Array.from({ length: 12 }, (_, index) => first + 8 + index),
@@ -264,7 +275,7 @@ describe('the history of a node, its chain and its upstream', () => {
       clock.advance(hourMs);
     }
     const before = (await linesOf(reports, chain)).hours;
-    const history = await openHistory({ readStore: opened.readStore, clock, logger: silentLogger }, 'folds');
+    const history = await historyOf('folds');
     await history.fold();
     const { slots, hours } = await linesOf(reports, chain);
     expect(hours).toEqual(before);
@@ -287,7 +298,7 @@ describe('the history of a node, its chain and its upstream', () => {
     }
     const hour = clock.now() / hourMs;
     clock.advance(2 * 24 * hourMs);
-    const history = await openHistory({ readStore: opened.readStore, clock, logger: silentLogger }, 'folds');
+    const history = await historyOf('folds');
     const collection = await opened.readStore.collection({
       name: 'history',
       version: 2,
@@ -305,7 +316,7 @@ describe('the history of a node, its chain and its upstream', () => {
   });
 
   it('is read in turns of the event loop where many nodes have counted', async () => {
-    const history = await openHistory({ readStore: opened.readStore, clock, logger: silentLogger }, 'many');
+    const history = await historyOf('many');
     const nodes = 250;
     for (let number = 0; number < nodes; number += 1) {
       history.count(`n${number}`, clock.now(), [[upstream, { sessions: 1 }]]);
@@ -337,7 +348,7 @@ describe('the history of a node, its chain and its upstream', () => {
         return { ...collection, find };
       },
     };
-    const documents = await openHistoryDocuments({ readStore, clock }, 'many');
+    const documents = await openHistoryDocuments(depsOf(readStore), 'many');
     const point = { bytes_in: 1, bytes_out: 0, sessions: 0, errors: 0, online_ms: 0, rtt_us: 0, rtts: 0 };
     const nodes = Array.from({ length: 250 }, (_, number) => ({
       nodeId: `n${number}`,
@@ -349,8 +360,31 @@ describe('the history of a node, its chain and its upstream', () => {
     expect(read).toEqual([...Array(100).fill(1), ...Array(100).fill(2), ...Array(50).fill(3)]);
   });
 
+  it('counts in the present, and deletes nothing, after a clock that was ahead', async () => {
+    const history = await historyOf('ahead');
+    const first = clock.now() / slotMs;
+    history.count(node, clock.now(), [[chain, { bytes_in: 1 }]]);
+    clock.jump(45 * 24 * hourMs);
+    // The clocks of the stores say otherwise.
+    deletionTime = () => undefined;
+    await history.flush();
+    await history.fold();
+    clock.jump(-45 * 24 * hourMs);
+    for (const bytes_in of [2, 4]) {
+      history.count(node, clock.now(), [[chain, { bytes_in }]]);
+      await history.flush();
+      clock.advance(slotMs);
+    }
+    await history.flush();
+    expect(bytesOf((await history.read(chain, '5m', 0)).get(node) ?? new Map())).toEqual({
+      [first]: 1,
+      [first + 1]: 6,
+    });
+    await history.close();
+  });
+
   it('is not recorded where it is off', async () => {
-    const reports = await openReports({ readStore: opened.readStore, instanceId: 'i', clock, logger: silentLogger });
+    const reports = await openReports({ ...depsOf(), instanceId: 'i' });
     await beat(reports, { ...noBytes('aa'), bytes: 5 });
     expect(reports.historySince).toBe(undefined);
     expect(await reports.history(node, '5m', 0)).toEqual(new Map());

@@ -97,6 +97,7 @@ export async function openedReports(at?: number, carriers?: (nodeId: string) => 
       instanceId,
       clock,
       logger: silentLogger,
+      deletionTime: clock.now,
       carriers,
       known,
       isGone: (nodeId) => made.gone.has(nodeId),

@@ -5,7 +5,7 @@
  * decisions 340 and 341.
  */
 import { yieldToEventLoop } from '../../kernel/background.js';
-import { timestamp, type Clock } from '../../kernel/clock.js';
+import { timestamp } from '../../kernel/clock.js';
 import { getOrMake, groupBy } from '../../kernel/maps.js';
 import type { Collection, ReadStore, StoredDocument } from '../../storage/read-store.js';
 import {
@@ -73,11 +73,14 @@ export interface StoredPoints {
   readonly points: Map<number, Point>;
 }
 
+export interface HistoryDocumentsDeps {
+  readonly readStore: ReadStore;
+  /** The time to judge ages by before deleting (`store-clocks.ts`); undefined while nothing may be deleted. */
+  deletionTime(): number | undefined;
+}
+
 /** @param writer unique to this process @throws ServiceError `unavailable`, as all its functions */
-export async function openHistoryDocuments(
-  { readStore, clock }: { readonly readStore: ReadStore; readonly clock: Clock },
-  writer: string,
-) {
+export async function openHistoryDocuments({ readStore, deletionTime }: HistoryDocumentsDeps, writer: string) {
   const collection = await readStore.collection<HistoryFields>({
     name: 'history',
     version: 2,
@@ -159,8 +162,9 @@ export async function openHistoryDocuments(
 
     /** Merges old slots into hours and deletes old hours, if this instance has or gets the lease. */
     async fold(signal?: AbortSignal): Promise<void> {
+      const now = deletionTime();
+      if (now === undefined) return;
       if (!(await readStore.leases.acquire(foldLease.kind, { ...foldLease, holder: writer, data: null }))) return;
-      const now = clock.now();
       for await (const documents of before(collection, slots, now - slotsKeptMs)) {
         const whole = [...documents, ...(await restOfStretch(collection, documents.at(-1)))];
         await toHours(whole);

@@ -7,9 +7,8 @@ import { startLoop } from '../../kernel/background.js';
 import { timestamp, type Clock } from '../../kernel/clock.js';
 import { logsWarning, type Logger } from '../../kernel/logger.js';
 import { getOrMake } from '../../kernel/maps.js';
-import type { ReadStore } from '../../storage/read-store.js';
 import { tuning } from '../tuning.js';
-import { openHistoryDocuments, type StepName } from './documents.js';
+import { openHistoryDocuments, type HistoryDocumentsDeps, type StepName } from './documents.js';
 import { keepMinutes } from './minutes.js';
 import { add, hoursOf, joinHours, slotMs, type Growth, type Point, type Points } from './points.js';
 
@@ -47,12 +46,15 @@ export interface History {
   close(): Promise<void>;
 }
 
+interface HistoryDeps extends HistoryDocumentsDeps {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
 /** @throws ServiceError `unavailable` */
-export async function openHistory(
-  { readStore, clock, logger }: { readonly readStore: ReadStore; readonly clock: Clock; readonly logger: Logger },
-  instanceId: string,
-): Promise<History> {
-  const documents = await openHistoryDocuments({ readStore, clock }, instanceId);
+export async function openHistory(deps: HistoryDeps, instanceId: string): Promise<History> {
+  const { clock, logger } = deps;
+  const documents = await openHistoryDocuments(deps, instanceId);
   const minutes = keepMinutes(clock);
   const countHere: History['countHere'] = (_nodeId, at, shares) => {
     for (const [resourceId, growth] of shares) minutes.count(resourceId, at, growth);
@@ -61,9 +63,15 @@ export async function openHistory(
   const open = new Map<number, Map<string, Map<string, Point>>>();
   /** Earlier slots are written, or being written. */
   let firstOpen = 0;
+  const slotAt = (time: number): number => Math.floor(time / slotMs);
+  /** A clock that was far ahead has closed slots of the future. The present one may be written already. */
+  const firstOpenNow = (): number => {
+    const now = slotAt(clock.now());
+    return firstOpen > now + tuning.openSlots ? now + 1 : firstOpen;
+  };
 
   const writeBefore = async (end: number): Promise<void> => {
-    firstOpen = Math.max(firstOpen, end);
+    firstOpen = Math.max(firstOpenNow(), end);
     for (const [slot, byNode] of open) {
       if (slot >= firstOpen) continue;
       const nodes = [...byNode].map(([nodeId, points]) => ({ nodeId, points }));
@@ -80,7 +88,7 @@ export async function openHistory(
     writing = turn.catch(() => undefined);
     return turn;
   };
-  const flush = (): Promise<void> => write(Math.floor((clock.now() - graceMs) / slotMs));
+  const flush = (): Promise<void> => write(slotAt(clock.now() - graceMs));
 
   const warn = (text: string) => logsWarning(logger, text);
   const loops = [
@@ -94,7 +102,7 @@ export async function openHistory(
     roundTrip: minutes.roundTrip,
     count(nodeId, at, shares) {
       countHere(nodeId, at, shares);
-      const slot = Math.max(Math.floor(at / slotMs), firstOpen);
+      const slot = Math.max(slotAt(at), firstOpenNow());
       for (const [resourceId, growth] of shares) {
         const byNode = getOrMake(open, slot, () => new Map());
         add(
