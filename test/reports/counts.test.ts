@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { keepCounts } from '../../src/reports/counts.js';
 import { eventually } from '../support/eventually.js';
+import { runningListener } from '../support/reported-tables.js';
 import { startRest, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
@@ -46,13 +47,7 @@ test('counts nodes by status, intended listeners by state, chains and upstreams 
   await rest.connect(edge);
   await rest.connect(other);
   await (await rest.connect(left)).disconnect();
-  const listener = { transport: 'tcp', listen_addr: '0.0.0.0', routes: [] };
-  await rest.report(edge, {
-    runtime_listeners: [
-      { ...listener, listen_port: 443, state: 'running' },
-      { ...listener, listen_port: 444, state: 'failed' },
-    ],
-  });
+  await rest.report(edge, { runtime_listeners: [runningListener(443), runningListener(444, { state: 'failed' })] });
   await rest.reportUpstreams(edge, { [web]: false, [mail]: true, 'a route': false });
   await rest.reportUpstreams(other, { [web]: true });
   await eventually(counted).toEqual({

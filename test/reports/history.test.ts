@@ -10,12 +10,13 @@ import type { Collection, CollectionSpec, Fields, ReadStore } from '../../src/st
 import { openHistoryDocuments } from '../../src/reports/history/documents.js';
 import { openHistory, type History } from '../../src/reports/history/history.js';
 import { counted, hourMs, pack, slotMs, unpack, type Point, type Points } from '../../src/reports/history/points.js';
-import type { Carriers, LinkSample, PresenceFacts } from '../../src/reports/port.js';
+import type { Carriers, PresenceFacts } from '../../src/reports/port.js';
 import { openReports, type ReportsService } from '../../src/reports/reports.js';
 import type { ManualClock } from '../support/manual-clock.js';
 import { switchedReadStore } from '../support/switched-read-store.js';
 import { openedReports, type OpenedReports } from '../support/opened-reports.js';
-import { heartbeatFactsOf, processNamed } from '../support/reported-tables.js';
+import { heartbeatFactsOf, linkOfChain, processNamed, runningListener } from '../support/reported-tables.js';
+import { turnsDuring } from '../support/turns.js';
 
 const node = 'n1';
 const chain = 'c1';
@@ -98,23 +99,11 @@ interface Process {
 const noBytes = (id: string): Process => ({ id, bytes: 0, sessions: 0 });
 
 async function beat(reports: ReportsService, { id, bytes, sessions }: Process, rtt_ms = 2): Promise<void> {
-  const link: LinkSample = {
-    resource_type: 'l4_chain',
-    resource_id: chain,
-    peer_node_id: '',
-    peer_endpoint: '192.0.2.2:443',
-    outer: 'tcp',
-    rtt_ms,
-    jitter_ms: null,
-    loss_ratio: null,
-    bytes_in: 3 * bytes,
-    bytes_out: bytes,
-    active_sessions: 0,
-  };
-  const listener = { transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 443, state: 'running', routes: [] };
+  const figures = { rtt_ms, bytes_in: 3 * bytes, bytes_out: bytes };
+  const link = linkOfChain(chain, { peer_endpoint: '192.0.2.2:443', ...figures });
   const counters = { bytes_in: bytes, bytes_out: 3 * bytes, total_sessions: sessions, error_sessions: 0 };
   const facts = { process_id: id, cpu_usage: 0, memory_usage: 0, uptime_seconds: 1 };
-  const tables = { link_metrics: [link], runtime_listeners: [{ ...listener, ...counters }] };
+  const tables = { link_metrics: [link], runtime_listeners: [runningListener(443, counters)] };
   reports.alive(node, presence, offlineAfterMs, heartbeatFactsOf({ ...facts, ...tables }));
   const upstreams = [{ cluster: upstream, requests: sessions, errors: 0, healthy: true, latency_p99_ms: 1 }];
   const gateway = { requests: 0, errors: 0, worker_restarts: 0, latency_p50_ms: 0, latency_p99_ms: 0, upstreams };
@@ -323,14 +312,8 @@ describe('the history of a node, its chain and its upstream', () => {
     }
     clock.advance(hourMs);
     await history.flush();
-    let turns = 0;
-    const other = (): void => {
-      turns += 1;
-      running = setImmediate(other);
-    };
-    let running = setImmediate(other);
-    expect((await history.read(upstream, '5m', 0)).size).toBe(nodes);
-    clearImmediate(running);
+    const [read, turns] = await turnsDuring(history.read(upstream, '5m', 0));
+    expect(read.size).toBe(nodes);
     expect(turns).toBeGreaterThanOrEqual(2);
     await history.close();
   });

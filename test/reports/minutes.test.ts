@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { keepMinutes } from '../../src/reports/history/minutes.js';
 import { fleetSeries, minuteMs, type Point } from '../../src/reports/history/points.js';
-import type { Carriers, LinkSample, PresenceFacts } from '../../src/reports/port.js';
+import type { Carriers, PresenceFacts } from '../../src/reports/port.js';
 import type { ReportsService } from '../../src/reports/reports.js';
 import { createManualClock } from '../support/manual-clock.js';
 import { openedReports } from '../support/opened-reports.js';
-import { heartbeatFactsOf, processNamed } from '../support/reported-tables.js';
+import { heartbeatFactsOf, linkOfChain, processNamed, runningListener } from '../support/reported-tables.js';
 
 const start = Date.parse('2026-03-01T00:00:00Z');
 const counters = ['bytes_in', 'bytes_out', 'sessions', 'errors', 'online_ms', 'rtt_us'] as const;
@@ -88,22 +88,10 @@ it('is the same at an instance that has no session of the node', async () => {
   const [holds, reads] = [await opened.oneOfSeveral('holds'), await opened.oneOfSeveral('reads')];
   const presence: PresenceFacts = { session_id: 's', instance_id: 'holds', pushed_generation: 0, pushed_at: null };
   const beat = async (process_id: string, bytes: number, sessions: number): Promise<void> => {
-    const link: LinkSample = {
-      resource_type: 'l4_chain',
-      resource_id: chain,
-      peer_node_id: '',
-      peer_endpoint: '192.0.2.2:443',
-      outer: 'tcp',
-      rtt_ms: 2.5,
-      jitter_ms: null,
-      loss_ratio: null,
-      bytes_in: 3 * bytes,
-      bytes_out: bytes,
-      active_sessions: 0,
-    };
-    const listener = { transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 443, state: 'running', routes: [] };
+    const measured = { rtt_ms: 2.5, bytes_in: 3 * bytes, bytes_out: bytes };
+    const link = linkOfChain(chain, { peer_endpoint: '192.0.2.2:443', ...measured });
     const counted = { bytes_in: bytes, bytes_out: 3 * bytes, total_sessions: sessions, error_sessions: 1 };
-    const tables = { link_metrics: [link], runtime_listeners: [{ ...listener, ...counted }] };
+    const tables = { link_metrics: [link], runtime_listeners: [runningListener(443, counted)] };
     const figures = { process_id, cpu_usage: 0, memory_usage: 0, uptime_seconds: 9 };
     holds.alive(node, presence, 30_000, heartbeatFactsOf({ ...figures, ...tables }));
     const upstreams = [{ cluster: upstream, requests: sessions, errors: 0, healthy: true, latency_p99_ms: 1 }];

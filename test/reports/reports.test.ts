@@ -1,13 +1,15 @@
 /** What the nodes of one instance told: in memory at once, written behind in batches, changed tables only. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { HeartbeatFacts, LinkSample, MetricsFacts } from '../../src/reports/port.js';
+import type { HeartbeatFacts, MetricsFacts } from '../../src/reports/port.js';
 import type { ReportsService } from '../../src/reports/reports.js';
 import { openedReports, presenceOf, type OpenedReports } from '../support/opened-reports.js';
 import {
   heartbeatFactsOf,
+  linkOfChain,
   linksOnWire,
   listenersTold,
   processNamed,
+  runningListener,
   type Reported,
 } from '../support/reported-tables.js';
 
@@ -29,26 +31,15 @@ const heartbeat = (cpu_usage: number, state = 'listening'): Reported => ({
   memory_usage: 0.5,
   uptime_seconds: 10,
   link_metrics: [],
-  runtime_listeners: [{ transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 443, state, routes: [], bytes_in: 7 }],
+  runtime_listeners: [runningListener(443, { state, bytes_in: 7 })],
 });
 /** The runtime table of a heartbeat as it is stored. */
 const onStore = ({ runtime_listeners }: Reported) => {
   const { shape, values } = listenersTold(runtime_listeners);
   return { shape: shape.id, packed: shape.packed, values: new Uint8Array(Float64Array.from(values).buffer) };
 };
-const link: LinkSample = {
-  resource_type: 'l4_chain',
-  resource_id: 'c1',
-  peer_node_id: 'n2',
-  peer_endpoint: '192.0.2.2:443',
-  outer: 'tcp',
-  rtt_ms: 3,
-  jitter_ms: null,
-  loss_ratio: null,
-  bytes_in: 1,
-  bytes_out: 2,
-  active_sessions: 3,
-};
+const carried = { bytes_in: 1, bytes_out: 2, active_sessions: 3 };
+const link = linkOfChain('c1', { peer_node_id: 'n2', peer_endpoint: '192.0.2.2:443', rtt_ms: 3, ...carried });
 
 describe('a heartbeat', () => {
   it('shows its figures in the vitals of its node, at once', () => {
@@ -345,18 +336,14 @@ describe('a node whose reports could not be deleted with it', () => {
 });
 
 describe('counters of listeners and links', () => {
-  const listener = { transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 443, state: 'running', routes: [] };
   const reported = (process_id: string, bytes: number, ...more: readonly number[]): HeartbeatFacts =>
     heartbeatFactsOf({
       ...heartbeat(0.1),
       process_id,
       link_metrics: [{ ...link, bytes_in: bytes }],
-      runtime_listeners: [bytes, ...more].map((bytes_in, index) => ({
-        ...listener,
-        listen_port: 443 + index,
-        bytes_in,
-        total_sessions: 1,
-      })),
+      runtime_listeners: [bytes, ...more].map((bytes_in, index) =>
+        runningListener(443 + index, { bytes_in, total_sessions: 1 }),
+      ),
     });
   const tell = (...of: Parameters<typeof reported>): void =>
     reports.alive('n1', presenceOf('s'), 30_000, reported(...of));

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
 import type { ReportsService } from '../../src/reports/reports.js';
 import { openedReports, presenceOf, type OpenedReports } from '../support/opened-reports.js';
-import { heartbeatFactsOf, processNamed } from '../support/reported-tables.js';
+import { heartbeatFactsOf, processNamed, runningListener } from '../support/reported-tables.js';
 import { leaseOf } from '../support/lease-of.js';
 
 let opened: OpenedReports;
@@ -27,9 +27,7 @@ const tell = (reports: ReportsService, session: string, bytes_in: number, proces
       uptime_seconds: 1,
       process_id,
       link_metrics: [],
-      runtime_listeners: [
-        { transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 443, state: 'running', routes: [], bytes_in },
-      ],
+      runtime_listeners: [runningListener(443, { bytes_in })],
     }),
   );
 const carried = (reports: ReportsService): number => reports.traffic('n1').bytes_in;

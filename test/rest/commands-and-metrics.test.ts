@@ -9,6 +9,7 @@ import { eventually } from '../support/eventually.js';
 import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 import { processNamed } from '../support/reported-tables.js';
 import { startRest, type RestFixture } from '../support/rest-fixture.js';
+import { turnsDuring } from '../support/turns.js';
 
 let clock: ManualClock;
 let rest: RestFixture;
@@ -172,14 +173,7 @@ describe('metrics', () => {
       return { ...live!, deployed: { ...live!.deployed!, hops: fakes } } as typeof live & object;
     });
     vi.spyOn(rest.deps.fleet, 'chainsWith').mockReturnValue(chains);
-    let turns = 0;
-    const other = (): void => {
-      turns += 1;
-      running = setImmediate(other);
-    };
-    let running = setImmediate(other);
-    const { items } = await rest.data('GET', `/api/l4-upstreams/${id}/health`);
-    clearImmediate(running);
+    const [{ items }, turns] = await turnsDuring(rest.data('GET', `/api/l4-upstreams/${id}/health`));
     expect(items.map(({ node_name }: { node_name: string }) => node_name)).toEqual(chains.map((_, at) => idOf(at)));
     expect(turns).toBeGreaterThan(30);
   });

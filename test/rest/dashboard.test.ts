@@ -3,23 +3,14 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { keepRecent } from '../../src/feed/recent.js';
-import type { RuntimeListener } from '../../src/reports/port.js';
 import type { CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
 import { eventually } from '../support/eventually.js';
 import { createTlsCert, rotatedTo } from '../support/fleet.js';
 import { commandOf, histories } from '../support/fleet-histories.js';
+import { runningListener as listener } from '../support/reported-tables.js';
 import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 const stats = (rest: RestFixture): Promise<JsonData> => rest.data('GET', '/api/dashboard/stats');
-
-const listener = (listen_port: number, more: Partial<RuntimeListener> = {}): RuntimeListener => ({
-  transport: 'tcp',
-  listen_addr: '0.0.0.0',
-  listen_port,
-  state: 'running',
-  routes: [],
-  ...more,
-});
 
 describe('of a fleet with known content', () => {
   let rest: RestFixture;

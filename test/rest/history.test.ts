@@ -2,7 +2,9 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { LinkSample, RuntimeListener } from '../../src/reports/port.js';
 import { createManualClock, type ManualClock } from '../support/manual-clock.js';
+import { linkOfChain, runningListener } from '../support/reported-tables.js';
 import { startRest, type RestFixture } from '../support/rest-fixture.js';
+import { turnsDuring } from '../support/turns.js';
 
 const minutes = 60_000;
 let clock: ManualClock;
@@ -17,30 +19,10 @@ const create = async (path: string, body: object): Promise<string> => (await res
 const historyOf = (path: string) => rest.data('GET', `/api/${path}`, { role: 'viewer' });
 const at = (): string => new Date(clock.now()).toISOString();
 
-const link = (resource_id: string, bytes: number, rtt_ms: number): LinkSample => ({
-  resource_type: 'l4_chain',
-  resource_id,
-  peer_node_id: '',
-  peer_endpoint: '192.0.2.1:80',
-  outer: 'tcp',
-  rtt_ms,
-  jitter_ms: null,
-  loss_ratio: null,
-  bytes_in: 3 * bytes,
-  bytes_out: bytes,
-  active_sessions: 1,
-});
-const listener = (bytes: number, total_sessions: number): RuntimeListener => ({
-  transport: 'tcp',
-  listen_addr: '0.0.0.0',
-  listen_port: 443,
-  state: 'running',
-  routes: [],
-  bytes_in: bytes,
-  bytes_out: 3 * bytes,
-  total_sessions,
-  error_sessions: 1,
-});
+const link = (chain: string, bytes: number, rtt_ms: number): LinkSample =>
+  linkOfChain(chain, { peer_endpoint: '192.0.2.1:80', rtt_ms, bytes_in: 3 * bytes, bytes_out: bytes });
+const listener = (bytes: number, total_sessions: number): RuntimeListener =>
+  runningListener(443, { bytes_in: bytes, bytes_out: 3 * bytes, total_sessions, error_sessions: 1 });
 
 test('a chain has the bytes of its first node, the round trips of all its links, and is online while all its nodes are', async () => {
   const [entry, exit] = [
@@ -207,7 +189,7 @@ test('of an upstream that many nodes dial, the points are read and joined in tur
     await rest.data('POST', `/api/l4-chains/${await create('/api/l4-chains', definition)}/deploy`);
     nodes.push(node_id);
   }
-  let [turns, asked, atOnce] = [0, 0, 0];
+  let [asked, atOnce] = [0, 0];
   const history = vi.spyOn(rest.deps.reports, 'history').mockImplementation(async () => {
     asked += 1;
     atOnce = Math.max(atOnce, asked);
@@ -217,13 +199,8 @@ test('of an upstream that many nodes dial, the points are read and joined in tur
     asked -= 1;
     return new Map();
   });
-  const other = (): void => {
-    turns += 1;
-    running = setImmediate(other);
-  };
-  let running = setImmediate(other);
-  expect((await historyOf(`l4-upstreams/${upstream}/history`)).points).toEqual([]);
-  clearImmediate(running);
+  const [answer, turns] = await turnsDuring(historyOf(`l4-upstreams/${upstream}/history`));
+  expect(answer.points).toEqual([]);
   expect([history.mock.calls.length, atOnce]).toEqual([1 + nodes.length, 1]);
   expect(turns).toBeGreaterThan(nodes.length);
   history.mockRestore();

@@ -5,6 +5,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { LinkSample, RuntimeListener } from '../../src/reports/port.js';
 import { eventually } from '../support/eventually.js';
+import { linkOfChain, runningListener } from '../support/reported-tables.js';
 import { startRest, type ConnectedAgent, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
@@ -18,14 +19,8 @@ beforeEach(() => {
 afterEach(() => vi.restoreAllMocks());
 afterAll(() => rest.close());
 
-const listener = (listen_port: number, state = 'running', more: Partial<RuntimeListener> = {}): RuntimeListener => ({
-  transport: 'tcp',
-  listen_addr: '0.0.0.0',
-  listen_port,
-  state,
-  routes: [],
-  ...more,
-});
+const listener = (listen_port: number, state = 'running', more: Partial<RuntimeListener> = {}): RuntimeListener =>
+  runningListener(listen_port, { state, ...more });
 
 interface Site {
   readonly name: string;
@@ -280,20 +275,8 @@ describe('the health of a chain', () => {
 
   test('is degraded when either end of a link reports that it loses more than a fifth', async () => {
     const site = await running2();
-    const sample = (loss_ratio: number, more: Partial<LinkSample>): LinkSample => ({
-      resource_type: 'l4_chain',
-      resource_id: site.shown.id,
-      peer_node_id: '',
-      peer_endpoint: '',
-      outer: 'tcp',
-      rtt_ms: 1,
-      jitter_ms: null,
-      loss_ratio,
-      bytes_in: 0,
-      bytes_out: 0,
-      active_sessions: 0,
-      ...more,
-    });
+    const sample = (loss_ratio: number, more: Partial<LinkSample>): LinkSample =>
+      linkOfChain(site.shown.id, { loss_ratio, ...more });
     const reasons = [`the link from "${site.edge.name}" to "${site.relay.name}" loses 34 %`];
     await report(site.edge, running, [sample(0.34, { peer_endpoint: 'relay.example:443' })]);
     expect((await site.shown.get()).health).toEqual({ state: 'degraded', reasons });

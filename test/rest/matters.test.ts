@@ -4,10 +4,10 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { LateBackup } from '../../src/domain/matters/kinds.js';
-import type { LinkSample, RuntimeListener } from '../../src/reports/port.js';
 import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 import { createTlsCert, rotatedTo } from '../support/fleet.js';
 import { eventually } from '../support/eventually.js';
+import { linkOfChain, runningListener } from '../support/reported-tables.js';
 import { startRest, type ConnectedAgent, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
@@ -21,13 +21,7 @@ interface Site {
   readonly id: string;
   agent: ConnectedAgent;
 }
-const running: RuntimeListener = {
-  transport: 'tcp',
-  listen_addr: '0.0.0.0',
-  listen_port: 443,
-  state: 'running',
-  routes: [],
-};
+const running = runningListener(443);
 const post = (path: string, body?: object): Promise<JsonData> => rest.data('POST', path, body && { body });
 const put = (path: string, body: object): Promise<JsonData> => rest.data('PUT', path, { body });
 
@@ -181,19 +175,7 @@ test('a listener of a route, which is no chain', async () => {
 });
 
 test('a link that loses all, or too much', async () => {
-  const lossy = (loss_ratio: number): LinkSample => ({
-    resource_type: 'l4_chain',
-    resource_id: chainId,
-    peer_node_id: relay.id,
-    peer_endpoint: '',
-    outer: 'tcp',
-    rtt_ms: null,
-    jitter_ms: null,
-    loss_ratio,
-    bytes_in: 0,
-    bytes_out: 0,
-    active_sessions: 0,
-  });
+  const lossy = (loss_ratio: number) => linkOfChain(chainId, { peer_node_id: relay.id, loss_ratio });
   await rest.report(edge.id, { runtime_listeners: [running], link_metrics: [lossy(1)] });
   expect(await matters()).toEqual(down('link_loss'));
   await rest.report(edge.id, { runtime_listeners: [running], link_metrics: [lossy(0.5)] });

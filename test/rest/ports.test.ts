@@ -3,8 +3,10 @@
  * (`docs/contract/rest.md#port-management` and `docs/contract/rest.md#nodes`).
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { LinkSample, RuntimeListener } from '../../src/reports/port.js';
+import type { LinkSample } from '../../src/reports/port.js';
+import { linkOfChain, runningListener } from '../support/reported-tables.js';
 import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import { turnsDuring } from '../support/turns.js';
 
 let rest: RestFixture;
 /** Nodes, credentials and chains by name. */
@@ -91,15 +93,6 @@ beforeAll(async () => {
   await deploy('names');
 });
 afterAll(() => rest.close());
-
-const listener = (more: Partial<RuntimeListener> = {}): RuntimeListener => ({
-  transport: 'tcp',
-  listen_addr: '0.0.0.0',
-  listen_port: 443,
-  state: 'running',
-  routes: [],
-  ...more,
-});
 
 describe('the port table', () => {
   test('has every node, sorted by name, and every intended listener with its routes', async () => {
@@ -221,8 +214,10 @@ describe('the port table', () => {
     await chain('v6', [hop('six', 443, { listen_addr: '2001:db8::1' }), hop('out', 91)]);
     const state = async () => (await ports(`?node_id=${ids['six']}`)).items[0].runtimeState;
     expect(await state()).toBeNull();
-    const other = listener({ transport: 'udp', listen_addr: '2001:db8::1', state: 'other' });
-    await rest.report(ids['six'] ?? '', { runtime_listeners: [other, listener({ listen_addr: '2001:DB8:0:0::1' })] });
+    const other = runningListener(443, { transport: 'udp', listen_addr: '2001:db8::1', state: 'other' });
+    await rest.report(ids['six'] ?? '', {
+      runtime_listeners: [other, runningListener(443, { listen_addr: '2001:DB8:0:0::1' })],
+    });
     expect(await state()).toBe('running');
     const found = async (query: string) => (await ports(`?node_id=${ids['six']}&${query}`)).items.length;
     const runtimeOf = async (query: string) => {
@@ -234,7 +229,7 @@ describe('the port table', () => {
     ]);
     expect(await runtimeOf('&intended=false')).toEqual(['udp', 'tcp']);
     await rest.report(ids['six'] ?? '', {
-      runtime_listeners: [other, listener({ listen_addr: '2001:DB8::1', state: 'failed: port in use' })],
+      runtime_listeners: [other, runningListener(443, { listen_addr: '2001:DB8::1', state: 'failed: port in use' })],
     });
     expect(await state()).toBe('failed: port in use');
     // Only what is deployed is missed where it does not run, and expected where it does.
@@ -264,7 +259,7 @@ describe('the runtime table', () => {
     await post('/api/nodes', { name: 'reporting' });
     await rest.report(ids['reporting'] ?? '', {
       runtime_listeners: [
-        listener({
+        runningListener(443, {
           routes: [route],
           bytes_in: 5,
           bytes_out: 0,
@@ -272,8 +267,8 @@ describe('the runtime table', () => {
           total_sessions: 7,
           error_sessions: 2,
         }),
-        listener({ listen_port: 80, listen_addr: '::' }),
-        listener({ transport: 'udp', listen_addr: 'FD00::0001', state: 'starting' }),
+        runningListener(80, { listen_addr: '::' }),
+        runningListener(443, { transport: 'udp', listen_addr: 'FD00::0001', state: 'starting' }),
       ],
     });
   });
@@ -351,20 +346,9 @@ describe('the runtime table', () => {
 });
 
 describe('the links between nodes', () => {
-  const sample = (more: Partial<LinkSample>): LinkSample => ({
-    resource_type: 'l4_chain',
-    resource_id: ids['names'] ?? '',
-    peer_node_id: '',
-    peer_endpoint: 'out.example:81',
-    outer: 'tcp',
-    rtt_ms: 1.5,
-    jitter_ms: 0.25,
-    loss_ratio: 0,
-    bytes_in: 10,
-    bytes_out: 20,
-    active_sessions: 1,
-    ...more,
-  });
+  const figures = { rtt_ms: 1.5, jitter_ms: 0.25, loss_ratio: 0, bytes_in: 10, bytes_out: 20 };
+  const sample = (more: Partial<LinkSample>): LinkSample =>
+    linkOfChain(ids['names'] ?? '', { peer_endpoint: 'out.example:81', ...figures, ...more });
   const nothing = {
     rtt_ms: null,
     jitter_ms: null,
@@ -408,8 +392,7 @@ describe('the links between nodes', () => {
       sample({ peer_endpoint: '192.0.2.9:9', bytes_in: 999 }),
       sample({ resource_type: 'route', bytes_in: 999 }),
     );
-    const measured_at = expect.stringMatching(/Z$/);
-    const measured = { rtt_ms: 1.5, jitter_ms: 0.25, loss_ratio: 0, bytes_in: 10, bytes_out: 20, measured_at };
+    const measured = { ...figures, measured_at: expect.stringMatching(/Z$/) };
     expect(await link('names')).toEqual({ ...key('names', 'l4_chain', 'Edge', 'out'), ...measured });
     expect(await link('site')).toMatchObject({ ...measured, rtt_ms: null });
     expect(await link('dns')).toMatchObject(nothing);
@@ -483,7 +466,7 @@ describe('an answer about all nodes', () => {
 
   test('that fails half-way is cut, so that no part of it passes for the whole', async () => {
     const { id } = await post('/api/nodes', { name: 'a first one with much to tell' });
-    const many = Array.from({ length: 1000 }, (_, index) => listener({ listen_port: 1 + index }));
+    const many = Array.from({ length: 1000 }, (_, index) => runningListener(1 + index));
     await rest.report(id, { runtime_listeners: many });
     const whole = await rest.call('GET', '/api/nodes/ports/runtime');
     expect(whole.headers['content-type']).toBe('application/json; charset=utf-8');
@@ -512,16 +495,7 @@ describe('an answer about all nodes', () => {
       post('/api/nodes', { name: `one of many ${index}`, issue_psk: false }),
     );
     await Promise.all(created);
-    let turns = 0;
-    let counting = true;
-    const count = (): void => {
-      turns += 1;
-      if (counting) setImmediate(count);
-    };
-    const answer = ports();
-    setImmediate(count);
-    const { nodes } = await answer;
-    counting = false;
+    const [{ nodes }, turns] = await turnsDuring(ports());
     expect(nodes.length).toBeGreaterThan(150);
     expect(turns).toBeGreaterThan(10);
   });

@@ -24,13 +24,8 @@ beforeEach(() => {
 afterAll(() => rest.close());
 
 const forwarded = (): Record<string, string> => ({ 'x-forwarded-for': `203.0.113.9, ${client}` });
-/** Log lines about refusals, parsed. */
-const lines = (): { readonly level: string; readonly message: string; readonly [field: string]: unknown }[] =>
-  rest.logged
-    .map((line) => /^(\w+) ([^{]*) (\{.*\})$/.exec(line))
-    .filter((match) => match !== null)
-    .map(([, level = '', message = '', fields = '']) => ({ level, message, ...JSON.parse(fields) }))
-    .filter((line) => 'reason' in line || 'left_out' in line);
+/** Log lines about refusals. */
+const lines = () => rest.logLines().filter((line) => 'reason' in line || 'left_out' in line);
 
 test('a refused sign-in, and a call without a token, are warnings with the address behind the trusted proxy', async () => {
   const body = { username: 'admin', password: 'hunter2 hunter2' };

@@ -22,13 +22,7 @@ beforeEach(() => {
 });
 afterAll(() => rest.close());
 
-type Line = { readonly level: string; readonly message: string; readonly [field: string]: unknown };
-const lines = (message = 'request'): readonly Line[] =>
-  rest.logged
-    .map((line) => /^(\w+) ([^{]*) (\{.*\})$/.exec(line))
-    .filter((match) => match !== null)
-    .map(([, level = '', text = '', fields = '']): Line => ({ level, message: text, ...JSON.parse(fields) }))
-    .filter((line) => line.message === message);
+const lines = (wanted = 'request') => rest.logLines().filter(({ message }) => message === wanted);
 type Counted = readonly (readonly [words: readonly string[], count: number])[];
 /** Requests by route, method and class of the status. */
 const counted = async (): Promise<Counted> => {

@@ -1,27 +1,13 @@
 /** The fleet as a picture (`docs/contract/rest.md#topology`), over REST. `../domain/topology` tests what is drawn. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { LinkSample } from '../../src/reports/port.js';
+import { linkOfChain, runningListener } from '../support/reported-tables.js';
 import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 const ids: Record<string, string> = {};
 const post = (path: string, body?: object): Promise<JsonData> => rest.data('POST', path, body && { body });
 const topology = (query = ''): Promise<JsonData> => rest.data('GET', `/api/topology?${query}`, { role: 'viewer' });
-const link = (resource_id: string, peer_node_id: string, rtt_ms: number): LinkSample => ({
-  resource_type: 'l4_chain',
-  resource_id,
-  peer_node_id,
-  peer_endpoint: '',
-  outer: 'tcp',
-  rtt_ms,
-  jitter_ms: null,
-  loss_ratio: null,
-  bytes_in: 0,
-  bytes_out: 0,
-  active_sessions: 0,
-});
-
-const listener = { transport: 'tcp', listen_addr: '0.0.0.0', state: 'running', routes: [] };
+const link = (chain: string, peer_node_id: string, rtt_ms: number) => linkOfChain(chain, { peer_node_id, rtt_ms });
 
 /** Chains `long` over e1, u2 and u10, and `short` over e1 and u2; u10 is offline, and nobody has applied anything. */
 beforeAll(async () => {
@@ -44,7 +30,7 @@ beforeAll(async () => {
   await (await rest.connect(u10)).disconnect();
   for (const id of [e1, u2, lone]) await rest.connect(id);
   // An agent may not know the node behind an endpoint; the far end of a link may measure it too.
-  const runtime_listeners = [443, 444].map((listen_port) => ({ ...listener, listen_port }));
+  const runtime_listeners = [443, 444].map((port) => runningListener(port));
   await rest.report(e1, { runtime_listeners, link_metrics: [link(long, '', 9), link(short, u2, 12.5)] });
   await rest.report(u2, { runtime_listeners, link_metrics: [link(long, e1, 99), link(long, '', 3)] });
 });

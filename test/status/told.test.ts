@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock, type Clock } from '../../src/kernel/clock.js';
 import { limits } from '../../src/kernel/limits.js';
 import { eventually } from '../support/eventually.js';
+import { runningListener } from '../support/reported-tables.js';
 import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 /** The real time, and as much more as a test lets pass. */
@@ -109,8 +110,7 @@ test('a chain is told to be down when the agent that it needs does not come back
   const agent = await rest.connect(id);
   await rest.data('POST', `/api/l4-chains/${chainId}/deploy`);
   await agent.apply(await agent.receive());
-  const listener = { transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 80, state: 'running', routes: [] };
-  await rest.report(id, { runtime_listeners: [listener] });
+  await rest.report(id, { runtime_listeners: [runningListener(80)] });
   await eventually(async () => (await rest.data('GET', `/api/l4-chains/${chainId}`)).health.state).toBe('ok');
   await untilTold(1);
   await agent.disconnect();
@@ -135,7 +135,7 @@ test('a command that disables a chain ends its incident and is told by its entry
   await untilTold(1);
   await rest.data('POST', `/api/l4-chains/${id}/deploy`);
   await agent.apply(await agent.receive());
-  const listener = { transport: 'tcp', listen_addr: '0.0.0.0', listen_port: 443, state: 'failed', routes: [] };
+  const listener = runningListener(443, { state: 'failed' });
   const heartbeat = (): Promise<void> => rest.report(node_id, { runtime_listeners: [listener] });
   const [, down] = await untilTold(2, standing, { heartbeat });
   expect(down).toMatchObject({

@@ -18,6 +18,32 @@ export interface Reported extends Omit<
 /** A process of an agent that has not told what it runs. */
 export const processNamed = (process_id: string): ReportingProcess => ({ process_id, runs_generation: null });
 
+/** On all addresses of IPv4, over TCP. */
+export const runningListener = (listen_port: number, more: Partial<RuntimeListener> = {}): RuntimeListener => ({
+  transport: 'tcp',
+  listen_addr: '0.0.0.0',
+  listen_port,
+  state: 'running',
+  routes: [],
+  ...more,
+});
+
+/** A link of a chain over TCP that has carried and measured nothing. */
+export const linkOfChain = (resource_id: string, more: Partial<LinkSample> = {}): LinkSample => ({
+  resource_type: 'l4_chain',
+  resource_id,
+  peer_node_id: '',
+  peer_endpoint: '',
+  outer: 'tcp',
+  rtt_ms: null,
+  jitter_ms: null,
+  loss_ratio: null,
+  bytes_in: 0,
+  bytes_out: 0,
+  active_sessions: 0,
+  ...more,
+});
+
 const counter = (value: number | undefined) => (value === undefined ? undefined : BigInt(value));
 
 export function listenersTold(listeners: readonly RuntimeListener[]): ListenerTable {

@@ -52,6 +52,8 @@ export interface Call {
 /** Parsed JSON: tests look into it freely. */
 export type JsonData = ReturnType<typeof JSON.parse>;
 
+export type LogLine = { readonly level: string; readonly message: string; readonly [field: string]: unknown };
+
 /** An agent with a live session. */
 export interface ConnectedAgent {
   /** Receives the next snapshot that is pushed to it. */
@@ -85,6 +87,8 @@ export interface RestFixture {
   webhookLagSeconds(): number;
   /** Log lines, as one text each. */
   readonly logged: string[];
+  /** The same, with the fields of each. */
+  logLines(): readonly LogLine[];
   /** @throws Error when the OpenAPI document does not describe the answer */
   call(method: string, url: string, call?: Call): Promise<LightMyRequestResponse>;
   /** As `call`, for the data of a success. */
@@ -261,6 +265,7 @@ export async function startRest(
     waitingBytes: made.answers.waitingBytes,
     webhookLagSeconds: webhooks.service.lagSeconds,
     logged,
+    logLines: () => logged.map(lineOf),
     call,
     async data(method, url, given) {
       const answer = await call(method, url, given);
@@ -364,6 +369,12 @@ export const plainPasswords: PasswordHasher = {
 
 function fail(sentence: string): never {
   throw new Error(sentence);
+}
+
+/** What `notedLogger` made a text of. */
+function lineOf(text: string): LogLine {
+  const [, level = '', message = '', fields = '{}'] = /^(\w+) ([^{]*) (\{.*\})$/.exec(text) ?? [];
+  return { level, message, ...JSON.parse(fields) };
 }
 
 function notedLogger(): { readonly logger: Logger; readonly logged: string[] } {
