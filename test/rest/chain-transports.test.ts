@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import { decoded } from '../support/delivery-fixture.js';
-import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import { realityOver, startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 let nodes: readonly JsonData[];
@@ -23,15 +23,7 @@ beforeAll(async () => {
     ['in', 'out'].map((name) => rest.data('POST', '/api/nodes', { body: { name, address: `${name}.example` } })),
   );
   keys = await credential({ name: 'keys', key_type: 'x25519' });
-  reality = await credential({
-    name: 'front',
-    key_type: 'reality',
-    x25519_credential_id: keys.id,
-    server_names: ['One.Example', 'two.example'],
-    short_ids: ['0a1b'],
-    target_host: 'front.example',
-    target_port: 443,
-  });
+  reality = await credential(realityOver(keys.id, 'front', ['One.Example', 'two.example'], { short_ids: ['0a1b'] }));
   leaf = await credential({
     name: 'leaf',
     key_type: 'tls_cert',

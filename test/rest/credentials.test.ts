@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { streams } from '../../src/kernel/event.js';
 import { clearTextIn } from '../support/clear-text.js';
-import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import { realityOver, startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 import { authority, issue, type IssuedCertificate } from '../support/x509.js';
 
 let rest: RestFixture;
@@ -18,7 +18,7 @@ beforeAll(async () => {
   ca = await authority();
   [leaf, other] = [await issue({ issuer: ca }), await issue({ issuer: ca })];
   keys = await post({ name: 'fixed keys', key_type: 'x25519' });
-  await post(realityOver(keys.id, { name: 'fixed reality' }));
+  await post(realityOver(keys.id, 'fixed reality', ['www.example']));
   cert = await post({ name: 'fixed cert', key_type: 'tls_cert', self_signed: { common_name: 'a.example' } });
 });
 afterAll(() => rest.close());
@@ -26,17 +26,6 @@ afterAll(() => rest.close());
 const post = (body: object): Promise<JsonData> => rest.data('POST', '/api/credentials', { body });
 const put = (id: string, body: object): Promise<JsonData> => rest.data('PUT', `/api/credentials/${id}`, { body });
 const get = (id: string): Promise<JsonData> => rest.data('GET', `/api/credentials/${id}`);
-
-const realityOver = (x25519_credential_id: string, fields: object = {}) => ({
-  name: 'reality',
-  key_type: 'reality',
-  x25519_credential_id,
-  server_names: ['www.example'],
-  short_ids: ['0123'],
-  target_host: 'www.example',
-  target_port: 443,
-  ...fields,
-});
 
 async function refusal(method: string, url: string, body?: object): Promise<readonly [status: number, error: string]> {
   const answer = await rest.call(method, url, body === undefined ? {} : { body });
@@ -83,9 +72,8 @@ describe('an x25519 credential', () => {
 describe('a reality credential', () => {
   it('stands over an x25519 credential, is edited, and shows as its user', async () => {
     const over = await post({ name: 'over', key_type: 'x25519' });
-    const made = await post(
-      realityOver(over.id, { name: 'Site', server_names: ['WWW.Example', 'b.example'], short_ids: ['', 'ABCDEF'] }),
-    );
+    const names = ['WWW.Example', 'b.example'];
+    const made = await post(realityOver(over.id, 'Site', names, { short_ids: ['', 'ABCDEF'] }));
     const { id } = made;
     expect(made).toEqual({
       ...common,
@@ -195,7 +183,7 @@ describe('a body is refused:', () => {
   const x25519 = { name: 'new', key_type: 'x25519' };
   const tls = { name: 'new', key_type: 'tls_cert' };
   const selfSigned = (fields: object) => ({ ...tls, self_signed: { common_name: 'a.example', ...fields } });
-  const over = (fields: object) => realityOver(keys.id, { name: 'new', ...fields });
+  const over = (fields: object) => realityOver(keys.id, 'new', ['www.example'], fields);
   const nobody = '6f1c1f4e-8d3a-4b5e-9c39-1d2f3a4b5c6d';
 
   const creations: readonly (readonly [what: string, body: () => object, ...parts: readonly string[]])[] = [

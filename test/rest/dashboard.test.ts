@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.js';
 import { createTlsCert, rotatedTo } from '../support/fleet.js';
 import { commandOf, histories } from '../support/fleet-histories.js';
 import { runningListener as listener } from '../support/reported-tables.js';
-import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import { realityOver, startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 const stats = (rest: RestFixture): Promise<JsonData> => rest.data('GET', '/api/dashboard/stats');
 
@@ -85,15 +85,7 @@ describe('of a fleet with known content', () => {
     });
 
     await post('/api/credentials', { name: 'x', key_type: 'x25519' });
-    await post('/api/credentials', {
-      name: 'identity',
-      key_type: 'reality',
-      x25519_credential_id: ids['x'],
-      server_names: ['r.example'],
-      short_ids: ['ab'],
-      target_host: 't.example',
-      target_port: 443,
-    });
+    await post('/api/credentials', realityOver(ids['x'] ?? '', 'identity', ['r.example']));
     const self_signed = (days: number) => ({ self_signed: { common_name: 'c.example', days } });
     await post('/api/credentials', { name: 'soon', key_type: 'tls_cert', ...self_signed(20) });
     await post('/api/credentials', { name: 'late', key_type: 'tls_cert', ...self_signed(300) });

@@ -1,7 +1,7 @@
 /** The fleet as a file over REST: export and plan (`docs/contract/automation.md#the-fleet-as-a-file`). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { startRest, type Call, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import { realityOver, startRest, type Call, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 beforeAll(async () => {
@@ -188,15 +188,8 @@ describe('an export', () => {
       key_type: 'tls_cert',
       self_signed: { common_name: 'a.example', subject_alt_names: ['a.example', '*.b.example'] },
     });
-    const cover = await post('/api/credentials', {
-      name: 'cover',
-      key_type: 'reality',
-      x25519_credential_id: keys.id,
-      server_names: ['www.example.com'],
-      short_ids: ['a1b2', ''],
-      target_host: 'www.example.com',
-      target_port: 443,
-    });
+    const masked = realityOver(keys.id, 'cover', ['www.example.com'], { short_ids: ['a1b2', ''] });
+    const cover = await post('/api/credentials', masked);
     const chain = await post('/api/l4-chains', {
       name: 'front',
       payload: 'tcp',

@@ -4,7 +4,7 @@ import { L3Role, AddressFamily, type L3TunnelRule } from '../../src/gen/svc/cont
 import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
 import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import { decoded } from '../support/delivery-fixture.js';
-import { startRest, unknownId, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import { realityOver, startRest, unknownId, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 const url = '/api/l3-networks';
 let rest: RestFixture;
@@ -15,15 +15,7 @@ beforeAll(async () => {
   rest = await startRest();
   const keys = await rest.data('POST', '/api/credentials', { body: { name: 'keys', key_type: 'x25519' } });
   credential = await rest.data('POST', '/api/credentials', {
-    body: {
-      name: 'identity',
-      key_type: 'reality',
-      x25519_credential_id: keys.id,
-      server_names: ['l3.example', 'other.example'],
-      short_ids: ['ab'],
-      target_host: 'camouflage.example',
-      target_port: 443,
-    },
+    body: realityOver(keys.id, 'identity', ['l3.example', 'other.example']),
   });
   const made = ['a', 'b', 'c'].map((name) =>
     rest.data('POST', '/api/nodes', { body: { name, address: `${name}.example`, issue_psk: false } }),

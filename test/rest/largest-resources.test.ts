@@ -12,7 +12,7 @@ import { unreachable } from '../../src/kernel/errors.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { limits } from '../../src/kernel/limits.js';
 import { wholeEventBytes } from '../../src/storage/event-json.js';
-import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import { realityOver, startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 import { issue } from '../support/x509.js';
 
 let rest: RestFixture;
@@ -275,15 +275,7 @@ test('the largest L3 network of 256 members lives its whole life; a larger one i
   );
   const nodes = (await Promise.all(created)).map((one) => (one.kind === 'done' ? one.result.node.id : ''));
   const keys = await post('/api/credentials', { name: 'l3 keys', key_type: 'x25519' });
-  const { id: credential_id } = await post('/api/credentials', {
-    name: 'l3',
-    key_type: 'reality',
-    x25519_credential_id: keys.id,
-    server_names: [dnsName('l3')],
-    short_ids: ['ab'],
-    target_host: dnsName('target'),
-    target_port: 443,
-  });
+  const { id: credential_id } = await post('/api/credentials', realityOver(keys.id, 'l3', [dnsName('l3')]));
   const network = (seed: string, routes: number) => ({
     name: text(nameChars, seed),
     credential_id,

@@ -6,7 +6,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import type { LinkSample, RuntimeListener } from '../../src/reports/port.js';
 import { eventually } from '../support/eventually.js';
 import { linkOfChain, runningListener } from '../support/reported-tables.js';
-import { startRest, type ConnectedAgent, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import {
+  realityOver,
+  startRest,
+  type ConnectedAgent,
+  type JsonData,
+  type RestFixture,
+} from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 let made = 0;
@@ -325,20 +331,9 @@ describe('the health of a chain', () => {
       await rest.data('POST', '/api/credentials', { body: { name: `keys ${made}`, key_type: 'x25519' } }),
       await node('edge'),
     ];
-    const reality = async (name: string): Promise<string> => {
-      const body = {
-        name: `${name} ${made}`,
-        key_type: 'reality',
-        x25519_credential_id: keys,
-        server_names: [`${name}.example`],
-        short_ids: ['ab'],
-        target_host: `${name}.example`,
-        target_port: 443,
-      };
-      return (await rest.data('POST', '/api/credentials', { body })).id;
-    };
     const hidden = async (name: string): Promise<Chain> => {
-      const credential_id = await reality(name);
+      const body = realityOver(keys, `${name} ${made}`, [`${name}.example`]);
+      const { id: credential_id } = await rest.data('POST', '/api/credentials', { body });
       return chain([hop(edge, 443, { security: 'reality', credential_id })], { name: `${name} ${made}` });
     };
     const [dead, alive] = [await hidden('dead'), await hidden('alive')];

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { LinkSample } from '../../src/reports/port.js';
 import { linkOfChain, runningListener } from '../support/reported-tables.js';
-import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import { realityOver, startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 import { turnsDuring } from '../support/turns.js';
 
 let rest: RestFixture;
@@ -40,15 +40,7 @@ beforeAll(async () => {
   await post('/api/nodes', { name: 'quiet' });
   await post('/api/l4-upstreams', { name: 'web', endpoint: 'web.example:443' });
   noiseKey = (await post('/api/credentials', { name: 'keys', key_type: 'x25519' })).public_key;
-  const target = { target_host: 'target.example', target_port: 443 };
-  await post('/api/credentials', {
-    name: 'identity',
-    key_type: 'reality',
-    x25519_credential_id: ids['keys'],
-    server_names: ['r2.example', 'r1.example'],
-    short_ids: ['ab'],
-    ...target,
-  });
+  await post('/api/credentials', realityOver(ids['keys'] ?? '', 'identity', ['r2.example', 'r1.example']));
   await post('/api/credentials', {
     name: 'cert',
     key_type: 'tls_cert',

@@ -4,7 +4,7 @@ import { compilerVersion } from '../../src/kernel/release.js';
 import { streams } from '../../src/kernel/event.js';
 import { until } from '../support/delivery-fixture.js';
 import { eventually } from '../support/eventually.js';
-import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import { realityOver, startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 /** What was served after each step of the story, by node. */
@@ -38,10 +38,7 @@ beforeAll(async () => {
   const self_signed = { common_name: 'in.example' };
   const certificate = (await post('/api/credentials', { name: 'c', key_type: 'tls_cert', self_signed })).id;
   const x25519 = (await post('/api/credentials', { name: 'x', key_type: 'x25519' })).id;
-  const reality = { key_type: 'reality', x25519_credential_id: x25519, server_names: ['r.example'], short_ids: ['ab'] };
-  const covered = (
-    await post('/api/credentials', { name: 'r', ...reality, target_host: 't.example', target_port: 443 })
-  ).id;
+  const covered = (await post('/api/credentials', realityOver(x25519, 'r', ['r.example']))).id;
   const hop = (node_id: string, listen_port: number, security: object) => ({
     node_id,
     listen_port,

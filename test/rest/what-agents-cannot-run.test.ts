@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.js';
 import { createRawAgent, type RawAgent } from '../support/raw-agent.js';
-import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import { realityOver, startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 /** `relay-1` runs RAW alone, `mute` does not say what it runs, `able` runs all that is asked of it. */
@@ -32,9 +32,7 @@ beforeAll(async () => {
   mute = await site('mute', ['confirm']);
   able = await site('able', ['tcp_raw', 'quic_reality', 'http', 'l3', 'multiplex']);
   const key = await post('/api/credentials', { name: 'key', key_type: 'x25519' });
-  const fields = { server_names: ['one.example'], short_ids: [''], target_host: 'one.example', target_port: 443 };
-  const named = { name: 'masked', key_type: 'reality', x25519_credential_id: key.id };
-  reality = (await post('/api/credentials', { ...named, ...fields })).id;
+  reality = (await post('/api/credentials', realityOver(key.id, 'masked', ['one.example']))).id;
 }, 60_000);
 afterAll(async () => {
   for (const agent of agents) agent.disconnect();

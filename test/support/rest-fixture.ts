@@ -115,6 +115,22 @@ export interface RestFixture {
 export const unknownId = '00000000-0000-4000-8000-000000000000';
 /** The password of every user. */
 export const password = 'correct horse battery';
+/** The body of a REALITY credential over a key, with the first of its names as its target. */
+export const realityOver = (
+  x25519_credential_id: string,
+  name: string,
+  names: readonly string[],
+  more: object = {},
+) => ({
+  name,
+  key_type: 'reality',
+  x25519_credential_id,
+  server_names: names,
+  short_ids: ['ab'],
+  target_host: names[0],
+  target_port: 443,
+  ...more,
+});
 /** How long a GET waits for a position that does not come; the service itself waits two seconds. */
 const reachedWithinMs = 200;
 /** The built programs of the worker threads: they start faster than through a compiler. */
