@@ -1,12 +1,9 @@
 /** Every figure of the dashboard against a fleet with known content (`docs/contract/rest.md#dashboard`). */
-import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Fleet } from '../../src/domain/fleet/fleet.js';
 import { keepRecent } from '../../src/feed/recent.js';
 import type { CollectionSpec, Fields, ReadStore } from '../../src/storage/read-store.js';
 import { eventually } from '../support/eventually.js';
 import { createTlsCert, rotatedTo } from '../support/fleet.js';
-import { commandOf, histories } from '../support/fleet-histories.js';
 import { runningListener as listener } from '../support/reported-tables.js';
 import { realityOver, startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
@@ -272,6 +269,27 @@ describe('of a fleet with known content', () => {
     await agent.disconnect();
   });
 
+  test('what is deleted counts no more, also beside a change of the settings', async () => {
+    const counts = async () => {
+      const { nodes, l4_chains, l4_upstreams, routes, listeners } = await stats(rest);
+      return { nodes, l4_chains, l4_upstreams, routes, listeners };
+    };
+    const before = await counts();
+    await post('/api/nodes', { name: 'short', address: 'short.example' });
+    const { id: upstream_id } = await post('/api/l4-upstreams', { name: 'brief', endpoint: 'brief.example:443' });
+    const { id } = await chain('passing', [hop('short', 80)], { target: { upstream_id } });
+    await deploy('passing');
+    const { health } = before.l4_chains;
+    expect((await counts()).l4_chains.health).toEqual({ ...health, unknown: health.unknown + 1 });
+    await rest.data('DELETE', `/api/l4-chains/${id}`);
+    await rest.data('DELETE', `/api/l4-upstreams/${upstream_id}`);
+    await Promise.all([
+      rest.data('DELETE', `/api/nodes/${ids['short']}`),
+      put('/api/settings/connectivity', { metrics_interval_secs: 61 }),
+    ]);
+    expect(await counts()).toEqual(before);
+  });
+
   test('traffic never falls: a restarted agent counts from 0, and a listener is closed', async () => {
     await post('/api/nodes', { name: 'restarting' });
     const id = ids['restarting'] ?? '';
@@ -282,118 +300,5 @@ describe('of a fleet with known content', () => {
     await eventually(traffic).toBe(520);
     await rest.report(id, { process_id: 'bb', runtime_listeners: [carried(80, 600)] });
     await eventually(traffic).toBe(1_120);
-  });
-});
-
-describe('after random commands', () => {
-  let rest: RestFixture;
-  beforeAll(async () => {
-    rest = await startRest();
-  });
-  afterAll(() => rest.close());
-
-  /** All pages of a list. */
-  async function all(path: string): Promise<JsonData[]> {
-    const items: JsonData[] = [];
-    for (let page = 1; ; page += 1) {
-      const one = await rest.data('GET', `${path}?page_size=500&page=${page}`);
-      items.push(...one.items);
-      if (items.length >= one.total) return items;
-    }
-  }
-
-  const enabled = (items: JsonData[]) => ({ total: items.length, enabled: items.filter((one) => one.enabled).length });
-  const having = (items: JsonData[], field: string, value: unknown): number =>
-    items.filter((one) => one[field] === value).length;
-
-  /** Listener keys of what is deployed and enabled, from the states alone. */
-  function intended({ tables }: Fleet): Set<string> {
-    const chains = [...tables.l4_chain.values()].filter((one) => one.enabled && one.deployed !== null);
-    const routes = [...tables.route.values()].filter((one) => one.enabled);
-    const networks = [...tables.l3_network.values()].filter((one) => one.enabled);
-    return new Set([
-      ...chains
-        .flatMap(({ deployed }) => deployed?.hops ?? [])
-        .map(({ node_id, outer, listen_port, listen_addr }) => {
-          const transport = outer === 'udp' || outer === 'quic' ? 'udp' : 'tcp';
-          return `${node_id} ${transport}/${listen_port}/${listen_addr}`;
-        }),
-      ...routes
-        .flatMap(({ hops }) => hops)
-        .map(({ node_id, listen_port, listen_addr }) => `${node_id} tcp/${listen_port}/${listen_addr}`),
-      ...networks
-        .flatMap(({ tunnels }) => tunnels)
-        .map((one) => `${one.listener_node_id} udp/${one.listen_port}/${one.listen_addr}`),
-    ]);
-  }
-
-  test('a node that is deleted with a change of the settings counts no more', async () => {
-    const { id } = await rest.data('POST', '/api/nodes', { body: { name: 'short', address: 'short.example' } });
-    expect((await stats(rest)).nodes.total).toBe(1);
-    await Promise.all([
-      rest.data('DELETE', `/api/nodes/${id}`),
-      rest.data('PUT', '/api/settings/connectivity', { body: { metrics_interval_secs: 61 } }),
-    ]);
-    expect((await stats(rest)).nodes.total).toBe(0);
-  });
-
-  test('its counts are those of the lists', async () => {
-    let step = 0;
-    // What the compiler is raised to is not what this service compiles for.
-    const moves = fc.sample(histories(150), 4).flatMap((some) => some.filter(({ kind }) => !kind.endsWith('Compiler')));
-    for (const move of moves) {
-      const command = commandOf(rest.gateway.fleet, move, (step += 1));
-      // Some are refused.
-      if (command !== undefined) await rest.gateway.run(command).catch(() => undefined);
-      if (step % 60 !== 0 && step !== moves.length) continue;
-      const counts = await stats(rest);
-      const nodes = await all('/api/nodes');
-      expect(counts.nodes, `after ${step} moves of ${JSON.stringify(moves)}`).toEqual({
-        total: nodes.length,
-        online: 0,
-        offline: 0,
-        pending: nodes.length,
-        converged: 0,
-        rejected: 0,
-        held: 0,
-      });
-      const chains = await all('/api/l4-chains');
-      const live = chains.filter((one) => one.enabled && one.deployed_version !== null);
-      expect(counts.l4_chains).toEqual({
-        ...enabled(chains),
-        deployed: having(chains, 'status', 'deployed'),
-        modified: having(chains, 'status', 'modified'),
-        health: Object.fromEntries(
-          ['ok', 'degraded', 'down', 'unknown'].map((state) => [
-            state,
-            live.filter((one) => one.health.state === state).length,
-          ]),
-        ),
-      });
-      const upstreams = enabled(await all('/api/l4-upstreams'));
-      expect(counts.l4_upstreams).toEqual({ ...upstreams, healthy: 0, unhealthy: 0, unknown: upstreams.enabled });
-      expect(counts.routes).toEqual(enabled(await all('/api/routes')));
-      expect(counts.l3_networks).toEqual(enabled(await all('/api/l3-networks')));
-      const ends = (await all('/api/credentials')).map(
-        ({ certificate }) => certificate && Date.parse(certificate.not_after),
-      );
-      const month = Date.now() + 30 * 86_400_000;
-      expect(counts.credentials).toEqual({
-        total: ends.length,
-        expiring_30d: ends.filter((end) => end !== null && end > Date.now() && end <= month).length,
-        expired: ends.filter((end) => end !== null && end <= Date.now()).length,
-      });
-      const keys = intended(rest.gateway.fleet).size;
-      expect(counts.listeners).toEqual({ intended: keys, running: 0, missing: keys, unexpected: 0 });
-    }
-    // The random fleet may end without listeners, so one more proves that they are counted.
-    const before = (await stats(rest)).listeners.intended;
-    const node = await rest.data('POST', '/api/nodes', { body: { name: 'the last one', address: 'last.example' } });
-    const hops = [{ node_id: node.id, listen_port: 443, outer: 'tcp', security: 'raw' }];
-    const chain = await rest.data('POST', '/api/l4-chains', {
-      body: { name: 'the last one', payload: 'tcp', hops, target: { endpoint: '192.0.2.9:9' } },
-    });
-    await rest.data('POST', `/api/l4-chains/${chain.id}/deploy`);
-    expect((await stats(rest)).listeners.intended).toBe(before + 1);
   });
 });

@@ -178,16 +178,18 @@ test('an endpoint that takes no body accepts an empty one and {}, and refuses an
     ({ method, path, body }) => method !== 'GET' && path.startsWith('/api/') && body === undefined,
   );
   expect(bodiless.length).toBeGreaterThan(20);
-  for (const { method, path } of bodiless) {
+  // They share the check: every form is sent to the first, and one of each kind to the others.
+  for (const [index, { method, path }] of bodiless.entries()) {
     const listener = path.endsWith('/policies') ? `?nodeId=${id}&transport=tcp&listenAddr=0.0.0.0&listenPort=80` : '';
     const url = path.replace('{id}', id) + listener;
-    for (const call of [
+    const forms = [
+      { body: {} },
       {},
       { body: '', headers: { 'content-type': 'application/json' } },
       { headers: { 'content-type': 'text/plain' } },
-      { body: {} },
       { body: ' { } ' },
-    ]) {
+    ];
+    for (const call of index === 0 ? forms : forms.slice(0, 2)) {
       // A sign-out ends the token of its request.
       if (path === '/api/auth/logout') {
         const { token } = await rest.data('POST', '/api/auth/login', {
@@ -203,7 +205,7 @@ test('an endpoint that takes no body accepts an empty one and {}, and refuses an
         expect([method, path, expected.includes(statusCode)]).toEqual([method, path, true]);
       }
     }
-    for (const body of ['{"rules":[]}', '[]', 'null', '1']) {
+    for (const body of index === 0 ? ['{"rules":[]}', '[]', 'null', '1'] : ['{"rules":[]}']) {
       const answer = await rest.call(method, url, { body });
       const where = body.startsWith('{') ? 'rules: not a field of this request,' : 'body:';
       expect([method, path, answer.json().error]).toEqual([

@@ -80,19 +80,16 @@ beforeAll(async () => {
 afterEach(() => vi.restoreAllMocks());
 afterAll(() => rest.close());
 
-test('each earlier configuration is the one that was served then, checksum and all', async () => {
+test('each earlier configuration is the one that was served then, checksum and all, until the next one', async () => {
   for (const [id, snapshots] of served) {
     expect(snapshots.length).toBeGreaterThan(6);
-    for (const then of snapshots) expect(await rest.data('GET', configOf(id, then.generation))).toEqual(then);
-  }
-});
-
-test('between two generations it is the earlier of them', async () => {
-  const snapshots = served.get(edge) ?? [];
-  for (const [index, then] of snapshots.entries()) {
-    const next = snapshots[index + 1]?.generation ?? then.generation + 1;
-    const generation = next - 1 === ofAnotherRelease ? next - 2 : next - 1;
-    expect((await rest.data('GET', configOf(edge, generation))).generation).toBe(then.generation);
+    for (const [index, then] of snapshots.entries()) {
+      const next = snapshots[index + 1]?.generation ?? then.generation + 1;
+      const last = next - 1 === ofAnotherRelease ? next - 2 : next - 1;
+      for (const generation of new Set([then.generation, last])) {
+        expect(await rest.data('GET', configOf(id, generation))).toEqual(then);
+      }
+    }
   }
 });
 
