@@ -52,30 +52,6 @@ const changePassword = async (to: string, of = accounts): Promise<void> => {
   await of.gateway.execute(command, context, () => undefined);
 };
 
-test('the right password gives a token that authenticates its user', async () => {
-  const { token, expiresIn, user } = await login(password, 'Admin');
-  expect(expiresIn).toBe(43_200);
-  expect(user).toMatchObject({
-    id: userId(),
-    username: 'admin',
-    role: 'admin',
-    display_name: null,
-    email: null,
-    version: 1,
-  });
-  expect(await accounts.handlers.authenticate(token, address)).toEqual({
-    userId: userId(),
-    username: 'admin',
-    role: 'admin',
-    tokenId: expect.any(String),
-    apiToken: null,
-    ended: expect.any(Function),
-  });
-  expect(await accounts.handlers.authenticate(`${token}x`, address)).toBeUndefined();
-  fixture.clock.advance(expiresIn * 1000);
-  expect(await accounts.handlers.authenticate(token, address)).toBeUndefined();
-});
-
 test('an unknown name costs the opening of a sealed hash, as a known one does', async () => {
   const open = vi.spyOn(accounts.keyring, 'open');
   await refusalOf(login(wrong));

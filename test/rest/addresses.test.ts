@@ -92,7 +92,21 @@ test('names, name patterns, hosts and endpoints are lower-cased or refused', () 
   expect(canonicalEndpoint('EXAMPLE.org:443')).toBe('example.org:443');
   expect(canonicalEndpoint('[0:0::1]:1')).toBe('[::1]:1');
   expect(canonicalEndpoint('[::FFFF:127.0.0.1]:80')).toBe('127.0.0.1:80');
-  for (const bad of ['::1:80', '[10.0.0.1]:80', 'a:0', 'a:65536', 'a:01', 'a', ':1', 'a:1 ', 'a:b:1']) {
+  for (const bad of [
+    '::1:80',
+    '[10.0.0.1]:80',
+    'a:0',
+    'a:65536',
+    'a:01',
+    'a',
+    ':1',
+    'a:1 ',
+    'a:b:1',
+    '[::1]',
+    '[a]:1',
+    '',
+    'http://a:1',
+  ]) {
     expect([bad, canonicalEndpoint(bad)]).toEqual([bad, undefined]);
   }
 });

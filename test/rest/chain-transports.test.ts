@@ -169,22 +169,39 @@ describe('the agents of a chain', () => {
 });
 
 describe('what a builder of chains may choose', () => {
-  it('the combinations that are listed are those that are not refused, with the credential that they say', async () => {
+  it('the combinations that are listed, with the credential that they say, are taken, and all others refused by naming them', async () => {
     const { items } = await rest.data('GET', '/api/l4-chains/transports', { role: 'viewer' });
     const ofType: JsonData = { tls_cert: leaf.id, reality: reality.id, x25519: keys.id };
-    const listed = new Map<string, JsonData>(
-      items.map((one: JsonData) => [`${one.payload} ${one.outer} ${one.security}`, one]),
+    const listed: { readonly [combination: string]: string | null } = Object.fromEntries(
+      items.map((one: JsonData) => [
+        `payload ${one.payload} with outer ${one.outer} and security ${one.security}`,
+        one.key_type,
+      ]),
     );
-    expect(listed.size).toBe(items.length);
+    expect(listed).toEqual({
+      'payload tcp with outer tcp and security raw': null,
+      'payload tcp with outer tcp and security tls': 'tls_cert',
+      'payload tcp with outer tcp and security reality': 'reality',
+      'payload tcp with outer quic and security reality': 'reality',
+      'payload udp with outer quic and security reality': 'reality',
+      'payload udp with outer udp and security raw': null,
+      'payload udp with outer udp and security noise': 'x25519',
+      'payload udp with outer fake_tcp and security raw': null,
+      'payload udp with outer fake_tcp and security noise': 'x25519',
+    });
     for (const payload of ['tcp', 'udp'] as const) {
       for (const outer of ['tcp', 'udp', 'quic', 'fake_tcp']) {
         for (const security of ['raw', 'tls', 'reality', 'noise']) {
-          const one = listed.get(`${payload} ${outer} ${security}`);
-          const credential_id = one?.key_type ? { credential_id: ofType[one.key_type] } : {};
+          const keyType = listed[`payload ${payload} with outer ${outer} and security ${security}`];
+          const credential_id = keyType ? { credential_id: ofType[keyType] } : {};
           const name = `choice ${payload} ${outer} ${security}`;
           const answer = await create(chainOf(name, payload, { outer, security, ...credential_id }));
-          if (one === undefined) expect(answer.json().error).toContain('expected one of the combinations');
-          else expect([name, answer.statusCode]).toEqual([name, 201]);
+          expect([name, answer.statusCode]).toEqual([name, keyType === undefined ? 400 : 201]);
+          if (keyType !== undefined) continue;
+          const { error } = answer.json();
+          expect(error).toMatch(/^invalid_request: hops\[0\]: expected one of the combinations /);
+          for (const combination of Object.keys(listed)) expect(error).toContain(combination);
+          expect(error.match(/payload/g)).toHaveLength(items.length);
         }
       }
     }

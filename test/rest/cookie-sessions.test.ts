@@ -5,6 +5,8 @@ import { password, startRest, type RestFixture } from '../support/rest-fixture.j
 
 const host = 'control.example:8081';
 const origin = `http://${host}`;
+/** Origins of pages that may change nothing; undefined for a request without one. */
+const strangers = ['https://elsewhere.example', 'null', 'http://control.example', undefined];
 
 let rest: RestFixture;
 beforeAll(async () => {
@@ -67,15 +69,12 @@ describe('a sign-in with cookie: true', () => {
     expect((await login({ host: 'control.example:80', origin: 'http://control.example' })).statusCode).toBe(200);
   });
 
-  test.each([['https://elsewhere.example'], ['null'], ['http://control.example'], [undefined]])(
-    'is refused to a page of %s, and counts as no sign-in',
-    async (from) => {
-      const answer = await login(from === undefined ? {} : { origin: from });
-      expect(answer.statusCode).toBe(403);
-      expect(answer.json().error).toMatch(/^forbidden: origin: .*http:\/\/control\.example:8081/);
-      expect(answer.headers['set-cookie']).toBeUndefined();
-    },
-  );
+  test.each(strangers)('is refused to a page of %s, and counts as no sign-in', async (from) => {
+    const answer = await login(from === undefined ? {} : { origin: from });
+    expect(answer.statusCode).toBe(403);
+    expect(answer.json().error).toMatch(/^forbidden: origin: .*http:\/\/control\.example:8081/);
+    expect(answer.headers['set-cookie']).toBeUndefined();
+  });
 
   test('without cookie: true answers the token and needs no origin', async () => {
     const body = { username: 'operator', password, cookie: false };
@@ -92,14 +91,11 @@ describe('a change by cookie', () => {
     cookie = cookieOf(await login());
   });
 
-  test.each([['https://elsewhere.example'], ['null'], ['http://control.example'], [undefined]])(
-    'is refused to a page of %s, before its body is looked at',
-    async (from) => {
-      const headers = from === undefined ? {} : { origin: from };
-      const answer = await by(cookie, 'POST', '/api/nodes', { body: { nonsense: 1 }, headers });
-      expect(answer.statusCode).toBe(403);
-    },
-  );
+  test.each(strangers)('is refused to a page of %s, before its body is looked at', async (from) => {
+    const headers = from === undefined ? {} : { origin: from };
+    const answer = await by(cookie, 'POST', '/api/nodes', { body: { nonsense: 1 }, headers });
+    expect(answer.statusCode).toBe(403);
+  });
 
   test('is taken from the own pages, and from pages of the same host that CORS names', async () => {
     const created = await by(cookie, 'POST', '/api/nodes', { body, headers: { origin } });

@@ -188,19 +188,16 @@ describe('a body is refused:', () => {
 
   const creations: readonly (readonly [what: string, body: () => object, ...parts: readonly string[]])[] = [
     ['a key of 31 bytes', () => ({ ...x25519, private_key: bytes(31) }), 'private_key: expected base64url of 32 bytes'],
-    ['a key of 33 bytes', () => ({ ...x25519, private_key: bytes(33) }), 'private_key: expected base64url of 32 bytes'],
     [
       'a key that is no base64url',
       () => ({ ...x25519, private_key: `${bytes(32).slice(1)}+` }),
       'private_key: expected',
     ],
-    ['a key with padding', () => ({ ...x25519, private_key: `${bytes(32)}=` }), 'private_key: expected base64url'],
     [
       'an x25519 key with names',
       () => ({ ...x25519, server_names: ['a.example'] }),
       'server_names: not a field of this',
     ],
-    ['an x25519 key with a PEM', () => ({ ...x25519, private_key_pem: leaf.key }), 'private_key_pem: not a field'],
 
     ['one with a wildcard', () => over({ server_names: ['*.example'] }), 'server_names[0]: expected a DNS name'],
     [
@@ -304,7 +301,6 @@ describe('a body is refused:', () => {
     body: () => object,
     ...parts: readonly string[],
   ])[] = [
-    ['a key of 31 bytes', () => keys.id, () => ({ private_key: bytes(31) }), 'private_key: expected base64url of 32'],
     [
       'names for an x25519 key',
       () => keys.id,

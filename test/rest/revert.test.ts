@@ -89,48 +89,6 @@ describe('Update', () => {
       revertible: false,
     });
   });
-
-  test('a field that was changed since is a 409 with its value now, the value wanted and the entry that changed it', async () => {
-    const upstream = await anUpstream();
-    await put(`/api/l4-upstreams/${upstream.id}`, { endpoint: 'b.example:1', health_check_interval_ms: 500 });
-    const edit = await newest(upstream.id);
-    await put(`/api/l4-upstreams/${upstream.id}`, { endpoint: 'c.example:1' });
-    await put(`/api/l4-upstreams/${upstream.id}`, { endpoint: 'd.example:1' });
-    const culprit = await newest(upstream.id);
-    await put(`/api/l4-upstreams/${upstream.id}`, { enabled: false });
-    const sentence = await refused(edit.id);
-    expect(sentence).toBe(
-      'conflict: endpoint: is now "d.example:1", the revert would set "u.example:443"; ' +
-        `changed since by the entry ${culprit.id}`,
-    );
-    // The same value, set again by others, is no obstacle.
-    await put(`/api/l4-upstreams/${upstream.id}`, { endpoint: 'b.example:1' });
-    await reverted(edit.id);
-    expect(await get(`/api/l4-upstreams/${upstream.id}`)).toMatchObject({
-      endpoint: 'u.example:443',
-      health_check_interval_ms: 10_000,
-      enabled: false,
-    });
-  });
-});
-
-describe('Create', () => {
-  test('the undo of a create deletes', async () => {
-    const upstream = await anUpstream();
-    const entry = await reverted((await newest(upstream.id)).id);
-    expect((await rest.call('GET', `/api/l4-upstreams/${upstream.id}`)).statusCode).toBe(404);
-    expect(entry).toMatchObject({ action: 'l4_upstream.revert', resource: { name: upstream.name } });
-    expect(entry.changes).toContainEqual({ path: 'endpoint', before: 'u.example:443', after: null });
-  });
-
-  test('PSKs, refreshes and commands since are no obstacle', async () => {
-    const other = await aNode();
-    const created = await newest(other.id);
-    await post(`/api/nodes/${other.id}/psk`);
-    await post(`/api/nodes/${other.id}/config`);
-    await post(`/api/nodes/${other.id}/commands`, { command: 'RELOAD_CONFIG' });
-    await reverted(created.id);
-  });
 });
 
 describe('Delete', () => {
