@@ -4,12 +4,13 @@ import { openTokenUses, type TokenUses } from '../../src/accounts/token-uses.js'
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { ReadStore } from '../../src/storage/read-store.js';
 import { createCommandFixture, type CommandFixture } from '../support/command-fixture.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
 import { switchedReadStore } from '../support/switched-read-store.js';
 
 let fixture: CommandFixture;
 let away: boolean;
 beforeEach(async () => {
-  fixture = await createCommandFixture();
+  fixture = await createCommandFixture(storesInMemory());
   away = false;
 });
 afterEach(() => fixture.close());

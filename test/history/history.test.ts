@@ -16,6 +16,7 @@ import { createCommandFixture, type CommandFixture } from '../support/command-fi
 import * as f from '../support/fleet.js';
 import { testLogChain } from '../support/log-chain.js';
 import { projectRoot } from '../support/project-root.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
 
 const entry = pathToFileURL(join(projectRoot, 'dist/test-programs/src/projections/history/worker.js'));
 let fixture: CommandFixture;
@@ -32,7 +33,7 @@ const a = f.nodeId('a');
 const refreshes = 12;
 
 beforeAll(async () => {
-  fixture = await createCommandFixture();
+  fixture = await createCommandFixture(storesInMemory());
   ({ logChain } = fixture.options);
   const gateway = await fixture.gateway();
   await gateway.run(f.createNode('a'));

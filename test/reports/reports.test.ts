@@ -12,13 +12,14 @@ import {
   runningListener,
   type Reported,
 } from '../support/reported-tables.js';
+import { openTemporaryStores } from '../support/temporary-stores.js';
 
 const nothingMeasured: MetricsFacts = { connections: null, bandwidth: null, gateway: null };
 
 let opened: OpenedReports;
 let reports: ReportsService;
 beforeEach(async () => {
-  opened = await openedReports();
+  opened = await openedReports(undefined, undefined, openTemporaryStores);
   reports = await opened.alone();
 });
 afterEach(() => opened.close());
@@ -278,7 +279,13 @@ describe('metrics', () => {
   });
 });
 
-describe('a deleted node', () => {
+describe('a node that is deleted', () => {
+  const expectNothingStored = async (): Promise<void> => {
+    for (const name of ['node_beats', 'node_listeners', 'node_links', 'node_metrics']) {
+      expect([name, await stored(name)]).toEqual([name, undefined]);
+    }
+  };
+
   it('is forgotten in memory and in every collection, with what waited to be written', async () => {
     reports.alive('n1', presenceOf('s'), 30_000);
     beat({ ...heartbeat(0.1), link_metrics: [link] });
@@ -288,40 +295,30 @@ describe('a deleted node', () => {
     await reports.forget(['n1']);
     await reports.flush();
     expect(reports.listeners('n1')).toBeUndefined();
-    for (const name of ['node_beats', 'node_listeners', 'node_links', 'node_metrics']) {
-      expect([name, await stored(name)]).toEqual([name, undefined]);
-    }
+    await expectNothingStored();
   });
-});
 
-describe('a node that is deleted while its session ends', () => {
-  it('leaves nothing behind', async () => {
+  it('while its session ends leaves nothing behind', async () => {
     await reports.sessionOpened('n1', presenceOf('s'), 30_000);
     await reports.flush();
     const ending = reports.sessionEnded('n1', 's');
     await reports.forget(['n1']);
     await ending;
     await reports.flush();
-    expect(await stored('node_beats')).toBeUndefined();
+    await expectNothingStored();
   });
-});
 
-describe('a node that is deleted while its reports are written', () => {
-  it('leaves nothing behind', async () => {
+  it('while its reports are written leaves nothing behind', async () => {
     reports.metrics('n1', nothingMeasured, processNamed(''));
     beat(heartbeat(0.1));
     opened.beforeWrite = async (collection) => {
       if (collection === 'node_beats') await reports.forget(['n1']);
     };
     await reports.flush();
-    for (const name of ['node_beats', 'node_listeners', 'node_links', 'node_metrics']) {
-      expect([name, await stored(name)]).toEqual([name, undefined]);
-    }
+    await expectNothingStored();
   });
-});
 
-describe('a node whose reports could not be deleted with it', () => {
-  it('is forgotten at the next start', async () => {
+  it('is forgotten at the next start when its reports could not be deleted with it', async () => {
     reports.metrics('n1', nothingMeasured, processNamed(''));
     beat(heartbeat(0.1));
     await reports.close();
@@ -329,9 +326,7 @@ describe('a node whose reports could not be deleted with it', () => {
     opened.clock.advance(3_600_000);
     reports = await opened.alone();
     expect([...reports.known()]).toEqual([]);
-    for (const name of ['node_beats', 'node_listeners', 'node_links', 'node_metrics']) {
-      expect([name, await stored(name)]).toEqual([name, undefined]);
-    }
+    await expectNothingStored();
   });
 });
 

@@ -1,13 +1,14 @@
 /** `docs/contract/rest.md#errors`: a 503 while a store is out of reach says whether the change was written. */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { password, startRest, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
-beforeEach(async () => {
+beforeAll(async () => {
   rest = await startRest();
 });
-afterEach(() => rest.close());
+afterEach(() => vi.restoreAllMocks());
+afterAll(() => rest.close());
 
 test('a command is refused before any work is done for it; reads and sign-ins still work', async () => {
   const { id } = await rest.data('POST', '/api/nodes', { body: { name: 'n' } });
@@ -39,7 +40,7 @@ test('a command is refused before any work is done for it; reads and sign-ins st
 });
 
 test('a change that is written but cannot be read back is not reported as failed', async () => {
-  const { id } = await rest.data('POST', '/api/nodes', { body: { name: 'n' } });
+  const { id } = await rest.data('POST', '/api/nodes', { body: { name: 'changed' } });
   const outage = new ServiceError('unavailable', 'The read store cannot be used now.');
   vi.spyOn(rest.deps.reports, 'presence').mockImplementation(() => {
     throw outage;

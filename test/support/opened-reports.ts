@@ -1,11 +1,12 @@
-/** The reports of one instance or several on one embedded store, whose calls are counted and may fail. */
+/** The reports of one instance or several on one store, whose calls are counted and may fail. */
 import { ServiceError } from '../../src/kernel/errors.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { Carriers, PresenceFacts } from '../../src/reports/port.js';
 import { openReports, type Known, type ReportsService } from '../../src/reports/reports.js';
 import type { Collection, CollectionSpec, Fields, Leases, ReadStore } from '../../src/storage/read-store.js';
 import { createManualClock, type ManualClock } from './manual-clock.js';
-import { openTemporaryStores } from './temporary-stores.js';
+import { storesInMemory } from './stores-in-memory.js';
+import type { TemporaryStores } from './temporary-stores.js';
 
 export interface OpenedReports {
   readonly clock: ManualClock;
@@ -44,9 +45,14 @@ const versions: { readonly [collection: string]: number } = {
   node_metrics: 4,
 };
 
-export async function openedReports(at?: number, carriers?: (nodeId: string) => Carriers): Promise<OpenedReports> {
+/** @param open opens the store; one in memory unless the test is about what a real one gives back */
+export async function openedReports(
+  at?: number,
+  carriers?: (nodeId: string) => Carriers,
+  open: (clock: ManualClock) => TemporaryStores | Promise<TemporaryStores> = storesInMemory,
+): Promise<OpenedReports> {
   const clock = createManualClock(at);
-  const stores = await openTemporaryStores(clock);
+  const stores = await open(clock);
   const opened: ReportsService[] = [];
   const instances = new Set<string>();
   const index = { index: { group: 'instance', order: 'place' } };

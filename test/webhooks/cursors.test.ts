@@ -1,6 +1,6 @@
 /** `docs/contract/automation.md#webhooks`, "the cursor is a fact in the log": who takes a webhook over goes on from there. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { webhookDefaults, type WebhookState } from '../../src/domain/webhook/webhook.js';
+import type { WebhookState } from '../../src/domain/webhook/webhook.js';
 import type { FeedItem, FeedPlace } from '../../src/feed/port.js';
 import { sleep } from '../../src/kernel/background.js';
 import { timestamp } from '../../src/kernel/clock.js';
@@ -15,6 +15,7 @@ import { nextShipments } from '../../src/webhooks/shipments.js';
 import { eventually } from '../support/eventually.js';
 import { createManualClock, type ManualClock } from '../support/manual-clock.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
+import { webhookState } from '../support/webhook-state.js';
 
 const hour = 3_600_000;
 let clock: ManualClock;
@@ -36,23 +37,8 @@ const feed = {
   wait: (_: FeedPlace, ms: number, signal?: AbortSignal) => sleep(Math.min(ms, 20), signal),
 };
 
-function webhook(id: string, fields: Partial<WebhookState> = {}): WebhookState {
-  const made = timestamp(clock.now());
-  const run = { cursor: null, since: 7, since_at: made, tries_since: 7, stopped: null };
-  const secrets = { secret: null, former_secret: null, former_secret_until: null };
-  const definition = { name: id, url: 'http://a.example', types: ['command'], filters: {}, enabled: true } as const;
-  return {
-    id,
-    ...webhookDefaults,
-    ...definition,
-    ...secrets,
-    ...run,
-    created_at: made,
-    updated_at: made,
-    version: 1,
-    ...fields,
-  };
-}
+const webhook = (id: string, fields: Partial<WebhookState> = {}): WebhookState =>
+  webhookState(id, timestamp(clock.now()), fields);
 
 const cursorsOf = (all = () => webhooks): Cursors =>
   createCursors({ eventStore: stores.eventStore, feed, ids: randomIds, clock, all });

@@ -1,36 +1,16 @@
 /** The progress of webhooks for answers (`docs/contract/automation.md#webhooks`): what an instance remembers of them is bounded. */
 import { expect, test } from 'vitest';
-import { webhookDefaults, type WebhookState } from '../../src/domain/webhook/webhook.js';
 import { timestamp } from '../../src/kernel/clock.js';
 import { limits } from '../../src/kernel/limits.js';
 import { noTries } from '../../src/webhooks/cursors.js';
 import type { Delivery } from '../../src/webhooks/port.js';
 import { createProgress } from '../../src/webhooks/progress.js';
 import { createManualClock } from '../support/manual-clock.js';
+import { webhookState } from '../support/webhook-state.js';
 
 const clock = createManualClock();
 const made = timestamp(clock.now());
 
-const webhook = (id: string): WebhookState => ({
-  id,
-  ...webhookDefaults,
-  name: id,
-  url: 'http://a.example',
-  types: ['command'],
-  filters: {},
-  enabled: true,
-  secret: null,
-  former_secret: null,
-  former_secret_until: null,
-  cursor: null,
-  since: 7,
-  since_at: made,
-  tries_since: 7,
-  stopped: null,
-  created_at: made,
-  updated_at: made,
-  version: 1,
-});
 const delivery: Delivery = {
   at: made,
   type: 'command',
@@ -57,7 +37,7 @@ test('while the read store is away the last deliveries are shown, of as many web
     readStoreAway: () => away,
   });
   const lastOf = async (id: string): Promise<Delivery | null | undefined> =>
-    (await progress.of([webhook(id)]))[0]?.last_delivery;
+    (await progress.of([webhookState(id, made)]))[0]?.last_delivery;
   const ids = Array.from({ length: limits.webhooks.inAll + 1 }, (_, number) => `w${number}`);
   for (const id of ids) expect(await lastOf(id)).toEqual(delivery);
   away = true;
