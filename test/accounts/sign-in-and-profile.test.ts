@@ -1,6 +1,6 @@
 /** Sign-in, tokens and the caller's own account (`docs/contract/rest.md#authentication-and-roles`). */
 import { hash } from '@node-rs/argon2';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { userField } from '../../src/accounts/fields.js';
 import { openAccounts, type CommittedAccounts } from '../../src/projections/accounts.js';
 import { emptyAccounts } from '../../src/domain/accounts/accounts.js';
@@ -12,12 +12,15 @@ import type { JsonObject } from '../../src/kernel/json.js';
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import type { Keyring } from '../../src/security/keyring.js';
+import { createPasswordHasher, type PasswordHasher } from '../../src/security/passwords.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { startAccounts, type AccountsInstance } from '../support/accounts-fixture.js';
 import { linked } from '../support/log-chain.js';
 import { clearTextIn } from '../support/clear-text.js';
 import { actor, createCommandFixture, refusalOf, type CommandFixture } from '../support/command-fixture.js';
 import { until } from '../support/delivery-fixture.js';
+import { plainPasswords } from '../support/rest-fixture.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
 
 const password = 'correct horse battery';
 const wrong = 'wrong horse battery';
@@ -25,16 +28,21 @@ const address = '192.0.2.1';
 const context = { actor, requestId: 'r' };
 const reset = { type: 'ChangeUserPassword', ifMatch: undefined, replaces: null } as const;
 
+/** Argon2id takes longer than most of a test: those that look at hashes take the real one. */
+let makeHasher = (): PasswordHasher => plainPasswords;
+const start = (overrides: Parameters<typeof startAccounts>[1] = {}, on = fixture): Promise<AccountsInstance> =>
+  startAccounts(on, { hasher: makeHasher(), ...overrides });
+
 let fixture: CommandFixture;
 let accounts: AccountsInstance;
 /** Errors of the accounts, as one text each. */
 let logged: string[];
 
 beforeEach(async () => {
-  fixture = await createCommandFixture();
+  fixture = await createCommandFixture(storesInMemory());
   logged = [];
   const error = (fields: object, message: string) => void logged.push(`${JSON.stringify(fields)} ${message}`);
-  accounts = await startAccounts(fixture, { logger: { ...silentLogger, error } });
+  accounts = await start({ logger: { ...silentLogger, error } });
   await accounts.firstAdmin(fixture.stores.folder, password);
 });
 afterEach(async () => {
@@ -76,7 +84,7 @@ test('sign-ins are recorded as facts, without the name and password that were ty
 });
 
 test('a password change ends every older token, and gives one that counts where it has not been read yet', async () => {
-  const other = await startAccounts(fixture);
+  const other = await start();
   try {
     const { token } = await login();
     expect(await other.handlers.authenticate(token, address)).toMatchObject({ username: 'admin' });
@@ -102,7 +110,7 @@ test('a token for a user or a password that this instance has not read of waits 
       return new Promise((resolve) => (goOn = resolve));
     },
   };
-  const behind = await startAccounts(fixture, { view });
+  const behind = await start({ view });
   try {
     const readAll = (): void => {
       for (const [id, user] of accounts.view.accounts.users.entries()) read.users.set(id, user);
@@ -157,9 +165,9 @@ test('a token of a password change that a restore has undone stays refused, what
   const log = await fixture.log(streams.accounts);
   await changePassword('of the lost time');
   const { token: lost } = await login('of the lost time');
-  const restored = await createCommandFixture();
+  const restored = await createCommandFixture(storesInMemory());
   await restored.stores.eventStore.append(streams.accounts, 'no_stream', log);
-  const now = await startAccounts(restored);
+  const now = await start({}, restored);
   try {
     expect(await now.handlers.authenticate(lost, address)).toBeUndefined();
     await changePassword('of the present time', now);
@@ -176,7 +184,7 @@ test('the view answers those who wait for it, and tells of each password change,
   const { view } = accounts;
   let told = 0;
   view.onTokensEnded(() => (told += 1));
-  const other = await startAccounts(fixture);
+  const other = await start();
   try {
     const waiting = view.until(() => view.accounts.users.size === 2, 20_000);
     await other.handlers.createUser(context, { username: 'eve', password, role: 'viewer' });
@@ -217,7 +225,7 @@ test('a changed password is answered once the other instances refuse older token
     asked.push(revision);
     return new Promise((resolve) => (say = resolve));
   };
-  const asking = await startAccounts(fixture, { tokensEnded, logger });
+  const asking = await start({ tokensEnded, logger });
   try {
     for (const [from, to, all] of [
       [password, 'another horse battery', true],
@@ -241,20 +249,6 @@ test('a changed password is answered once the other instances refuse older token
   }
 });
 
-test('a password change stores Argon2id, and keeps the profile', async () => {
-  await accounts.handlers.updateMe(context, userId(), undefined, { email: 'ada@example.org' });
-  const before = accounts.view.accounts.users.get(userId());
-  const given = { current_password: password, new_password: 'another horse battery' };
-  await accounts.handlers.changePassword(context, userId(), undefined, address, given);
-  const after = accounts.view.accounts.users.get(userId());
-  if (before === undefined || after === undefined) throw new Error('there is no user');
-  const opened = await accounts.keyring.open(after.password, userField(userId(), 'password'));
-  const phc = opened.kind === 'opened' ? Buffer.from(opened.plaintext).toString('utf8') : opened.kind;
-  expect(phc).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
-  expect(after.password.ct).not.toBe(before.password.ct);
-  expect(await accounts.handlers.me(userId())).toMatchObject({ email: 'ada@example.org' });
-});
-
 test('a list opens the personal fields of the page that is shown, and no others', async () => {
   const opened: string[] = [];
   const keyring: Keyring = {
@@ -264,7 +258,7 @@ test('a list opens the personal fields of the page that is shown, and no others'
       return accounts.keyring.open(sealed, place);
     },
   };
-  const reading = await startAccounts(fixture, { keyring });
+  const reading = await start({ keyring });
   try {
     for (const username of ['eve', 'bob']) {
       await accounts.handlers.createUser(context, {
@@ -322,22 +316,41 @@ test('a profile edit keeps both values readable in its event, so that it can be 
   ]);
 });
 
-test('a sign-in replaces a hash of weaker parameters, and earlier tokens stay valid', async () => {
-  const { token } = await login();
-  const weak = await hash(password, { memoryCost: 4096, timeCost: 2, parallelism: 1 });
-  const sealed = await accounts.keyring.seal(Buffer.from(weak), userField(userId(), 'password'));
-  await accounts.gateway.execute({ ...reset, id: userId(), password: sealed }, context, () => undefined);
-  expect(await accounts.handlers.authenticate(token, address)).toBeUndefined();
-  const { token: newer } = await login();
-  const stored = () => accounts.view.accounts.users.get(userId());
-  await until(() => stored()?.password.ct !== sealed.ct, 'the hash is replaced');
-  expect(await accounts.handlers.authenticate(newer, address)).toMatchObject({ username: 'admin' });
-  const types = async () => (await fixture.log(streams.accounts)).map(({ type }) => type);
-  const before = await types();
-  await login();
-  await login(wrong).catch(() => undefined);
-  expect(await types()).toEqual(before);
-  expect(before).toEqual(['UserCreated', 'UserPasswordChanged', 'UserPasswordChanged']);
+describe('with the real hashes', () => {
+  beforeAll(() => void (makeHasher = createPasswordHasher));
+  afterAll(() => void (makeHasher = () => plainPasswords));
+
+  test('a password change stores Argon2id, and keeps the profile', async () => {
+    await accounts.handlers.updateMe(context, userId(), undefined, { email: 'ada@example.org' });
+    const before = accounts.view.accounts.users.get(userId());
+    const given = { current_password: password, new_password: 'another horse battery' };
+    await accounts.handlers.changePassword(context, userId(), undefined, address, given);
+    const after = accounts.view.accounts.users.get(userId());
+    if (before === undefined || after === undefined) throw new Error('there is no user');
+    const opened = await accounts.keyring.open(after.password, userField(userId(), 'password'));
+    const phc = opened.kind === 'opened' ? Buffer.from(opened.plaintext).toString('utf8') : opened.kind;
+    expect(phc).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+    expect(after.password.ct).not.toBe(before.password.ct);
+    expect(await accounts.handlers.me(userId())).toMatchObject({ email: 'ada@example.org' });
+  });
+
+  test('a sign-in replaces a hash of weaker parameters, and earlier tokens stay valid', async () => {
+    const { token } = await login();
+    const weak = await hash(password, { memoryCost: 4096, timeCost: 2, parallelism: 1 });
+    const sealed = await accounts.keyring.seal(Buffer.from(weak), userField(userId(), 'password'));
+    await accounts.gateway.execute({ ...reset, id: userId(), password: sealed }, context, () => undefined);
+    expect(await accounts.handlers.authenticate(token, address)).toBeUndefined();
+    const { token: newer } = await login();
+    const stored = () => accounts.view.accounts.users.get(userId());
+    await until(() => stored()?.password.ct !== sealed.ct, 'the hash is replaced');
+    expect(await accounts.handlers.authenticate(newer, address)).toMatchObject({ username: 'admin' });
+    const types = async () => (await fixture.log(streams.accounts)).map(({ type }) => type);
+    const before = await types();
+    await login();
+    await login(wrong).catch(() => undefined);
+    expect(await types()).toEqual(before);
+    expect(before).toEqual(['UserCreated', 'UserPasswordChanged', 'UserPasswordChanged']);
+  });
 });
 
 test('a field that was altered in the store is an internal error without the value', async () => {
@@ -375,7 +388,7 @@ test('an unknown event stops the accounts view, and the view says why', async ()
   await fixture.stores.eventStore.append(streams.accounts, revision.value, own);
   await until(() => accounts.view.failure() !== undefined, 'the view reports its failure');
   expect(accounts.view.failure()).toContain('UserCloned');
-  await expect(startAccounts(fixture)).rejects.toThrow('UserCloned');
+  await expect(start()).rejects.toThrow('UserCloned');
 });
 
 describe('an event that creates a user who exists', () => {
@@ -411,7 +424,7 @@ describe('an event that creates a user who exists', () => {
     await inject({ user_id: other });
     expect((await login()).user).toMatchObject({ id, username: 'admin' });
     expect(accounts.view.accounts.users.has(other)).toBe(false);
-    const again = await startAccounts(fixture);
+    const again = await start();
     expect([...again.view.accounts.users.ids()], 'also after a restart').toEqual([id]);
     await again.close();
   });

@@ -58,7 +58,8 @@ async function feedOf(side: ReadSide, more: Partial<FeedDeps> = {}): Promise<Fee
 /** Everything behind a place, in pieces of any size. */
 async function readOn(feed: Feed, from: FeedPlace, maxItems: () => number): Promise<readonly FeedItem[]> {
   const items: FeedItem[] = [];
-  for (let place = from; ;) {
+  for (let [place, pieces] = [from, 0]; ; pieces += 1) {
+    expect(pieces).toBeLessThan(1_000);
     const batch = await feed.read(place, { maxItems: maxItems() });
     items.push(...batch.items);
     if (batch.caughtUp) return items;
@@ -328,6 +329,7 @@ test('a piece ends at its bytes and at the events that it looks at, and has one 
   // Also what a filter leaves out counts.
   const looks: number[] = [];
   for (let place = start; ;) {
+    expect(looks.length).toBeLessThan(100);
     const batch = await feed.read(place, { maxItems: 500, select: () => false });
     looks.push(batch.looked);
     expect(batch.items).toEqual([]);

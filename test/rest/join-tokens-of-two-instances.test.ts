@@ -24,11 +24,12 @@ const make = (of: RestFixture, fields: object): Promise<JsonData> =>
 
 /** As a machine does: with the same request until it is told yes or no. */
 async function enter(of: RestFixture, token: string, machine: Machine): Promise<JoinOutcome> {
-  for (;;) {
+  for (let tries = 0; tries < 1_000; tries += 1) {
     const outcome = await joinOf(of.agents, clock, token, machine);
     if (outcome.kind !== 'later') return outcome;
     await sleep(10);
   }
+  throw new Error('the machine is told neither yes nor no');
 }
 
 test('60 machines at once with a token of 20 uses, on both instances, become 20 nodes', async () => {

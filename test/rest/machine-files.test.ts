@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { version } from '../../src/kernel/version.js';
 import { openAgentProgram } from '../../src/transport/rest/machines/agent-program.js';
+import { createManualClock } from '../support/manual-clock.js';
 import { projectRoot } from '../support/project-root.js';
 import { startRest, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 beforeAll(async () => {
-  rest = await startRest({ trustedProxies: ['127.0.0.0/8'] });
+  rest = await startRest({ trustedProxies: ['127.0.0.0/8'] }, createManualClock());
 });
 afterAll(() => rest.close());
 

@@ -4,15 +4,18 @@
  */
 import { connect, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createManualClock } from '../support/manual-clock.js';
 import { startRest, type RestFixture } from '../support/rest-fixture.js';
 
+/** However long the machine takes for a flood, it comes within a moment. */
+const clock = createManualClock();
 let rest: RestFixture;
 let port: number;
 /** Each test comes from an address of its own, so that no line of an earlier one holds its own back. */
 let client = '';
 let clients = 0;
 beforeAll(async () => {
-  rest = await startRest({ trustedProxies: ['127.0.0.0/8'] });
+  rest = await startRest({ trustedProxies: ['127.0.0.0/8'] }, clock);
   await rest.app.listen({ host: '127.0.0.1', port: 0 });
   port = (rest.app.server.address() as AddressInfo).port;
 });

@@ -1,5 +1,4 @@
 /** An agent that reports apply and reject in turn: what that writes into the log, and what REST shows in the end. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { agentsStream } from '../../src/kernel/event.js';
 import { eventBytes } from '../../src/storage/event-json.js';
@@ -40,7 +39,7 @@ test('stays within the budget of its node, and the newest report of each kind is
   const newest: Promise<void>[] = [];
   for (const report of [agent.reject, agent.apply, agent.reject]) {
     newest.push(report(push));
-    await delay(1);
+    clock.advance(1);
   }
   clock.advance(60_000);
   await Promise.all([...outcomes, ...newest]);

@@ -296,6 +296,7 @@ describe('a rollout', () => {
     expect(newestFirst).toEqual(newestFirst.toSorted().toReversed());
     const walked: string[] = [];
     for (let after: string | null = 'start'; after !== null;) {
+      expect(walked.length).toBeLessThan(total);
       const stretch: JsonData = await rest.data('GET', `/api/rollouts?page_size=3&after=${after}`);
       walked.push(...stretch.items.map(({ id }: JsonData) => id));
       after = stretch.next;

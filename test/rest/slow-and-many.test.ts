@@ -164,7 +164,8 @@ describe('a request that arrives too slowly is answered 408 and cut at about its
     for (let requests = 1; requests <= 3; requests += 1) {
       client.socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc');
       await eventually(() => client.text().match(/200 OK/g)?.length).toBe(requests);
-      await new Promise((resolve) => setTimeout(resolve, timeouts.headersMs + 5 * timeouts.checkEveryMs));
+      const silent = await dial(port);
+      await eventually(() => silent.closed()).toBe(true);
     }
     expect(client.closed()).toBe(false);
   });
@@ -183,7 +184,7 @@ describe('open connections are bounded', () => {
   };
 
   test('for each address: beyond it a connection is closed at once, and others are served', async () => {
-    const { port, sockets } = await serve({ perAddress: 3 });
+    const { port, sockets } = await serve({ perAddress: 3, patient: true });
     expect([await works(port), await works(port), await works(port)]).toEqual([true, true, true]);
     expect(await works(port)).toBe(false);
     expect(await works(port, '127.0.0.2')).toBe(true);
@@ -195,7 +196,7 @@ describe('open connections are bounded', () => {
   });
 
   test('not for a trusted proxy', async () => {
-    const { port } = await serve({ perAddress: 1, trustedProxies: ['127.0.0.2/32'] });
+    const { port } = await serve({ perAddress: 1, trustedProxies: ['127.0.0.2/32'], patient: true });
     for (let i = 0; i < 4; i += 1) expect(await works(port, '127.0.0.2')).toBe(true);
     expect(await works(port, '127.0.0.3')).toBe(true);
     expect(await works(port, '127.0.0.3')).toBe(false);

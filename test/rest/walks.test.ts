@@ -16,6 +16,7 @@ describe('a walk', () => {
     const names: string[] = [];
     let after: string | null = 'start';
     for (let step = 0; after !== null; step += 1) {
+      expect(step).toBeLessThan(50);
       const got: JsonData = await rest.data('GET', `/api/nodes?page_size=3&after=${after}${query}`);
       expect(Object.keys(got).sort()).toEqual(['items', 'next', 'page_size', 'total']);
       names.push(...got.items.map(({ name }: JsonData) => name));
@@ -49,7 +50,8 @@ describe('a walk', () => {
   test('of the audit is newest first, over all entries of a filter', async () => {
     const ids: string[] = [];
     let after: string | null = 'start';
-    while (after !== null) {
+    for (let step = 0; after !== null; step += 1) {
+      expect(step).toBeLessThan(100);
       const got: JsonData = await rest.data('GET', `/api/audit?action=node.create&page_size=2&after=${after}`);
       ids.push(...got.items.map(({ id }: JsonData) => id));
       after = got.next;

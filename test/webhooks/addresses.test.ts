@@ -1,7 +1,7 @@
 /** `docs/contract/automation.md#webhooks`, `url`: what may be dialled, and what is dialled. */
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { addressJudge } from '../../src/webhooks/addresses.js';
 import { createSender, type SenderDeps } from '../../src/webhooks/send.js';
 import { createCertificate } from '../support/certificate.js';
@@ -90,12 +90,12 @@ describe('a name', () => {
 
   test('a proxy of the environment is ignored', async () => {
     const [receiver, proxy] = [await startReceiver(), await startReceiver()];
-    const before = { ...process.env };
-    Object.assign(process.env, { http_proxy: proxy.url, HTTP_PROXY: proxy.url, NODE_USE_ENV_PROXY: '1' });
+    for (const name of ['http_proxy', 'HTTP_PROXY']) vi.stubEnv(name, proxy.url);
+    vi.stubEnv('NODE_USE_ENV_PROXY', '1');
     try {
       expect((await send(receiver.url, ['127.0.0.1/32'], undefined)).status).toBe(204);
     } finally {
-      process.env = before;
+      vi.unstubAllEnvs();
     }
     expect([receiver.received.length, proxy.received.length]).toEqual([1, 0]);
     await Promise.all([receiver.close(), proxy.close()]);

@@ -11,11 +11,12 @@ const failed = (status: number | null, retryAfterMs: number | null = null): Answ
 });
 const waitsOf = (answer: Answer): readonly number[] => {
   const waits: number[] = [];
-  for (let failures = 0; ; failures += 1) {
+  for (let failures = 0; failures < 1_000; failures += 1) {
     const next = nextAfter(answer, failures);
-    if (next.kind !== 'retry') return waits;
+    if (next.kind !== 'retry') break;
     waits.push(next.waitMs);
   }
+  return waits;
 };
 
 test('a failure is tried again after 5 s, 30 s, 2 min, 10 min, 1 h, then hourly for 72 h, then no more', () => {
