@@ -289,7 +289,7 @@ test('a profile edit keeps both values readable in its event, so that it can be 
   await edit({ display_name: 'Ada', email: 'ada@example.org' });
   await edit({ display_name: 'Bea', email: null });
   await edit({ display_name: null });
-  // A password that is changed in between takes no personal value along.
+  // A password change in between leaves the personal values alone.
   const given = { current_password: password, new_password: 'another horse battery' };
   await accounts.handlers.changePassword(context, userId(), undefined, address, given);
   const opened = async (field: 'display_name' | 'email', sealed: SealedSecret | null) => {

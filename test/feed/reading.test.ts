@@ -287,7 +287,7 @@ test('what happens now is told with its names while the read store is away: thos
   const away = async (): Promise<never> => {
     throw new ServiceError('unavailable', 'the read store is away');
   };
-  // The fold is behind the log by what is written between the two.
+  // What is written between the two is not in the fold.
   const renamed = {
     type: 'NodeUpdated',
     data: { node_id: nodes[0]!.id, changes: { name: { from: 'x', to: 'anew' } } },
@@ -326,7 +326,7 @@ test('a piece ends at its bytes and at the events that it looks at, and has one 
   expect(bytesOf(first.items)).toBeLessThanOrEqual(limits.feed.pieceBytes);
   expect((await feed.read(start, { maxItems: 500, maxBytes: 1 })).items).toHaveLength(1);
   expect((await feed.read(start, { maxItems: 500, maxBytes: 250_000 })).items).toHaveLength(2);
-  // Also what a filter leaves out counts.
+  // What a filter leaves out counts too.
   const looks: number[] = [];
   for (let place = start; ;) {
     expect(looks.length).toBeLessThan(100);

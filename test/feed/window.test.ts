@@ -17,7 +17,7 @@ function stepOf(position: number, bytes: number | null): Step {
   return { place, item, events: 1 };
 }
 
-/** What a step counts for: its JSON, and the rest of it. */
+/** The bytes that a step counts for: its JSON, and a fixed amount for the rest. */
 const weight = ({ item }: Step): number => 256 + (item?.json.length ?? 0);
 const total = (steps: readonly Step[]): number => steps.reduce((sum, step) => sum + weight(step), 0);
 

@@ -1,4 +1,4 @@
-/** The threads that answer questions about the past: one at a time, bounded, and whatever happens to one fails its own question alone. */
+/** The threads that answer questions about the past: one at a time, bounded, and the failure of one fails only its own question. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it, vi } from 'vitest';

@@ -53,7 +53,7 @@ test('counts nodes by status, intended listeners by state, chains and upstreams 
   await eventually(counted).toEqual({
     nodes: { pending: 1, online: 2, offline: 1 },
     listeners: { running: 1, failed: 1, missing: 1 },
-    // All end in an upstream that is unhealthy; what a node says that does not dial an upstream does not count.
+    // All end in an unhealthy upstream; what a node reports of an upstream that it does not dial does not count.
     chains: { ok: 0, degraded: 0, down: 3, unknown: 0 },
     upstreams: { healthy: 0, unhealthy: 1, unknown: 2 },
   });

@@ -24,7 +24,7 @@ const found = {
 };
 const ask = (): Promise<{ id: string }> =>
   rest.data('POST', `/api/nodes/${nodeId}/commands`, { body: { command: 'RUN_DIAGNOSTICS' } });
-/** A claim that takes long comes with a later call. */
+/** A slow claim is answered by a later call. */
 const deliver = (): Promise<void> =>
   eventually(() => rest.claims.claim(nodeId, rest.deps.fleet.node(nodeId)?.commands ?? [])).toEqual([
     'RUN_DIAGNOSTICS',

@@ -208,7 +208,7 @@ describe('the history of a node, its chain and its upstream', () => {
     const agent = { ...noBytes('aa'), bytes: 100 };
     await beat(reports, agent);
     const first = clock.now() / slotMs;
-    // Its points are stored, and it does not hear of it.
+    // Its points are stored, although it is told that they are not.
     const { history } = await failingAfterwards();
     history.count(node, clock.now(), [[chain, { bytes_in: 7 }]]);
     clock.advance(slotMs + minuteMs);
@@ -296,7 +296,7 @@ describe('the history of a node, its chain and its upstream', () => {
     const some = await collection.list('5m/', 20);
     await history.fold();
     expect(bytesOf((await history.read(chain, '1h', 0)).get(node) ?? new Map())).toEqual({ [hour]: 10 * several });
-    // Not all that it was made of was deleted.
+    // As if some of what it was made of had not been deleted.
     await collection.set(some);
     await history.fold();
     expect(bytesOf((await history.read(chain, '1h', 0)).get(node) ?? new Map())).toEqual({ [hour]: 10 * several });

@@ -1,4 +1,4 @@
-/** The last hour in points of a minute (decision 571), against sums that are kept as they are; and of what other instances took. */
+/** The last hour in points of a minute (decision 571), against exact sums, and on an instance that did not take the reports. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { keepMinutes } from '../../src/reports/history/minutes.js';
@@ -102,7 +102,7 @@ it('is the same at an instance that has no session of the node', async () => {
   };
   try {
     await holds.sessionOpened(node, presence, 30_000);
-    // What the first report of a node covers, only its own instance knows.
+    // Only its own instance knows what the first report of a node covers.
     await beat('aa', 100, 5);
     const of = async (reports: ReportsService, id: string) =>
       [...((await reports.history(id, '1m', 0)).get(id) ?? [])].filter(([minute]) => minute > start / minuteMs);

@@ -136,7 +136,7 @@ describe('a heartbeat', () => {
     expect(shown()).toEqual([[1, 2], 3, 0]);
     beat(rows(3, 4));
     expect(shown()).toEqual([[3, 4], 7, 4]);
-    // What the process before it has counted is shown with the first.
+    // The first row also shows what the process before has counted.
     beat({ ...rows(1, 1), process_id: 'aa' });
     expect(shown()).toEqual([[8, 1], 9, 6]);
   });
@@ -370,7 +370,7 @@ describe('counters of listeners and links', () => {
     const killed = await opened.alone();
     await killed.sessionOpened('n1', presenceOf('s2'), 30_000);
     killed.alive('n1', presenceOf('s2'), 30_000, reported('bb', 85));
-    // Its sign of life is stored behind that.
+    // Its sign of life is stored after that.
     await vi.waitUntil(async () => (await stored('node_beats'))?.['presence'] !== null, { timeout: 20_000 });
     opened.dead.add('one');
     goOn();

@@ -144,7 +144,7 @@ describe.each<Scheme>(['HTTP', 'HTTPS'])('over %s', (scheme) => {
     client.write(get('/'));
     let bytes = 0;
     let pauseAt = 0;
-    // Longer than the time in all, and never that long without taking something.
+    // It takes longer than the limit in total, but never pauses for that long.
     client.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes < pauseAt) return;
@@ -215,7 +215,7 @@ describe.each<Scheme>(['HTTP', 'HTTPS'])('over %s', (scheme) => {
     const [less, most] = [await served.dial(), await served.dial()];
     less.write(get('/12'));
     most.write(get('/16'));
-    // What it holds counts until it is taken, so it is told again, and nobody else is.
+    // What it holds counts until it is taken, so it alone is told again.
     await eventually(() => told.length).toBeGreaterThan(1);
     const text = readAll(most);
     await eventually(() => text.text().slice(-40)).toContain('the last words of /16');

@@ -1,6 +1,6 @@
 /**
  * `docs/contract/rest.md#authentication-and-roles`, sentence by sentence, through REST. Passwords are compared in clear here:
- * Argon2 and what is hashed how often is in `test/accounts` and `test/security`, the first start in `test/start`.
+ * Argon2, and how often it runs, is in `test/accounts` and `test/security`, the first start in `test/start`.
  */
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -86,7 +86,7 @@ describe('Authentication and roles', () => {
       const answer = await out();
       expect([answer.statusCode, answer.json().data]).toEqual([200, {}]);
       expect([await statusOf(token), await statusOf(other), (await out()).statusCode]).toEqual([401, 200, 401]);
-      // The one that is signed in again has another id.
+      // A new sign-in gets a token with another id.
       expect(await statusOf((await signIn(username)).json().data.token)).toBe(200);
       const entries = `/api/audit?action=session.sign_out&resource_id=${user.id}`;
       await eventually(async () => (await rest.data('GET', entries)).total).toBe(1);
@@ -292,7 +292,7 @@ describe('Authentication and roles', () => {
       const shown = [...refused.map(({ body: text }) => text), audit, rest.logged];
       expect(clearTextIn(shown, Object.values(secrets))).toEqual([]);
       expect(clearTextInFiles(rest.folder, Object.values(secrets))).toEqual([]);
-      // Else the files would not have been searched.
+      // Proves that the files were searched.
       expect(clearTextInFiles(rest.folder, [username])).toContain(username);
       expect(audit.items).toContainEqual(
         expect.objectContaining({
@@ -307,7 +307,7 @@ describe('Authentication and roles', () => {
           revertible: false,
         }),
       );
-      // Nor a hash of the body, from which passwords could be guessed at speed.
+      // Nor is a plain hash of the body, from which passwords could be guessed quickly.
       const sha256 = createHash('sha256').update(JSON.stringify(body)).digest('hex');
       expect(JSON.stringify(await rest.log(streams.accounts))).not.toContain(sha256);
     });

@@ -35,7 +35,7 @@ describe('the commands to an agent', () => {
     const queued_at = now();
     const delivered = await queue();
     clock.advance(1000);
-    // A claim that takes long comes with a later call.
+    // A slow claim is answered by a later call.
     await eventually(claim).toEqual(['RUN_DIAGNOSTICS']);
     const delivered_at = now();
     const expired = await queue();

@@ -55,7 +55,7 @@ describe.each(['no_documents', 'out'] as const)('while the read store is in the 
     expect(again.json().data).toEqual({ ...data, control_psks: withoutPsks });
     expect(again.headers['x-position']).toBe(answer.headers['x-position']);
 
-    // As the stored read models have it later.
+    // The stored read models show the same later.
     await works();
     expect(await rest.data('GET', `/api/audit/${data.commands[0].id}`)).toEqual(data.commands[0]);
     const { commands, deployments } = await rest.data('GET', `/api/fleet/applies/${data.apply_id}`);
@@ -163,7 +163,7 @@ describe.each(['no_documents', 'out'] as const)('while the read store is in the 
 
 type Prepared = { readonly url: string; readonly body?: unknown } | undefined;
 
-/** Where a command is sent, and with which body; undefined for one that needs more than an own resource. */
+/** Where a command is sent, and with which body; undefined where a new resource is not enough. */
 async function preparedFor(one: Maker['operations'][number], isNew: boolean): Promise<Prepared> {
   const { method, path } = one;
   if (isNew) return { url: path, body: maker.newBody(path) };

@@ -88,7 +88,7 @@ describe('a change that a person is to confirm', () => {
       409,
       expect.stringContaining('cannot be reverted'),
     ]);
-    // So many that an apply of them is cut.
+    // Too many for one command.
     const nodes = Object.fromEntries(Array.from({ length: 600 }, (_, index) => [`n${index}`, {}]));
     const document = JSON.stringify({ svc: 1, nodes });
     const [status, error] = await refusal('POST', `/api/fleet/apply?${manual}`, { document });

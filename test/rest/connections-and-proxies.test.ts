@@ -36,7 +36,7 @@ interface Answered {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The client's port, by which a connection is known. */
+  /** The client's port, which identifies the connection. */
   readonly clientPort: number;
 }
 

@@ -130,7 +130,7 @@ describe('of a fleet with known content', () => {
       runtime_listeners: [
         listener(80, traffic),
         listener(81, { state: 'failed' }),
-        // Of the deployed definition, and of the one that is not.
+        // One of the deployed definition, and one of the draft.
         listener(82, { bytes_in: 1000 }),
         listener(83, { active_sessions: 7 }),
         listener(84),
@@ -231,7 +231,7 @@ describe('of a fleet with known content', () => {
       const before = asked;
       expect((await rest.data('GET', '/api/dashboard/stats', { role })).recent_audit).toEqual(newest);
       expect(asked).toBe(before);
-      // What was asked of a person is added by the answer.
+      // The answer adds `confirm`.
       const stored = newest.map(({ confirm: _, ...entry }: JsonData) => entry);
       expect(await later.of({ admin: role === 'admin' })).toEqual(stored);
     }

@@ -124,12 +124,12 @@ test('deploys that wait are bounded for each user and in all: beyond it a 429 th
   await eventually(deploys).toBe(3);
   const full = await wait('operator');
   expect([full.statusCode, full.json().error]).toEqual([429, expect.stringContaining('at most 3 deploys wait')]);
-  // Without waiting, there is no bound.
+  // Deploys that do not wait have no bound.
   expect((await bounded.call('POST', `${chain}/deploy`)).statusCode).toBe(200);
   expect(await deploys()).toBe(4);
   await agent.disconnect();
   for (const answer of await Promise.all(waiting)) expect(answer.statusCode).toBe(200);
-  // The places are free again, also those of commands that are refused.
+  // The places are free again, and refused commands keep none.
   await bounded.data('PUT', chain, { body: { enabled: false } });
   for (let i = 0; i < 4; i += 1) expect((await wait('admin')).statusCode).toBe(409);
   await bounded.data('PUT', chain, { body: { enabled: true } });

@@ -31,14 +31,14 @@ const text = fc.oneof(
     '😀',
   ),
 );
-// What `yaml` writes as a merge key is one.
+// `yaml` writes this key as a merge key, which is refused.
 const key = text.filter((one) => one !== '__proto__' && one !== '<<');
 const value = fc.letrec((tie) => ({
   any: fc.oneof({ depthSize: 'small' }, text, fc.integer(), fc.boolean(), fc.constant(null), tie('map'), tie('list')),
   map: fc.dictionary(key, tie('any'), { maxKeys: 4 }),
   list: fc.array(tie('any'), { maxLength: 4 }),
 }));
-/** Keys that differ only before NFC, or by case where they are names, are refused. */
+/** Keys that are equal after NFC are refused, and names that differ only by case. */
 const once = (record: object): boolean =>
   new Set(Object.keys(record).map((one) => one.normalize('NFC').toLowerCase())).size === Object.keys(record).length;
 const document = fc

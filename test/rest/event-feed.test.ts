@@ -58,7 +58,7 @@ test('a page from the start holds every command once and in order, as the audit 
   expect(
     items.every(({ at, data, type, cursor }) => at === data.at && type === 'command' && /^[!-~]+$/.test(cursor)),
   ).toBe(true);
-  // The name of then, not of now.
+  // The name at that time, not the current one.
   expect(items.at(-2).data.resource.name).toBe(node.name);
   const half = items[Math.floor(items.length / 2)];
   expect((await pagesBehind(half.cursor)).map(({ cursor }) => cursor)).toEqual(
@@ -264,7 +264,7 @@ test('a live stream that leaves over a mebibyte for five seconds is ended; it re
   }
   const edits = (await pagesBehind(cursor)).map((item) => item.cursor);
   const { monotonic } = rest.deps.clock;
-  // One look finds that too much waits, a later one that it has for too long.
+  // A first check finds that too much waits; a later one, that it has waited too long.
   await rest.data('PUT', `/api/nodes/${node.id}`, { body: { labels: labels(-1) } });
   await eventually(async () => (await pagesBehind(edits.at(-1))).length).toBe(1);
   const later = vi.spyOn(rest.deps.clock, 'monotonic').mockImplementation(() => monotonic() + 6_000);

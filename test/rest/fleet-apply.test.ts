@@ -47,7 +47,7 @@ describe('an apply', () => {
   it('does what its plan says, as one command with one entry and one generation for each node', async () => {
     const { steps, etag } = await plan(first, { issue_psks: undefined });
     const before = (await rest.log()).length;
-    // As the plan has it; with quotes below.
+    // The tag as the plan has it; it is in quotes below.
     const applied = await apply(first, { issue_psks: true }, { 'if-match': etag });
     expect(lines(applied.steps)).toEqual(lines(steps));
     expect(applied).toMatchObject({

@@ -40,7 +40,7 @@ const before = site('edge', {
     'web: {endpoint: "203.0.113.1:443"}, api: {endpoint: "203.0.113.2:443"}, old: {endpoint: "203.0.113.3:443"}',
   chains: `front: ${chain(443, 'web')}, back: ${chain(444, 'api')}, gone: ${chain(445, 'old')}`,
 });
-/** Names swapped, listeners traded, one chain in the place of another, an upstream replaced, a node more. */
+/** Names swapped, listeners traded, one chain in place of another, an upstream replaced, a node added. */
 const after = site('edge', {
   upstreams:
     'web: {was: api, endpoint: "203.0.113.2:443"}, api: {was: web, endpoint: "203.0.113.1:443"}, new: {endpoint: "203.0.113.4:443"}',
@@ -236,7 +236,7 @@ credentials:
     expect(await setNamed('keys')).toMatchObject({ drift: 2 });
     const { apply_id } = await apply(document);
     expect([await names(), (await setNamed('keys')).drift]).toEqual([[], 0]);
-    // The new certificate goes with the apply: neither the document before nor the fleet has it.
+    // The new certificate goes too: neither the earlier document nor the fleet before the apply had it.
     await revert(apply_id);
     const found = await drift('keys');
     expect(found.map(({ resource }: JsonData) => [resource.id, resource.name])).toEqual([
@@ -390,7 +390,7 @@ describe('an apply that one command cannot hold', () => {
     await apply(document);
     expect(await nodes()).toHaveLength(20);
 
-    // Somebody edits between two commands what the second one would change.
+    // Between two commands, somebody edits what the second one would change.
     const last = await named('nodes', 'large-19');
     eventStore.append = async (stream, ...rest_) => {
       eventStore.append = write;

@@ -26,7 +26,7 @@ afterAll(async () => {
   for (const one of both) await one.close();
 });
 
-/** Everything that one instance has answered is shown by the other. */
+/** Resolves when both instances show what this one has answered. */
 async function caughtUp(of: RestFixture): Promise<void> {
   const position = String(await of.position());
   for (const one of both) await one.data('GET', '/api/auth/me', { headers: { 'x-min-position': position } });

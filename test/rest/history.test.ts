@@ -71,7 +71,7 @@ test('a chain has the bytes of its first node, the round trips of all its links,
   const ofUpstream = await historyOf(`l4-upstreams/${upstream}/history?to=${second}`);
   expect(ofUpstream.points).toEqual([{ at: first, ...one, sessions: 0, errors: 0, rtt_ms: 7.5, online: 0 }]);
 
-  // In minutes, of the current one too; without `step` where `from` is within the hour.
+  // In minutes, the current one included; they are the default where `from` is within the hour.
   const minute = await historyOf(`l4-chains/${chain}/history?step=1m`);
   expect(minute).toEqual({ ...ofChain, recorded_since: first, step: '1m' });
   expect(await historyOf(`l4-chains/${chain}/history?from=${first}`)).toEqual(minute);
@@ -102,7 +102,7 @@ test('a chain has the bytes of its first node, the round trips of all its links,
   expect(await shares(`l4-chains/${chain}`)).toEqual([0.5]);
   expect(await shares(`l4-upstreams/${upstream}`)).toEqual([0.5]);
   expect(await shares('dashboard')).toEqual([0.75]);
-  // As minute by minute; of an hour ago nothing is left in minutes, and `from` is answered in the finest step that reaches it.
+  // The same minute by minute. After an hour no minutes are left, and `from` gets the finest step that reaches back to it.
   const minutesOf = async (path: string) =>
     (await historyOf(`${path}/history?step=1m&from=${second}`)).points.map(({ online }: { online: number }) => online);
   expect(await minutesOf(`nodes/${exit}`)).toEqual([1, 1, 0.5]);
@@ -142,7 +142,7 @@ test('a chain shows the traffic of its first listener, over the last five minute
   await rest.data('POST', `/api/l4-chains/${chain}/deploy`);
   clock.advance(10_000);
   await report(200, 3);
-  // Since the report before, which came 10 seconds ago; 300 bytes came back.
+  // Since the previous report, 10 seconds ago; 300 of the bytes came back.
   expect(await traffic()).toEqual({ bytes_per_sec: 40, sessions_per_min: 6 });
   clock.advance(10_000);
   await report(200, 3);
@@ -155,7 +155,7 @@ test('a chain shows the traffic of its first listener, over the last five minute
   const steady = { bytes_per_sec: 4, sessions_per_min: 6 };
   expect(await traffic()).toEqual(steady);
   expect((await rest.data('GET', '/api/l4-chains')).items[0].traffic).toEqual(steady);
-  // Reports that are rarer than five minutes count one by one, and silence says nothing.
+  // Reports over five minutes apart count one by one, and without reports nothing is known.
   clock.advance(20 * minutes);
   await report(1_600, 40, 'bb');
   const { bytes_per_sec, sessions_per_min } = await traffic();

@@ -22,7 +22,7 @@ afterAll(async () => {
 const make = (of: RestFixture, fields: object): Promise<JsonData> =>
   of.data('POST', '/api/join-tokens', { body: fields });
 
-/** As a machine does: with the same request until it is told yes or no. */
+/** Repeats the request until the answer is yes or no, as a machine does. */
 async function enter(of: RestFixture, token: string, machine: Machine): Promise<JoinOutcome> {
   for (let tries = 0; tries < 1_000; tries += 1) {
     const outcome = await joinOf(of.agents, clock, token, machine);

@@ -30,7 +30,7 @@ const remove = (id: string): Promise<JsonData> => rest.data('DELETE', `${path}/$
 const enter = (token: string, machine?: Machine) => joinOf(rest.agents, clock, token, machine);
 const nodesNamed = async (q: string): Promise<JsonData[]> =>
   (await rest.data('GET', `/api/nodes?q=${encodeURIComponent(q)}`)).items;
-/** What a PSK opens a session as, or undefined. */
+/** Whether a PSK opens a session. */
 const opens = async (nodeId: string, psk: string): Promise<boolean> => {
   const agent = createRawAgent({ ...addressOf(rest.agents), clock }, nodeId, psk);
   const opened = !isRefused(await agent.open());

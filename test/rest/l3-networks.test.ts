@@ -58,7 +58,7 @@ async function refused(method: 'POST' | 'PUT', path: string, body: unknown): Pro
   return `${answer.statusCode} ${answer.json().error}`;
 }
 
-/** Runs on a network of its own, as a GET shows it, which is deleted after it. */
+/** Runs with a new network, as a GET shows it, and deletes it afterwards. */
 async function withNetwork(fields: object, run: (made: JsonData, path: string) => Promise<void>): Promise<void> {
   const { warnings: _, ...made } = await rest.data('POST', url, { body: network(fields) });
   await run(made, `${url}/${made.id}`);

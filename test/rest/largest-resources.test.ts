@@ -85,7 +85,7 @@ function inverseOf({ type, data }: FleetEvent): { readonly type: string; readonl
 /** The headers that make the metadata of events as large as it can be. */
 const headers = () => ({ 'x-request-id': 'r'.repeat(128), 'idempotency-key': randomIds.next().padEnd(128, 'k') });
 
-/** Does the calls of a life in order. @returns bytes of the largest event */
+/** Runs the calls of a life. @returns the bytes of its largest event */
 async function live(life: () => Promise<void>): Promise<number> {
   const before = (await rest.log()).length;
   await life();
@@ -175,7 +175,7 @@ interface OfMembers {
   readonly members: readonly { readonly interface_name: string; readonly routes: readonly string[] }[];
 }
 
-/** The network with so many bytes of JSON less: routes go, then letters of the interfaces' names. */
+/** The network, shorter by so many bytes of JSON: routes go first, then letters of the interfaces' names. */
 function shrunk<N extends OfMembers>(network: N, bytes: number): N {
   let left = bytes;
   const members = network.members.map((member) => {
@@ -230,7 +230,7 @@ test('the largest L3 network of 256 members lives its whole life; a larger one i
     await put(url, { ...network('a', 22), enabled: true });
     expect(await rest.data('GET', url)).toMatchObject({ ...network('a', 22), enabled: true });
     const before = await rest.data('GET', url);
-    /** The largest body and one of a byte more; a create has other fields beside them than an edit. */
+    /** The largest body, and one that is a byte longer; a create and an edit have different fields beside it. */
     const atBound = async (method: string, path: string) => {
       const { error } = (await rest.call(method, path, { body: network('c', 23) })).json();
       const excess = Number(/(\d+) bytes/.exec(error)?.[1]) - limits.fleet.definitionBytes;

@@ -67,7 +67,7 @@ async function chain(hops: readonly object[], more: object = {}): Promise<Chain>
 
 const report = (on: Site, listeners: readonly RuntimeListener[], links: readonly LinkSample[] = []): Promise<void> =>
   rest.report(on.id, { runtime_listeners: listeners, link_metrics: links });
-/** The agent takes the next push, and answers have it. */
+/** The agent answers the next push. Resolves when the node shows it. */
 async function takeNext(on: Site, agent: ConnectedAgent, answer: 'applied' | 'rejected' = 'applied'): Promise<void> {
   const push = await agent.receive();
   await (answer === 'applied' ? agent.apply(push) : agent.reject(push));
@@ -176,7 +176,7 @@ describe('a chain', () => {
     });
     await rest.connect(edge.id);
     await report(edge, [listener(443), listener(8443)]);
-    // Reported, but not for this chain: nothing of it is deployed.
+    // The report does not count for this chain, which is not deployed.
     expect((await shown.get()).hop_status[0]).toEqual(
       hopOf(edge, {
         ...place(443, false),
@@ -197,7 +197,7 @@ describe('a chain', () => {
       }),
       hopOf(relay, { ...place(8443, true), ...silent }),
     ]);
-    // Nobody has said of the other one that it does not run.
+    // Nobody has reported that the other one does not run.
     expect(deployed.listeners).toEqual({ intended: 2, running: 1, failed: [] });
     expect(deployment.nodes.map((one: JsonData) => one.listeners)).toEqual([
       { intended: 1, running: 1, failed: [] },
@@ -288,7 +288,7 @@ describe('the health of a chain', () => {
     expect((await site.shown.get()).health).toEqual({ state: 'degraded', reasons });
     await report(site.edge, running, [
       sample(0.2, { peer_endpoint: 'relay.example:443' }),
-      // Of no link between two nodes, and of another chain.
+      // One is of no link between two nodes, the other of another chain.
       sample(0.9, { peer_endpoint: '192.0.2.9:9' }),
       sample(0.9, { peer_endpoint: 'relay.example:443', resource_id: 'another' }),
     ]);
@@ -317,7 +317,7 @@ describe('the health of a chain', () => {
     await report(edge, []);
     expect((await shown.get()).health.state).toBe('down');
     expect([await ports(), (await shown.get()).hop_status[0].state]).toEqual(['missing', 'missing']);
-    // An apply of something else makes the last report old again, though its listener still runs.
+    // An apply of something else makes the last report too old again, although its listener still runs.
     await report(edge, running);
     await rest.data('POST', `/api/nodes/${edge.id}/config`);
     await takeNext(edge, agent);
@@ -392,7 +392,7 @@ describe('the health of a chain', () => {
       return items.some((one: JsonData) => one.id === id && one.health === health);
     };
     expect([await found('unhealthy'), await found('healthy'), await found('unknown')]).toEqual([true, false, false]);
-    // Of a new endpoint nobody has said anything yet.
+    // Nobody has reported on the new endpoint yet.
     await rest.data('PUT', `/api/l4-upstreams/${id}`, { body: { endpoint: 'other.example:443' } });
     await takeNext(site.relay, site.agents[1]);
     await report(site.relay, running);
@@ -403,7 +403,7 @@ describe('the health of a chain', () => {
     expect((await upstream()).health).toBe('unknown');
     await rest.reportUpstreams(site.relay.id, { [id]: true });
     expect(await stateOf(site)).toBe('ok');
-    // An agent that is away says nothing of now.
+    // What an agent reported before it went away no longer counts.
     await site.agents[1].disconnect();
     expect((await upstream()).health).toBe('unknown');
   });

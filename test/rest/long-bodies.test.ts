@@ -22,7 +22,7 @@ const piece = fc.oneof(
   fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }),
   fc.constantFrom('"', '\\', '\n', '\\"', 'é', '\u{1F600}', '\u2028', '\t', '\u0001'),
 );
-/** Escapes of JSON, where they need not be, as some writers make them. */
+/** Escapes what JSON need not escape, as some writers do. */
 const escaped = (json: string): string =>
   json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
@@ -33,7 +33,7 @@ test('a document is what was sent, as JSON with any escapes and as YAML', async 
       fc.nat(40),
       fc.constantFrom('', '\ufeff'),
       async (pieces, pad, bom) => {
-        // Places in a slice where something can be cut.
+        // The padding decides what the border of a slice cuts.
         const unit = pieces.join('');
         const value = ' '.repeat(pad) + [...unit.repeat(Math.ceil(1_900 / unit.length))].slice(0, 950).join('');
         const descriptions = Array.from({ length: 350 }, (_, index) => `${index} ${value}`);

@@ -17,7 +17,7 @@ afterAll(() => rest.close());
 
 const versioned = `/agent/gateway-agent-${version}.cjs`;
 let clients = 0;
-/** Each from an address of its own, so that no test takes the budget of another. */
+/** Each request comes from its own address, so no test uses up another's budget. */
 const ask = (url: string, headers: Record<string, string> = {}, method = 'GET', service = rest) =>
   service.call(method, url, {
     role: 'nobody',

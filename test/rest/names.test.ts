@@ -1,4 +1,4 @@
-/** Names over REST and in a document (`docs/contract/domain.md#names`); which they are is `test/domain/names.test.ts`. */
+/** Names over REST and in a document (`docs/contract/domain.md#names`); which ones are allowed is in `test/domain/names.test.ts`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
 import { draftFleet, emptyFleet } from '../../src/domain/fleet/fleet.js';
@@ -37,7 +37,7 @@ describe('of every resource', () => {
           expect.stringMatching(/^invalid_request: name: expected/),
         ]);
         const put = await rest.call('PUT', `${path}/${id}`, { body: { name } });
-        // Some keep the name that they were given.
+        // Some cannot be renamed.
         if (put.statusCode === 405 || /not a field of this request/.test(put.json().error)) continue;
         updated.add(path);
         expect([path, name, put.statusCode, put.json().error]).toEqual([

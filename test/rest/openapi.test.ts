@@ -1,6 +1,6 @@
 /**
  * The OpenAPI document and its page (`docs/contract/rest.md#beside-api`): that it lists what there is, says all of it, and
- * keeps the rules of the standard. That answers are as it says is checked wherever tests call the service.
+ * keeps the rules of the standard. Whether answers match it is checked wherever tests call the service.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { release } from '../../src/kernel/version.js';

@@ -224,7 +224,7 @@ describe('the port table', () => {
       runtime_listeners: [other, runningListener(443, { listen_addr: '2001:DB8::1', state: 'failed: port in use' })],
     });
     expect(await state()).toBe('failed: port in use');
-    // Only what is deployed is missed where it does not run, and expected where it does.
+    // Only a deployed listener can be missing or expected.
     expect(await found('running=false')).toBe(0);
     await deploy('v6');
     expect([await found('running=false'), await found('running=false&listen_port=442')]).toEqual([1, 0]);
@@ -379,7 +379,7 @@ describe('the links between nodes', () => {
         peer_endpoint: '',
         rtt_ms: null,
       }),
-      // Of nothing that is configured, of the target behind the last hop, and of another resource's type.
+      // These are of an unknown resource, of the target behind the last hop, and of a resource of another type.
       sample({ resource_id: 'unknown', bytes_in: 999 }),
       sample({ peer_endpoint: '192.0.2.9:9', bytes_in: 999 }),
       sample({ resource_type: 'route', bytes_in: 999 }),
@@ -407,7 +407,7 @@ describe('the links between nodes', () => {
       link_metrics: [sample({ peer_node_id: ids['Edge'] ?? '', peer_endpoint: '', bytes_in: 3, bytes_out: 4 })],
     });
     expect(await link('names')).toMatchObject({ rtt_ms: 1.5, bytes_in: 4, bytes_out: 3 });
-    // By its endpoint, only the node that dials knows a link.
+    // Only the node that dials can name a link by its endpoint.
     await rest.report(ids['out'] ?? '', { link_metrics: [sample({})] });
     expect(await link('names')).toMatchObject(nothing);
   });

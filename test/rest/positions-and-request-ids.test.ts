@@ -57,7 +57,7 @@ describe('x-min-position', () => {
       urls.map(async (url) => {
         const get = (position: string) => rest.call('GET', url, { headers: { 'x-min-position': position } });
         for (const position of [now, reached]) {
-          // The fixture waits for less time than a busy machine may need.
+          // The fixture does not wait as long as a busy machine may need.
           await expect.poll(async () => [url, (await get(String(position))).statusCode]).toEqual([url, 200]);
         }
         const late = await get(String(reached + 1_000_000));

@@ -11,7 +11,7 @@ import { startRest, type RestFixture } from '../support/rest-fixture.js';
 const clock = createManualClock();
 let rest: RestFixture;
 let port: number;
-/** Each test comes from an address of its own, so that no line of an earlier one holds its own back. */
+/** Each test has an address of its own, so lines of an earlier test do not hold its own back. */
 let client = '';
 let clients = 0;
 beforeAll(async () => {

@@ -28,7 +28,7 @@ test('stays within the budget of its node, and the newest report of each kind is
 
   const outcomes: Promise<unknown>[] = [];
   for (let round = 0; round < 2_000; round += 1) outcomes.push(agent.reject(push), agent.apply(push));
-  // All but those that wait for the budget are settled: they are recorded, or newer ones stand in their place.
+  // All but those that wait for the budget are settled: they are recorded, or newer ones have replaced them.
   let settled = 0;
   for (const outcome of outcomes) void outcome.then(() => (settled += 1));
   await until(() => settled >= outcomes.length - 2, 'the reports are taken');

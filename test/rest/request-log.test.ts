@@ -176,7 +176,7 @@ test('a flood of requests of one caller is bounded, leaves room for others, and 
   for (let i = 0; i < 10; i += 1) await rest.call('GET', '/api/nodes');
   expect(lines()).toHaveLength(5);
   expect(budgeted.leftOut()).toBe(15);
-  // Others have what the one may not take.
+  // The rest of the budget is left to others.
   for (let i = 0; i < 10; i += 1) budgeted.info({ address: '192.0.2.7' }, 'request of another');
   expect(lines('request of another')).toHaveLength(3);
   expect(budgeted.leftOut()).toBe(22);

@@ -281,7 +281,7 @@ describe('a rollout', () => {
     const reverted = await rest.data('POST', `/api/audit/${entry_id}/revert`);
     expect(reverted).toMatchObject({ action: 'connectivity.revert', rollout_id: null, warnings: [] });
     expect(await rest.data('GET', `/api/rollouts/${second}`)).toMatchObject({ state: 'cancelled' });
-    // What takes that back may be rolled out as anything else.
+    // Taking that back can be rolled out like any other change.
     const again = `/api/audit/${reverted.id}/revert`;
     expect((await rest.data('POST', `${again}?dry_run=true`)).waves).toHaveLength(2);
     const { rollout_id: third } = await rest.data('POST', again);

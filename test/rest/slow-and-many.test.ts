@@ -117,7 +117,7 @@ describe('a request that arrives too slowly is answered 408 and cut at about its
       'x',
     ],
   ])('%s', async (_name, begin, byte) => {
-    // The time of the whole request would come too late.
+    // Only the time for headers can end these.
     const { server, port } = await serve({ requestMs: patience.requestMs });
     const client = await dial(port);
     client.socket.write(begin);
@@ -222,7 +222,7 @@ describe('open connections are bounded', () => {
     for (const address of ['127.0.0.9', '127.0.0.9', '127.0.0.2', '127.0.0.3']) held.push(await dial(port, address));
     await eventually(() => sockets.open).toBe(4);
     expect(await works(port, '127.0.0.4')).toBe(true);
-    // Of clients with as many the first; a proxy's only when no other is idle.
+    // The first of the clients that hold as many; a proxy's only when no other is idle.
     await eventually(() => held.map((client) => client.closed())).toEqual([false, false, true, false]);
     const second = await dial(port, '127.0.0.3');
     await eventually(() => second.closed() || held[3]?.closed()).toBe(true);

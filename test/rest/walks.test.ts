@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => rest.close());
 
 describe('a walk', () => {
-  /** Every step of a walk, with something done between two. */
+  /** The names that a walk shows; `between` runs after each step. */
   async function walk(query: string, between: (step: number) => Promise<void> = async () => undefined) {
     const names: string[] = [];
     let after: string | null = 'start';

@@ -78,7 +78,7 @@ test('a chain is warned of when it is saved, planned and deployed; then its heal
       filter: null,
     },
   ]);
-  // The draft is warned of; what is deployed stands until a deploy.
+  // Warnings are about the draft, health is about what is deployed.
   expect((await put(url, { hops: hopsOf(able) })).warnings).toEqual([]);
   expect((await rest.data('GET', url)).health.reasons.at(-1)).toBe(lacks('quic_reality'));
   await post(`${url}/deploy`);

@@ -1,5 +1,5 @@
 /**
- * What anybody may ask for: bounded for each address where it costs something, and made once.
+ * What anybody may ask for: limited by address where it is costly, and made once.
  * `docs/contract/configuration.md#configuration` and `docs/contract/rest.md#beside-api`.
  */
 import { gunzipSync } from 'node:zlib';
@@ -54,7 +54,7 @@ describe('metrics and documentation', () => {
     }
   });
 
-  test('are compressed for who accepts that, and the same bytes', async () => {
+  test('are compressed for a client that accepts it, and are the same bytes', async () => {
     const [path, from] = ['/openapi.json', '192.0.2.4'];
     const plain = await get(path, {}, from);
     expect(plain.headers).toMatchObject({ vary: 'accept-encoding', 'content-length': String(plain.rawPayload.length) });

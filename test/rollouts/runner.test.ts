@@ -64,7 +64,7 @@ async function createPlay(
       rejected: answers && behaviourOf(id) === 'rejects' ? { ...report, errors: [] } : null,
     };
   };
-  /** Every step of the log in order, and what may never be. */
+  /** Every step of the log in order; the wave before must never be skipped or come back. */
   const steps: string[] = [];
   const before = { wave: 0 };
   function noteReleased(): void {
@@ -94,7 +94,7 @@ async function createPlay(
       },
       fleet: () => log.fleet,
       observe,
-      // The report of before the change is the newest one for a while.
+      // For a while, the newest report is one from before the change.
       failing: (id) => (since(id) < 3_000 ? undefined : observe.failing(id)),
       factsOf: factsOf as never,
       async revert(id) {
@@ -177,7 +177,7 @@ const anyPolicy = fc.record({
 });
 const anyNodes = fc.array(fc.constantFrom(...behaviours), { minLength: 2, maxLength: 6 });
 
-/** What decides about the end, without times. */
+/** How it ended, without times. */
 const endOf = (one: Play) => {
   const { state, wave, reason, failed, lost } = one.rollout();
   return { state, wave, reason, failed: placesIn(failed), lost: placesIn(lost), steps: one.steps };

@@ -119,7 +119,7 @@ describe('a change that nobody confirms', () => {
         }
         expect(play.reverts()).toBe(1);
         const waited = (play.clock.now() - asked) / 1_000 - gone;
-        // A killed instance has noted only each three seconds that it lives.
+        // An instance notes only every three seconds that it is alive.
         expect(waited).toBeGreaterThanOrEqual(secs);
         expect(waited).toBeLessThanOrEqual(secs + 2 + 5 * gaps.length);
       }),

@@ -151,7 +151,7 @@ export async function createWorld() {
 
 const factOf = (event: RecordedEvent): StatusFact => statusChanged(event).data;
 
-/** An event without metadata, as only another program writes. */
+/** An event without metadata, which only another program writes. */
 function strangersFact(like: ProposedEvent | undefined): ProposedEvent {
   return { ...like, id: randomUUID(), type: 'Strange', data: {}, metadata: null } as unknown as ProposedEvent;
 }

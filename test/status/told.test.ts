@@ -21,7 +21,7 @@ const clock: Clock = {
 const standing = 4_000;
 /** Longer than an agent has to come back. */
 const comingBack = 8_000;
-/** Longer than lies between two facts of a resource, too; a few times as long, clocks would disagree. */
+/** Also longer than two facts of a resource are apart; a few times as much would look like a wrong clock. */
 const betweenFacts = 11_000;
 const settings = { heartbeat_interval_secs: 2, offline_after_secs: 6 };
 

@@ -304,7 +304,7 @@ describe('a deliverer', () => {
     first.look();
     await eventually(() => first.done).toBe(true);
     expect(forgotten).toEqual([]);
-    // Both at once: it wakes by itself too.
+    // Both change at once, because it also wakes by itself.
     [other.holds, webhooks] = [false, []];
     second.look();
     await eventually(() => forgotten).toEqual(['a']);

@@ -24,7 +24,7 @@ afterEach(async () => {
   await receiver.close();
 });
 
-/** One that gets only commands about upstreams, so that nothing else of the test comes. */
+/** A webhook for commands about upstreams alone, so nothing else that a test does reaches it. */
 const make = (fields: object = {}): Promise<JsonData> =>
   rest.data('POST', '/api/webhooks', {
     body: {

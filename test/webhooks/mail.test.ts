@@ -8,7 +8,7 @@ import { createCertificate } from '../support/certificate.js';
 let server: SMTPServer | undefined;
 afterEach(() => new Promise<void>((resolve) => (server === undefined ? resolve() : server.close(() => resolve()))));
 
-/** What becomes of a mail with a password to such a server. */
+/** Sends a mail with a password to such a server. @returns the error, and the passwords that the server got */
 async function sent(options: SMTPServerOptions): Promise<object> {
   const auths: unknown[] = [];
   const made = new SMTPServer({

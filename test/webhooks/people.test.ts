@@ -14,7 +14,7 @@ interface Letter {
   readonly text: string;
 }
 
-/** A mail server that refuses `refused@…`, and whatever it is told to. */
+/** A mail server that refuses `refused@…` and takes everything else. */
 function startMailServer(letters: Letter[]): Promise<SMTPServer> {
   const server = new SMTPServer({
     disabledCommands: ['STARTTLS', 'AUTH'],

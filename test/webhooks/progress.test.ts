@@ -1,4 +1,4 @@
-/** The progress of webhooks for answers (`docs/contract/automation.md#webhooks`): what an instance remembers of them is bounded. */
+/** The progress of webhooks as answers show it (`docs/contract/automation.md#webhooks`): what an instance remembers of them is bounded. */
 import { expect, test } from 'vitest';
 import { timestamp } from '../../src/kernel/clock.js';
 import { limits } from '../../src/kernel/limits.js';
