@@ -195,9 +195,8 @@ describe('the identity of the service', () => {
   const shown = (of = both[0]): Promise<JsonData> => of.data('GET', identity, { role: 'viewer' });
 
   test('is rotated under connected agents, retired when all are over, and read by every instance', async () => {
-    for (const { id } of (await both[0].data('GET', '/api/nodes?page_size=500')).items) {
-      await both[0].data('DELETE', `/api/nodes/${id}`);
-    }
+    const { items: former } = await both[0].data('GET', '/api/nodes?page_size=500');
+    await Promise.all(former.map(({ id }: JsonData) => both[0].data('DELETE', `/api/nodes/${id}`)));
     const before = await shown();
     expect(before).toEqual({
       current: { public_key: expect.any(String), since: expect.any(String) },
@@ -205,10 +204,8 @@ describe('the identity of the service', () => {
       nodes: { current: 0, next: 0 },
     });
     expect(await post('retire')).toMatchObject({ status: 409, error: expect.stringContaining('one identity') });
-    const names = Array.from({ length: 22 }, (_, index) => `n-${index + 1}`);
-    const nodes: JsonData[] = [];
-    for (const name of names) nodes.push(await create(name));
-    const [a, b, ...others] = nodes as [JsonData, JsonData, ...JsonData[]];
+    const made = Array.from({ length: 22 }, (_, index) => create(`n-${index + 1}`));
+    const [a, b, ...others] = (await Promise.all(made)) as [JsonData, JsonData, ...JsonData[]];
     expect(pinnedBy(a.control_psk)).toBe(before.current.public_key);
     const streamA = await connected(a.id, a.control_psk);
     const token = await both[0].data('POST', '/api/join-tokens', { body: { name: 'old' } });
@@ -235,7 +232,7 @@ describe('the identity of the service', () => {
     await connected(a.id, nextA.control_psk, both[1]);
     await streamA.status;
     expect(streamA.closeHeard()?.reason).toBe(SessionCloseReason.REVOKED);
-    for (const { id } of others) await issue(id);
+    await Promise.all(others.map(({ id }) => issue(id)));
     await eventually(async () => (await shown()).nodes).toEqual({ current: 0, next: 1 });
     expect(await post('retire')).toMatchObject({ status: 409, error: expect.stringContaining('1 node has a PSK') });
     const streamB = await connected(b.id, b.control_psk, both[1]);
