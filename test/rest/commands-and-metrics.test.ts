@@ -2,24 +2,31 @@
  * What became of the commands to an agent, and what it measures (`docs/contract/rest.md#nodes`,
  * `docs/contract/rest.md#l4-upstreams`, `docs/contract/domain.md#health-of-a-chain`).
  */
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
 import type { MetricsFacts } from '../../src/reports/port.js';
 import { eventually } from '../support/eventually.js';
-import { createManualClock, type ManualClock } from '../support/manual-clock.js';
+import { createManualClock } from '../support/manual-clock.js';
 import { processNamed } from '../support/reported-tables.js';
 import { startRest, type RestFixture } from '../support/rest-fixture.js';
 import { turnsDuring } from '../support/turns.js';
 
-let clock: ManualClock;
+const clock = createManualClock();
 let rest: RestFixture;
 let nodeId: string;
+beforeAll(async () => {
+  rest = await startRest({ tokenTtlSeconds: 30 * 86_400 }, clock);
+});
 beforeEach(async () => {
-  clock = createManualClock(Date.now());
-  rest = await startRest({}, clock);
   nodeId = (await rest.data('POST', '/api/nodes', { body: { name: 'exit', address: 'exit.example' } })).id;
 });
-afterEach(() => rest.close());
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const list of ['/api/l4-chains', '/api/l4-upstreams', '/api/nodes']) {
+    for (const { id } of (await rest.data('GET', list)).items) await rest.data('DELETE', `${list}/${id}`);
+  }
+});
+afterAll(() => rest.close());
 
 const now = (): string => new Date(clock.now()).toISOString();
 
