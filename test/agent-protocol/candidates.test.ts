@@ -71,8 +71,7 @@ describe('a session under a candidate', () => {
     // More than are held while a change is pushed to many.
     for (let beat = 1; beat <= 20; beat += 1) stream.say(heartbeatOf(beat, { nodeId: 'node-1' }));
     // The old session is still the live one, and is answered.
-    before.say(heartbeatOf(1));
-    await eventually(() => before.heard.length).toBe(1);
+    await before.beat(1);
     expect([stream.heard, fixture.telemetry.opened.length, fixture.nodeSessions.at(-1)?.requests]).toEqual([[], 1, []]);
     prove();
     await eventually(() => stream.heard.length).toBe(21);
@@ -90,8 +89,7 @@ describe('a session under a candidate', () => {
     stream.say(helloOf());
     expect((await stream.status).code).toBe(GrpcStatus.PERMISSION_DENIED);
     expect(stream.closeHeard()?.reason).toBe(SessionCloseReason.REVOKED);
-    before.say(heartbeatOf(1));
-    await eventually(() => before.heard.length).toBe(1);
+    await before.beat(1);
     expect(isRefused(await agentOf(old).open())).toBe(false);
   });
 

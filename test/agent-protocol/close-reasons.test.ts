@@ -7,26 +7,16 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AgentPayload, SecureFrame, SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { startAgentFixture, type AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
-import {
-  configRequestOf,
-  createRawAgent,
-  heartbeatOf,
-  helloOf,
-  type RawAgent,
-  type RawStream,
-} from '../support/raw-agent.js';
+import { configRequestOf, heartbeatOf, helloOf, type RawAgent, type RawStream } from '../support/raw-agent.js';
 
 let fixture: AgentFixture;
 let agent: RawAgent;
 
 beforeEach(async () => {
   fixture = await startAgentFixture({ unfinishedBytes: 200_000 });
-  agent = createRawAgent(fixture, 'node-1', await fixture.issue('node-1'));
+  agent = await fixture.agent();
 });
-afterEach(async () => {
-  agent.disconnect();
-  await fixture.close();
-});
+afterEach(() => fixture.close());
 
 async function expectEnd(stream: RawStream, code: number, reason: SessionCloseReason | undefined): Promise<void> {
   const ended = await stream.status;
@@ -34,11 +24,7 @@ async function expectEnd(stream: RawStream, code: number, reason: SessionCloseRe
   await eventually(() => fixture.transport.stats().sessions).toBe(0);
 }
 
-async function live(): Promise<RawStream> {
-  const stream = await agent.connect();
-  await eventually(() => fixture.telemetry.opened.length).toBeGreaterThan(0);
-  return stream;
-}
+const live = (): Promise<RawStream> => fixture.live(agent);
 
 const { PROTOCOL_ERROR, SUPERSEDED, REVOKED, EXPIRED, IDLE, DRAINING, OVERLOADED, NORMAL } = SessionCloseReason;
 
@@ -155,8 +141,7 @@ describe('the service closes', () => {
     const fresh = await agent.connect();
     const ended = await old.status;
     expect([ended.code, old.closeHeard()?.reason]).toEqual([status.ABORTED, SUPERSEDED]);
-    fresh.say(heartbeatOf(1));
-    await eventually(() => fresh.heard.length).toBe(1);
+    await fresh.beat(1);
   });
   test('a session whose PSK was reset or node deleted with REVOKED and PERMISSION_DENIED, and its socket', async () => {
     const stream = await live();
@@ -173,24 +158,20 @@ describe('the service closes', () => {
   test('a session older than 1.15 times the rekey interval with EXPIRED and DEADLINE_EXCEEDED', async () => {
     const stream = await live();
     fixture.settings = { ...fixture.settings, offline_after_secs: 100_000 };
-    stream.say(heartbeatOf(1));
-    await eventually(() => stream.heard.length).toBe(1);
+    await stream.beat(1);
     fixture.clock.advance(21_600_000 * 1.15 - 5_000);
-    stream.say(heartbeatOf(2));
-    await eventually(() => stream.heard.length).toBe(2);
+    await stream.beat(2);
     fixture.clock.advance(10_000);
     await expectEnd(stream, status.DEADLINE_EXCEEDED, EXPIRED);
   });
   test('a session silent for the offline_after last sent to it with IDLE and DEADLINE_EXCEEDED', async () => {
     const stream = await live();
     fixture.settings = { ...fixture.settings, heartbeat_interval_secs: 20 };
-    stream.say(heartbeatOf(1));
-    await eventually(() => stream.heard.length).toBe(1);
+    await stream.beat(1);
     // The interval is lowered, but not sent to the agent yet: 3 × 20 s still count.
     fixture.settings = { ...fixture.settings, heartbeat_interval_secs: 1 };
     fixture.clock.advance(58_000);
-    stream.say(heartbeatOf(2));
-    await eventually(() => stream.heard.length).toBe(2);
+    await stream.beat(2);
     fixture.clock.advance(3_500);
     await expectEnd(stream, status.DEADLINE_EXCEEDED, IDLE);
   });
@@ -211,19 +192,16 @@ describe('the service closes', () => {
   });
   test('no live session while the stores are out of reach, and opens no new one', async () => {
     const stream = await live();
-    const newcomer = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));
+    const newcomer = await fixture.agent('node-2');
     for (const lose of [() => (fixture.storesAway = true), () => fixture.setState({ kind: 'cut_off' })]) {
       lose();
       expect(await newcomer.open()).toMatchObject({ code: status.UNAVAILABLE });
-      const heard = stream.heard.length;
-      stream.say(heartbeatOf(heard + 1));
-      await eventually(() => stream.heard.length).toBe(heard + 1);
+      await stream.beat(1);
       expect(stream.closeHeard()).toBeUndefined();
       fixture.storesAway = false;
     }
     fixture.setState({ kind: 'catching_up' });
     await expectEnd(stream, status.UNAVAILABLE, DRAINING);
-    newcomer.disconnect();
   });
   test('a session that needs a second generation raise too soon with OVERLOADED and RESOURCE_EXHAUSTED', async () => {
     fixture.answer = () => ({ kind: 'raised_too_soon', reported: 17, retryAfterMs: 4321 });
@@ -236,7 +214,7 @@ describe('the service closes', () => {
     );
   });
   test('the session that exceeds the bound on unfinished messages with OVERLOADED and RESOURCE_EXHAUSTED', async () => {
-    const other = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));
+    const other = await fixture.agent('node-2');
     const quiet = await other.connect();
     const stream = await live();
     const part = Buffer.concat([Buffer.of(1), Buffer.alloc(60_000)]);
@@ -244,9 +222,7 @@ describe('the service closes', () => {
     const ended = await stream.status;
     expect([ended.code, stream.closeHeard()?.reason]).toEqual([status.RESOURCE_EXHAUSTED, OVERLOADED]);
     expect(fixture.transport.stats().unfinishedBytes).toBe(0);
-    quiet.say(heartbeatOf(1));
-    await eventually(() => quiet.heard.length).toBe(1);
-    other.disconnect();
+    await quiet.beat(1);
   });
 });
 

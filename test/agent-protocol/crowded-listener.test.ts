@@ -7,17 +7,15 @@ import { startAgentFixture, type AgentFixture } from '../support/agent-fixture.j
 import { eventually } from '../support/eventually.js';
 import { startListenerFixture, type ListenerFixture } from '../support/listener-fixture.js';
 import { proxyHeader } from '../support/proxy-header.js';
-import { createRawAgent, heartbeatOf, helloOf, isRefused, type RawAgent } from '../support/raw-agent.js';
+import { helloOf, isRefused } from '../support/raw-agent.js';
 
 describe('agents and strangers', () => {
   let fixture: AgentFixture;
   const strangers = new Set<Socket>();
-  const agents: RawAgent[] = [];
   let flooding = false;
 
   afterEach(async () => {
     flooding = false;
-    for (const agent of agents.splice(0)) agent.disconnect();
     for (const socket of strangers) socket.destroy();
     await fixture.close();
   });
@@ -39,18 +37,13 @@ describe('agents and strangers', () => {
     };
     for (let index = 0; index < count; index += 1) dial();
   }
-  async function agent(nodeId: string): Promise<RawAgent> {
-    const raw = createRawAgent(fixture, nodeId, await fixture.issue(nodeId));
-    agents.push(raw);
-    return raw;
-  }
 
   test('an address that holds every connection without a session keeps no agent of another one out', async () => {
     fixture = await startAgentFixture({ maxConnections: 40 });
     flood('127.0.0.66', 50);
     await eventually(() => fixture.transport.stats().connections.closed.evicted).toBeGreaterThan(20);
     for (let index = 0; index < 30; index += 1) {
-      const good = await agent(`node-${index}`);
+      const good = await fixture.agent(`node-${index}`);
       const opened = await good.open();
       expect(isRefused(opened)).toBe(false);
       // Every third stays and takes a place for good.
@@ -64,9 +57,8 @@ describe('agents and strangers', () => {
 
   test('a session, also one that is not attached yet, is never closed for a newcomer; without others he is refused', async () => {
     fixture = await startAgentFixture({ maxConnections: 2 });
-    const attached = await (await agent('node-1')).connect();
-    await eventually(() => fixture.telemetry.opened.length).toBe(1);
-    const second = await agent('node-2');
+    const attached = await fixture.live(await fixture.agent());
+    const second = await fixture.agent('node-2');
     const pending = await second.session();
     const newcomer = connect({ host: fixture.host, port: fixture.port });
     strangers.add(newcomer);
@@ -77,21 +69,17 @@ describe('agents and strangers', () => {
     const later = second.attach(pending);
     later.say(helloOf());
     await eventually(() => fixture.telemetry.opened.length).toBe(2);
-    attached.say(heartbeatOf(1));
-    await eventually(() => attached.heard.length).toBe(1);
+    await attached.beat(1);
   });
 
   test('a connection is closed ten seconds after its last session has ended, and its agent comes back on a new one', async () => {
     fixture = await startAgentFixture();
-    const raw = await agent('node-1');
-    const stream = await raw.connect();
-    await eventually(() => fixture.telemetry.opened.length).toBe(1);
+    const raw = await fixture.agent();
+    const stream = await fixture.live(raw);
     fixture.settings = { ...fixture.settings, offline_after_secs: 1000 };
-    stream.say(heartbeatOf(1));
-    await eventually(() => stream.heard.length).toBe(1);
+    await stream.beat(1);
     fixture.clock.advance(60_000);
-    stream.say(heartbeatOf(2));
-    await eventually(() => stream.heard.length).toBe(2);
+    await stream.beat(2);
     expect(fixture.transport.stats().connections.closed.idle).toBe(0);
     stream.halfClose();
     await stream.status;

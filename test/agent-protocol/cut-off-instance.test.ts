@@ -24,7 +24,7 @@ import {
 } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { createFleetLog } from '../support/fleet-log.js';
-import { createRawAgent, heartbeatOf, helloOf, type RawAgent, type RawStream } from '../support/raw-agent.js';
+import { createRawAgent, helloOf, type RawAgent, type RawStream } from '../support/raw-agent.js';
 import { scriptedEventStore, unavailable, type ScriptedEventStore } from '../support/scripted-event-store.js';
 import { openTemporaryStores, type TemporaryStores } from '../support/temporary-stores.js';
 
@@ -94,9 +94,7 @@ const versionsInLog = async (): Promise<unknown[]> =>
   (await readAll(stores.eventStore, agentsStream(nodeId))).flatMap(({ data }) => data['agent_version'] ?? []);
 
 async function opened(instance: Instance, agentVersion: string): Promise<RawStream & { readonly id: string }> {
-  const before = instance.fixture.telemetry.opened.length;
-  const stream = await instance.agent.connect({ agentVersion });
-  await eventually(() => instance.fixture.telemetry.opened.length).toBe(before + 1);
+  const stream = await instance.fixture.live(instance.agent, { agentVersion });
   return { ...stream, id: stream.opened.sessionId.toString('hex') };
 }
 
@@ -122,8 +120,7 @@ test('what it writes late is older: generations, rejects and versions that the n
     applied: { generation: 7 },
     rejected: { generation: 8 },
   });
-  live.say(heartbeatOf(1));
-  await eventually(() => live.heard.length).toBe(1);
+  await live.beat(1);
 });
 
 test('what waits there is dropped when it learns that its session is superseded', async () => {
@@ -183,8 +180,7 @@ test('a rekey that lands on another instance, and back again, supersedes nothing
     current.say(helloOf({ agentVersion: `round ${round}` }));
     // The session is recorded, and every instance has read that.
     await eventually(() => shown().agent_version).toBe(`round ${round}`);
-    current.say(heartbeatOf(1));
-    await eventually(() => current.heard.length).toBe(1);
+    await current.beat(1);
   }
   expect(await types()).toEqual(Array.from({ length: 4 }, () => 'AgentSessionOpened'));
   expect(instances.map(({ fixture }) => fixture.transport.stats().ends.get('superseded'))).toEqual([

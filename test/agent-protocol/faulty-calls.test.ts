@@ -15,7 +15,7 @@ import { OpenSessionRequest, SecureFrame } from '../../src/gen/svc/control/v1/se
 import { startAgentFixture, type AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { FrameType, endHeaders, endStream, frame, headerList, opening } from '../../scripts/stack/http2-frames.js';
-import { createRawAgent, heartbeatOf, isRefused, type RawAgent } from '../support/raw-agent.js';
+import { heartbeatOf, isRefused, type RawAgent } from '../support/raw-agent.js';
 
 const burst = 30;
 let fixture: AgentFixture;
@@ -25,10 +25,9 @@ const sockets: Socket[] = [];
 
 beforeEach(async () => {
   fixture = await startAgentFixture({ admissionDelayMs: 100, failuresPerAddress: { perSecond: 0.01, burst } });
-  agent = createRawAgent(fixture, 'node-1', await fixture.issue('node-1'));
+  agent = await fixture.agent();
 });
 afterEach(async () => {
-  agent.disconnect();
   for (const connection of connections.splice(0)) connection.destroy();
   for (const socket of sockets.splice(0)) socket.destroy();
   await fixture.close();
@@ -195,8 +194,7 @@ test('each is a failure of its address, so they use up its budget', async () => 
 });
 
 test('a session opened and lost again and again is none of them', async () => {
-  const opened = await agent.connect();
-  await eventually(() => fixture.telemetry.opened.length).toBe(1);
+  const opened = await fixture.live(agent);
   for (let i = 0; i < 8; i += 1) {
     const stream = await agent.connect();
     stream.say(heartbeatOf(1));

@@ -2,7 +2,6 @@
 import fc from 'fast-check';
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { AgentPayload, SecureFrame } from '../../src/gen/svc/control/v1/session.js';
 import { createCipherState } from '../../src/channel/noise/cipher-state.js';
 import { InboundFrames, decodeFrame, encodeFrame } from '../../src/transport/agent/frames.js';
@@ -137,18 +136,6 @@ describe('reading a payload', () => {
     }
     const read = readAgentPayload(Buffer.concat([header, listeners]), 'node-1');
     expect(read).toEqual({ kind: 'refused', why: 'runtime_listeners: too many entries' });
-  });
-  test.each([
-    ['listeners', 4_096, { bandwidth: (count: number) => ({ listeners: Array.from({ length: count }, () => ({})) }) }],
-    ['upstreams', 16_384, { gateway: (count: number) => ({ upstreams: Array.from({ length: count }, () => ({})) }) }],
-  ])('refuses a metrics report with more %s than %i', (name, most, parts) => {
-    const read = (count: number) => {
-      const report = Object.fromEntries(Object.entries(parts).map(([part, of]) => [part, of(count)]));
-      const value = MetricsReport.fromPartial(report);
-      return readAgentPayload(AgentPayload.encode({ payload: { $case: 'metrics', value } }).finish(), 'node-1');
-    };
-    expect(read(most)).toMatchObject({ kind: 'message', entries: most });
-    expect(read(most + 1)).toEqual({ kind: 'refused', why: `${name}: too many entries` });
   });
   test('counts nested entries over the whole message', () => {
     const shape = { 1: { nested: { 2: { counted: { name: 'inner', max: 3 } } } } };

@@ -1,35 +1,28 @@
-/** Limits of the gRPC server: message size, streams per connection, methods, bytes that are no frame. */
+/** Limits of the gRPC server: message size, streams per connection, methods. Bytes of strangers are in `../fuzz`. */
 import { status } from '@grpc/grpc-js';
 import { once } from 'node:events';
 import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
-import { connect } from 'node:net';
-import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { AgentServiceService } from '../../src/gen/svc/control/v1/agent_service.js';
 import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
 import { framedMessage } from '../../src/transport/agent/grpc-messages.js';
-import { h2cPreface } from '../../src/transport/listener/sniff.js';
 import { startAgentFixture, type AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
-import { createRawAgent, heartbeatOf, helloOf, isRefused, type RawAgent } from '../support/raw-agent.js';
+import { helloOf, isRefused, type RawAgent } from '../support/raw-agent.js';
 
 let fixture: AgentFixture;
 let agent: RawAgent;
 
 beforeEach(async () => {
   fixture = await startAgentFixture();
-  agent = createRawAgent(fixture, 'node-1', await fixture.issue('node-1'));
+  agent = await fixture.agent();
 });
-afterEach(async () => {
-  agent.disconnect();
-  await fixture.close();
-});
+afterEach(() => fixture.close());
 
 test('a gRPC message over 66 KiB is refused with RESOURCE_EXHAUSTED, on OpenSession and on Control', async () => {
   const big = Buffer.alloc(66 * 1024 + 1);
   expect(await agent.open({ request: big })).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
-  const stream = await agent.connect();
-  await eventually(() => fixture.telemetry.opened.length).toBe(1);
+  const stream = await fixture.live(agent);
   stream.sendBytes(big);
   expect((await stream.status).code).toBe(status.RESOURCE_EXHAUSTED);
   await eventually(() => fixture.transport.stats().sessions).toBe(0);
@@ -74,45 +67,10 @@ test('a stream that has its status is closed after a while, although its peer ke
 });
 
 test('a connection can carry a second session beside the first, as during a rekey', async () => {
-  const first = await agent.connect();
-  await eventually(() => fixture.telemetry.opened.length).toBe(1);
+  const first = await fixture.live(agent);
   const opened = await agent.session();
-  first.say(heartbeatOf(1));
-  await eventually(() => first.heard.length).toBe(1);
+  await first.beat(1);
   const second = agent.attach(opened);
   second.say(helloOf());
-  second.say(heartbeatOf(1));
-  await eventually(() => second.heard.length).toBe(1);
-});
-
-test('bytes that are no frame after the preface, on other connections, do not disturb a session', async () => {
-  const stream = await agent.connect();
-  await eventually(() => fixture.telemetry.opened.length).toBe(1);
-  const closed = Array.from({ length: 20 }, async () => {
-    const socket = connect({ host: fixture.host, port: fixture.port });
-    socket.on('error', () => undefined);
-    // Random bytes may happen to be a valid SETTINGS frame, which keeps the connection; these never are.
-    socket.write(Buffer.concat([h2cPreface, Buffer.alloc(2_000, 0xff)]));
-    socket.resume();
-    await once(socket, 'close');
-  });
-  await Promise.all(closed);
-  stream.say(heartbeatOf(1));
-  await eventually(() => stream.heard.length).toBe(1);
-});
-
-test('random bytes in frames end only their own session', async () => {
-  const stream = await agent.connect();
-  await eventually(() => fixture.telemetry.opened.length).toBe(1);
-  const other = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));
-  for (let round = 0; round < 20; round += 1) {
-    const victim = await other.connect();
-    victim.sendBytes(randomBytes(1 + round * 50));
-    expect((await victim.status).code).not.toBe(status.OK);
-    // The budget of the node is one session a second.
-    fixture.clock.advance(1000);
-  }
-  stream.say(heartbeatOf(1));
-  await eventually(() => stream.heard.length).toBe(1);
-  other.disconnect();
+  await second.beat(1);
 });

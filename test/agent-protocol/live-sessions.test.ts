@@ -7,28 +7,26 @@ import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { instanceId, snapshotPush, startAgentFixture, type AgentFixture } from '../support/agent-fixture.js';
 import { heldFrames, heldFrameBytes } from '../../src/transport/agent/reading.js';
 import { eventually } from '../support/eventually.js';
-import {
-  configRequestOf,
-  createRawAgent,
-  heartbeatOf,
-  helloOf,
-  type RawAgent,
-  type RawStream,
-} from '../support/raw-agent.js';
+import { configRequestOf, heartbeatOf, helloOf, type RawAgent, type RawStream } from '../support/raw-agent.js';
 
 let fixture: AgentFixture;
 let agent: RawAgent;
 
 beforeEach(async () => {
   fixture = await startAgentFixture();
-  agent = createRawAgent(fixture, 'node-1', await fixture.issue('node-1'));
+  agent = await fixture.agent();
 });
-afterEach(async () => {
-  agent.disconnect();
-  await fixture.close();
-});
+afterEach(() => fixture.close());
 
 const factTypes = (): string[] => fixture.facts.map(({ type }) => type);
+
+/** What was said before has reached the service once a heartbeat of another agent is answered. */
+async function heardElsewhere(): Promise<void> {
+  const other = await fixture.agent('node-2');
+  const beside = await other.connect();
+  await beside.beat(1);
+  other.disconnect();
+}
 
 test('a report says what the process ran when it sent it, in the order of arrival', async () => {
   const runs = (): readonly (number | null)[] => fixture.telemetry.heartbeats.map((one) => one.runs_generation);
@@ -83,13 +81,11 @@ describe('a hello', () => {
     expect(fixture.facts[0]?.data).toMatchObject({ session_id: id, agent_version: 'a/2', public_ipv4: '192.0.2.7' });
   });
   test('is needed for presence and takeover: a session without one changes nothing', async () => {
-    const first = await agent.connect();
-    await eventually(() => fixture.telemetry.opened.length).toBe(1);
+    const first = await fixture.live(agent);
     const second = agent.attach(await agent.session());
     second.sayFragment(Buffer.concat([Buffer.of(1), Buffer.alloc(16 * 1024)]));
     await eventually(() => fixture.transport.stats().sessions).toBe(2);
-    first.say(heartbeatOf(1));
-    await eventually(() => first.heard.length).toBe(1);
+    await first.beat(1);
     expect(fixture.telemetry.opened.length).toBe(1);
   });
 });
@@ -142,12 +138,7 @@ describe('configuration', () => {
     const stream = await agent.connect();
     for (let index = 0; index < 15; index += 1) stream.say(configRequestOf(0n));
     await eventually(() => fixture.nodeSessions[0]?.requests.length).toBe(1);
-    // What was sent before has arrived once a later heartbeat of another agent is answered.
-    const other = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));
-    const beside = await other.connect();
-    beside.say(heartbeatOf(1));
-    await eventually(() => beside.heard.length).toBe(1);
-    other.disconnect();
+    await heardElsewhere();
     // The silence does not count, because the service has stopped reading.
     fixture.clock.advance(40_000);
     release({ kind: 'unchanged', generation: 1 });
@@ -171,15 +162,6 @@ describe('while a change is brought to all agents', () => {
     return { stream, pass: () => pass() };
   }
   const reports = (): number | undefined => fixture.nodeSessions[0]?.reports.length;
-  /** Whatever was said before has reached the service. */
-  async function heardElsewhere(): Promise<void> {
-    const other = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));
-    const beside = await other.connect();
-    beside.say(heartbeatOf(1));
-    await eventually(() => beside.heard.length).toBe(1);
-    other.disconnect();
-  }
-
   test('what an agent says about it waits for its turn, in order, and nobody else waits', async () => {
     const { stream, pass } = await pushed();
     stream.say(report);
@@ -189,8 +171,7 @@ describe('while a change is brought to all agents', () => {
     pass();
     await eventually(() => stream.heard.length).toBe(2);
     expect(reports()).toBe(1);
-    stream.say(heartbeatOf(2));
-    await eventually(() => stream.heard.length).toBe(3);
+    await stream.beat(2);
   });
   test('what has come is not silence', async () => {
     const { stream, pass } = await pushed();
@@ -199,8 +180,7 @@ describe('while a change is brought to all agents', () => {
     fixture.clock.advance(40_000);
     await heardElsewhere();
     pass();
-    stream.say(heartbeatOf(1));
-    await eventually(() => stream.heard.length).toBe(2);
+    await stream.beat(1);
     expect(reports()).toBe(1);
   });
   test('more than a few frames, or a large one, do not wait', async () => {
@@ -235,8 +215,7 @@ describe('heartbeats and metrics', () => {
       $case: 'metrics',
       value: { sequence: 1n, timestamp: undefined, connections: undefined, bandwidth: undefined, gateway: undefined },
     });
-    stream.say(heartbeatOf(1));
-    await eventually(() => stream.heard.length).toBe(1);
+    await stream.beat(1);
     expect(fixture.telemetry.reports).toHaveLength(1);
   });
 });
@@ -247,8 +226,7 @@ describe('takeover', () => {
     return code === status.ABORTED && stream.closeHeard()?.reason === SessionCloseReason.SUPERSEDED;
   };
   test('twice within 5 minutes marks the node as duplicate for an hour', async () => {
-    const first = await agent.connect();
-    await eventually(() => fixture.telemetry.opened.length).toBe(1);
+    const first = await fixture.live(agent);
     const second = await agent.connect();
     expect(await superseded(first)).toBe(true);
     expect(factTypes()).not.toContain('AgentDuplicateSeen');
@@ -263,8 +241,7 @@ describe('takeover', () => {
     ['ahead', 600_000, 1],
     ['back', -86_400_000, 0],
   ])('counts by the time that has passed, though the clock is set %s meanwhile', async (_way, jump, marked) => {
-    const first = await agent.connect();
-    await eventually(() => fixture.telemetry.opened.length).toBe(1);
+    const first = await fixture.live(agent);
     const second = await agent.connect();
     expect(await superseded(first)).toBe(true);
     fixture.clock.jump(jump);
@@ -285,8 +262,7 @@ describe('takeover', () => {
       current.say(helloOf());
       await eventually(() => fixture.telemetry.opened.length).toBe(round + 2);
     }
-    current.say(heartbeatOf(1));
-    await eventually(() => current.heard.length).toBe(1);
+    await current.beat(1);
     expect(factTypes()).toEqual(['AgentSessionOpened']);
   });
   test('does not happen for a session opened after REKEY, but an event is recorded', async () => {
@@ -299,13 +275,11 @@ describe('takeover', () => {
   });
   test('happens for a newer session on another instance, not for one that is older in the log or by its time', async () => {
     const at = (seconds: number): string => new Date(fixture.clock.now() + seconds * 1000).toISOString();
-    const stream = await agent.connect();
-    await eventually(() => fixture.telemetry.opened.length).toBe(1);
+    const stream = await fixture.live(agent);
     const id = stream.opened.sessionId.toString('hex');
     /** What it hears next is the answer to a heartbeat, and no SessionClose. */
     const lives = async (sequence: number): Promise<void> => {
-      stream.say(heartbeatOf(sequence));
-      await eventually(() => stream.heard.length).toBe(sequence);
+      await stream.beat(sequence);
       expect(stream.heard.at(-1)).toMatchObject({
         $case: 'heartbeatResponse',
         value: { ackSequence: BigInt(sequence) },
@@ -323,8 +297,7 @@ describe('takeover', () => {
     expect(await superseded(stream)).toBe(true);
   });
   test('happens when another session has taken the presence lease', async () => {
-    const stream = await agent.connect();
-    await eventually(() => fixture.telemetry.opened.length).toBe(1);
+    const stream = await fixture.live(agent);
     fixture.telemetry.lose('node-1', 'another session');
     fixture.telemetry.lose('node-1', stream.opened.sessionId.toString('hex'));
     expect(await superseded(stream)).toBe(true);
@@ -332,9 +305,8 @@ describe('takeover', () => {
 });
 
 test('closing the transport drains every session and releases its lease', async () => {
-  const stream = await agent.connect();
-  await eventually(() => fixture.telemetry.opened.length).toBe(1);
-  await fixture.close();
+  const stream = await fixture.live(agent);
+  await fixture.transport.close(1_000);
   expect((await stream.status).code).toBe(status.UNAVAILABLE);
   expect(stream.closeHeard()?.reason).toBe(SessionCloseReason.DRAINING);
   expect(fixture.telemetry.ended).toHaveLength(1);

@@ -14,15 +14,7 @@ import { sessionIdOf } from '../../src/channel/noise/handshake.js';
 import { issueControlPsk } from '../../src/security/psk.js';
 import { startAgentFixture, type AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
-import {
-  createRawAgent,
-  heartbeatOf,
-  helloOf,
-  isRefused,
-  type Opened,
-  type RawAgent,
-  type Refused,
-} from '../support/raw-agent.js';
+import { createRawAgent, helloOf, isRefused, type Opened, type RawAgent, type Refused } from '../support/raw-agent.js';
 
 let fixture: AgentFixture;
 const agents: RawAgent[] = [];
@@ -37,21 +29,15 @@ afterEach(async () => {
   await fixture.close();
 });
 
-async function newAgent(nodeId = 'node-1', target: { host: string; port: number } = fixture): Promise<RawAgent> {
-  const agent = createRawAgent(
-    { host: target.host, port: target.port, clock: fixture.clock },
-    nodeId,
-    await fixture.issue(nodeId),
-  );
-  agents.push(agent);
-  return agent;
-}
+const newAgent = (nodeId?: string): Promise<RawAgent> => fixture.agent(nodeId);
 
-function stranger(nodeId: string): RawAgent {
-  const agent = createRawAgent(fixture, nodeId, issueControlPsk(fixture.servicePublic).controlPsk);
+function started(...of: Parameters<typeof createRawAgent>): RawAgent {
+  const agent = createRawAgent(...of);
   agents.push(agent);
   return agent;
 }
+const stranger = (nodeId: string): RawAgent =>
+  started(fixture, nodeId, issueControlPsk(fixture.servicePublic).controlPsk);
 
 /** Starts a proxy that reaches the service from another loopback address. */
 async function proxyFrom(localAddress: string): Promise<{ host: string; port: number }> {
@@ -124,9 +110,8 @@ describe('UNAUTHENTICATED is the answer', () => {
     const identity = { publicKey: fixture.servicePublic, privateKey: fixture.servicePrivate };
     const other = await startAgentFixture({}, { identity, clock: fixture.clock });
     try {
-      const agent = createRawAgent(fixture, 'node-1', await fixture.issue('node-1', secret));
-      const replaying = createRawAgent(other, 'node-1', await other.issue('node-1', secret));
-      agents.push(agent, replaying);
+      const agent = started(fixture, 'node-1', await fixture.issue('node-1', secret));
+      const replaying = started(other, 'node-1', await other.issue('node-1', secret));
       const { handshake } = await agent.session();
       const request = Buffer.from(
         OpenSessionRequest.encode({ nodeId: 'node-1', protocolVersion: 1, handshake }).finish(),
@@ -199,7 +184,8 @@ describe('clock skew', () => {
 
 describe('the budgets', () => {
   test('let a flood of wrong PSKs use up its own address only, not another address nor the named node', async () => {
-    const elsewhere = await newAgent('node-1', await proxyFrom('127.0.0.2'));
+    const proxy = { ...(await proxyFrom('127.0.0.2')), clock: fixture.clock };
+    const elsewhere = started(proxy, 'node-1', await fixture.issue('node-1'));
     const flood = stranger('node-1');
     const codes: number[] = [];
     // On a slow machine the budget refills meanwhile.
@@ -210,8 +196,7 @@ describe('the budgets', () => {
     expect(codes.filter((code) => code === status.UNAUTHENTICATED).length).toBeGreaterThanOrEqual(50);
     expect(codes).toContain(status.RESOURCE_EXHAUSTED);
     const stream = await elsewhere.connect();
-    stream.say(heartbeatOf(1));
-    await eventually(() => stream.heard.length).toBe(1);
+    await stream.beat(1);
   });
   test('do not charge an address for successes', async () => {
     for (let index = 0; index < 70; index += 1) {
@@ -277,16 +262,10 @@ describe('a pending session', () => {
     const first = agent.attach(opened);
     first.say(helloOf());
     await eventually(() => fixture.telemetry.opened.length).toBe(1);
-    const second = agent.bare();
-    second.resume();
-    const ended = new Promise<number>((resolve) => second.on('status', ({ code }) => resolve(code)));
     const again = agent.attach(opened);
     again.sendFrame({ sessionId: opened.sessionId, sequence: 0n, ciphertext: Buffer.alloc(32) });
     expect((await again.status).code).toBe(status.UNAUTHENTICATED);
-    first.say(heartbeatOf(1));
-    await eventually(() => first.heard.length).toBe(1);
-    second.end();
-    expect(await ended).toBe(status.UNAUTHENTICATED);
+    await first.beat(1);
   });
 });
 

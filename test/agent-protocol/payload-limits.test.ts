@@ -135,6 +135,8 @@ describe('a list', () => {
     ['detected_addresses', 64, (count) => hello({ detectedAddresses: Array.from({ length: count }, () => '::1') })],
     ['link_metrics', 16_384, (count) => heartbeat({ linkMetrics: many(count) })],
     ['runtime_listeners', 4_096, (count) => heartbeat({ runtimeListeners: many(count) })],
+    ['listeners', 4_096, (count) => metrics({ bandwidth: { listeners: many(count) } })],
+    ['upstreams', 16_384, (count) => metrics({ gateway: { upstreams: many(count) } })],
     ['routes', 16_384, (count) => heartbeat({ runtimeListeners: [{ routes: many(count) }] })],
     ['errors', 1_000, (count) => report({ errors: many(count) })],
     ['items', 1_000, (count) => diagnostics({ items: many(count) })],

@@ -32,12 +32,6 @@ afterEach(async () => {
   await fixture.close();
 });
 
-async function newAgent(nodeId: string): Promise<RawAgent> {
-  const agent = createRawAgent(fixture, nodeId, await fixture.issue(nodeId));
-  agents.push(agent);
-  return agent;
-}
-
 function stranger(nodeId: string): RawAgent {
   const agent = createRawAgent(fixture, nodeId, issueControlPsk(fixture.servicePublic).controlPsk);
   agents.push(agent);
@@ -46,11 +40,11 @@ function stranger(nodeId: string): RawAgent {
 
 /** An agent that had a session and has lost its connection. */
 async function agentOf(nodeId: string): Promise<RawAgent> {
-  const before = await newAgent(nodeId);
+  const before = await fixture.agent(nodeId);
   await before.connect();
   await eventually(() => fixture.telemetry.opened.some((opened) => opened.nodeId === nodeId)).toBe(true);
   before.disconnect();
-  return newAgent(nodeId);
+  return fixture.agent(nodeId);
 }
 
 /** Wrong handshakes from the same address, without a pause, until the test ends; resolves when the budget is used up. */
@@ -81,9 +75,9 @@ describe('behind an address whose failures are over its budget', () => {
   });
 
   test('an agent without an earlier session, and one that only opened and never proved itself, wait like everybody', async () => {
-    const unproven = await newAgent('unproven');
+    const unproven = await fixture.agent('unproven');
     await unproven.session();
-    const unknown = await newAgent('unknown');
+    const unknown = await fixture.agent('unknown');
     await flood();
     const isRefusedOnce = async (agent: RawAgent): Promise<void> => {
       for (let i = 0; i < 100; i += 1) if (codeOf(await agent.open()) === status.RESOURCE_EXHAUSTED) return;

@@ -5,7 +5,7 @@ import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { LinkMetric } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { snapshotPush, startAgentFixture, type AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
-import { configRequestOf, createRawAgent, heartbeatOf, type RawAgent, type RawStream } from '../support/raw-agent.js';
+import { configRequestOf, heartbeatOf, type RawAgent, type RawStream } from '../support/raw-agent.js';
 
 let fixture: AgentFixture;
 let agent: RawAgent;
@@ -15,16 +15,12 @@ let stream: RawStream;
 
 beforeEach(async () => {
   fixture = await startAgentFixture();
-  agent = createRawAgent(fixture, 'node-1', await fixture.issue('node-1'));
-  beside = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));
+  agent = await fixture.agent();
+  beside = await fixture.agent('node-2');
   stream = await agent.connect();
   await eventually(() => fixture.nodeSessions.length).toBe(1);
 });
-afterEach(async () => {
-  agent.disconnect();
-  beside.disconnect();
-  await fixture.close();
-});
+afterEach(() => fixture.close());
 
 const throttled = (): number => fixture.transport.stats().throttledSessions;
 const answered = (): number => stream.heard.length;
@@ -141,13 +137,12 @@ describe('a session that is paused', () => {
     stream.halfClose();
     agent.disconnect();
     await eventually(() => fixture.transport.stats().sessions).toBe(0);
-    agent = createRawAgent(fixture, 'node-1', await fixture.issue('node-1'));
+    agent = await fixture.agent();
     stream = await agent.connect();
     stream.say(heartbeatOf(1));
     await eventually(throttled).toBe(1);
     const other = await beside.connect();
-    other.say(heartbeatOf(1));
-    await eventually(() => other.heard.length).toBe(1);
+    await other.beat(1);
     expect(answered()).toBe(0);
     fixture.clock.advance(8_000);
     await eventually(answered).toBe(1);

@@ -3,7 +3,7 @@ import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { snapshotPush, startAgentFixture, unlimited, type AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
-import { createRawAgent, heartbeatOf, type RawAgent, type RawStream } from '../support/raw-agent.js';
+import { heartbeatOf, type RawAgent, type RawStream } from '../support/raw-agent.js';
 import { outboxPayloads } from '../../src/transport/agent/reading.js';
 
 let fixture: AgentFixture;
@@ -13,14 +13,11 @@ const MiB = 1024 * 1024;
 
 beforeEach(async () => {
   fixture = await startAgentFixture({ reading: unlimited });
-  agent = createRawAgent(fixture, 'node-1', await fixture.issue('node-1'));
+  agent = await fixture.agent();
   stream = await agent.connect();
   await eventually(() => fixture.nodeSessions.length).toBe(1);
 });
-afterEach(async () => {
-  agent.disconnect();
-  await fixture.close();
-});
+afterEach(() => fixture.close());
 
 /** Fills the peer's window with a snapshot that it does not take. */
 async function stall(): Promise<void> {
@@ -47,11 +44,10 @@ test('a slow reader piles up no answers: the service stops reading from it, then
   for (let sequence = 0; sequence < 5_000; sequence += 1) stream.say(heartbeatOf(sequence));
   await eventually(() => fixture.telemetry.heartbeats.length).toBeGreaterThanOrEqual(outboxPayloads);
   // Others are served meanwhile; by the time of their answers, all that is going to be read of this one has been.
-  const beside = createRawAgent(fixture, 'node-2', await fixture.issue('node-2'));
+  const beside = await fixture.agent('node-2');
   const other = await beside.connect();
   for (let sequence = 1; sequence <= 20; sequence += 1) {
-    other.say(heartbeatOf(sequence));
-    await eventually(() => other.heard.length).toBe(sequence);
+    await other.beat(sequence);
   }
   other.halfClose();
   await other.status;

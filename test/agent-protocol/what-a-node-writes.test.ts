@@ -14,7 +14,7 @@ import {
   type ShiftedClock,
 } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
-import { createRawAgent, type RawAgent } from '../support/raw-agent.js';
+import { type RawAgent } from '../support/raw-agent.js';
 import { openTemporaryStores, type TemporaryStores } from '../support/temporary-stores.js';
 
 const burstBytes = 512 * 1024;
@@ -32,10 +32,9 @@ beforeEach(async () => {
   stores = await openTemporaryStores(clock);
   facts = createFactRecorder({ eventStore: stores.eventStore, clock, ids: randomIds, logger: silentLogger });
   fixture = await startAgentFixture({}, { facts, clock });
-  agent = createRawAgent(fixture, nodeId, await fixture.issue(nodeId));
+  agent = await fixture.agent(nodeId);
 });
 afterEach(async () => {
-  agent.disconnect();
   await fixture.close();
   await facts.close();
   await stores.close();
@@ -47,9 +46,7 @@ const versionsOf = (events: readonly RecordedEvent[]): unknown[] => events.map((
 
 /** Opens a session whose hello is as large as the protocol allows, and waits until it is live. */
 async function hello(version: string, detectedAddresses: readonly string[]): Promise<void> {
-  const before = fixture.telemetry.opened.length;
-  const stream = await agent.connect({ agentVersion: version, detectedAddresses: [...detectedAddresses] });
-  await eventually(() => fixture.telemetry.opened.length).toBeGreaterThan(before);
+  const stream = await fixture.live(agent, { agentVersion: version, detectedAddresses: [...detectedAddresses] });
   stream.halfClose();
   await stream.status;
 }

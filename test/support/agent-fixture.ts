@@ -16,7 +16,7 @@ import type {
   SnapshotPush,
   AgentCommandName,
 } from '../../src/delivery/port.js';
-import { ServicePayload } from '../../src/gen/svc/control/v1/session.js';
+import { ServicePayload, type AgentHello } from '../../src/gen/svc/control/v1/session.js';
 import { ConfigUpdate, RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import type { Clock } from '../../src/kernel/clock.js';
 import { streams } from '../../src/kernel/event.js';
@@ -31,7 +31,9 @@ import {
   type AgentTransportOptions,
 } from '../../src/transport/agent/agent-transport.js';
 import { startListener } from '../../src/transport/listener/listener.js';
+import { eventually } from './eventually.js';
 import { testKeyring } from './keyring.js';
+import { createRawAgent, type RawAgent } from './raw-agent.js';
 
 export interface ShiftedClock extends Clock {
   advance(milliseconds: number): void;
@@ -82,7 +84,6 @@ export interface AgentFixture {
   readonly servicePrivate: Uint8Array;
   readonly telemetry: FakeTelemetry;
   readonly facts: AgentEvent[];
-  readonly addresses: (readonly [string, string | null, string | null])[];
   readonly commands: Map<string, AgentCommandName[]>;
   readonly nodeSessions: FakeNodeSession[];
   /** What was given to the sampled log. */
@@ -113,6 +114,10 @@ export interface AgentFixture {
   spoilVerifier(nodeId: string): void;
   /** Does what a PSK reset or a deletion does: removes the verifier and notifies the listeners. */
   revoke(nodeId: string): void;
+  /** An agent of this node, which gets a PSK, until the fixture closes. */
+  agent(nodeId?: string): Promise<RawAgent>;
+  /** Connects an agent, and waits until its session is recorded. */
+  live(agent: RawAgent, hello?: Partial<AgentHello>): ReturnType<RawAgent['connect']>;
   close(): Promise<void>;
 }
 
@@ -157,11 +162,11 @@ export async function startAgentFixture(
   let deliveryState: ServingState = { kind: 'ready' };
   const facts: AgentEvent[] = [];
   const nodeSessions: FakeNodeSession[] = [];
-  const addresses: (readonly [string, string | null, string | null])[] = [];
   const commands = new Map<string, AgentCommandName[]>();
   const refusals: AgentFixture['refusals'] = [];
   const changes: AgentFixture['changes'] = [];
   const telemetry = createFakeTelemetry();
+  const agents: RawAgent[] = [];
 
   const delivery: Delivery = {
     state: () => deliveryState,
@@ -245,9 +250,7 @@ export async function startAgentFixture(
         return true;
       },
       listen: startListener,
-      async reportAddress(nodeId, ipv4, ipv6) {
-        addresses.push([nodeId, ipv4, ipv6]);
-      },
+      reportAddress: async () => undefined,
       diagnostics: { take: async () => undefined },
       hasCommands: (nodeId) => commands.has(nodeId),
       async claimCommands(nodeId) {
@@ -287,7 +290,6 @@ export async function startAgentFixture(
     servicePrivate: identity.privateKey,
     telemetry,
     facts,
-    addresses,
     commands,
     nodeSessions,
     refusals,
@@ -324,7 +326,21 @@ export async function startAgentFixture(
       psks.delete(nodeId);
       for (const listener of revokedListeners) listener(nodeId);
     },
-    close: () => transport.close(1000),
+    async agent(nodeId = 'node-1') {
+      const agent = createRawAgent(fixture, nodeId, await fixture.issue(nodeId));
+      agents.push(agent);
+      return agent;
+    },
+    async live(agent, hello) {
+      const before = telemetry.opened.length;
+      const stream = await agent.connect(hello);
+      await eventually(() => telemetry.opened.length).toBe(before + 1);
+      return stream;
+    },
+    async close() {
+      for (const agent of agents.splice(0)) agent.disconnect();
+      await transport.close(1000);
+    },
   };
   return fixture;
 }

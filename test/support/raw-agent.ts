@@ -19,6 +19,7 @@ import {
 import { createJoiner, splitPayload } from '../../src/channel/noise/fragmenter.js';
 import { controlPrologue, initiate, type NoiseSession } from '../../src/channel/noise/handshake.js';
 import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
+import { eventually } from './eventually.js';
 import { valueOf } from './noise-parties.js';
 
 export type Sayable = NonNullable<AgentPayload['payload']>;
@@ -53,6 +54,8 @@ export interface RawStream {
   readonly heard: Heard[];
   readonly call: ClientDuplexStream<Buffer, Buffer>;
   say(payload: Sayable): void;
+  /** Says a heartbeat, and waits until one thing more was heard. */
+  beat(sequence: number): Promise<void>;
   /** Sends any bytes as a payload, split into fragments. */
   sayBytes(payload: Uint8Array): void;
   /** Sends one plaintext, fragment byte included, encrypted with the next sequence. */
@@ -211,10 +214,16 @@ export function createRawAgent(
     const sayBytes = (payload: Uint8Array): void => {
       for (const plaintext of splitPayload(payload)) send(seal(plaintext));
     };
+    const say = (payload: Sayable): void => sayBytes(AgentPayload.encode({ payload }).finish());
     return {
       heard,
       call,
-      say: (payload) => sayBytes(AgentPayload.encode({ payload }).finish()),
+      say,
+      async beat(sequence) {
+        const before = heard.length;
+        say(heartbeatOf(sequence));
+        await eventually(() => heard.length).toBe(before + 1);
+      },
       sayBytes,
       sayFragment: (plaintext) => send(seal(plaintext)),
       sendFrame: (frame) => send({ sessionId: Buffer.alloc(0), sequence: 0n, ciphertext: Buffer.alloc(0), ...frame }),

@@ -25,7 +25,7 @@ async function padded(play: Play, bytes: number): Promise<{ readonly generation:
 
 async function arrives(play: Play, session: PlayedSession, generation: bigint, what: string): Promise<void> {
   const find = () => saidOf(session, 'applyReport').find((report) => report.generation === generation);
-  await expectOf(play, 'joined', `no report on a snapshot ${what}`, find, 25_000);
+  await expectOf(play, 'joined', `no report on a snapshot ${what}`, find, 60_000);
 }
 
 export const fragments: Scenario = {
