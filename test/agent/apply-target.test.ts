@@ -1,7 +1,7 @@
 /** Applying snapshots to the data plane: all or nothing, and what is reported and rejected. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createRuntime } from '../../src/agent/runtime.js';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { ConfigApplyStatus, type RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
@@ -10,11 +10,9 @@ import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../src/gen/sv
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { cluster, freePort, snapshot, tcpRule, tcpServer, udpRule } from '../support/snapshots.js';
+import { tcpPeers } from '../support/tcp-peers.js';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+const { closers, server } = tcpPeers();
 
 function runtime(rejectUnsupported = true): Gateway {
   const made = createRuntime({ rejectUnsupported, logger: silentLogger, clock: systemClock });
@@ -22,11 +20,7 @@ function runtime(rejectUnsupported = true): Gateway {
   return made;
 }
 
-async function greeter(text: string): Promise<string> {
-  const destination = await tcpServer((socket) => socket.end(text));
-  closers.push(() => destination.close());
-  return `127.0.0.1:${destination.port}`;
-}
+const greeter = (text: string): Promise<string> => server((socket) => socket.end(text));
 
 /** What a connection receives, or the code of its error. */
 function fetchText(port: number, host = '127.0.0.1'): Promise<string> {
@@ -163,11 +157,10 @@ describe('applying a snapshot', () => {
   });
 
   it('lets live connections of a removed listener finish', async () => {
-    const destination = await tcpServer((socket) => socket.pipe(socket));
-    closers.push(() => destination.close());
+    const destination = await server((socket) => socket.pipe(socket));
     const port = await freePort();
     const gateway = runtime();
-    await gateway.apply(snapshot(1, { tcp: [tcpRule(port, `127.0.0.1:${destination.port}`)] }));
+    await gateway.apply(snapshot(1, { tcp: [tcpRule(port, destination)] }));
     const open = await echoing(port);
     await gateway.apply(snapshot(2));
     await open.says('still');
@@ -204,11 +197,10 @@ describe('applying a snapshot', () => {
   });
 
   it('rejects a snapshot with rules that it cannot run, each with its resource and field, and serves on what it served', async () => {
-    const echo = await tcpServer((socket) => socket.pipe(socket));
-    closers.push(() => echo.close());
+    const echo = await server((socket) => socket.pipe(socket));
     const { mixed, ports } = await mixedSnapshot(2, await greeter('hello'));
     const gateway = runtime();
-    await gateway.apply(snapshot(1, { tcp: [tcpRule(ports.shared, `127.0.0.1:${echo.port}`, {}, 'fallback')] }));
+    await gateway.apply(snapshot(1, { tcp: [tcpRule(ports.shared, echo, {}, 'fallback')] }));
     const open = await echoing(ports.shared);
     const report = await gateway.apply(mixed);
     expect(report?.status).toBe(ConfigApplyStatus.REJECTED);

@@ -1,7 +1,7 @@
 /** What an agent finds when it checks itself, and the report of it within its bounds. */
 import { createServer } from 'node:tls';
 import fc from 'fast-check';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { keepLastLines } from '../../src/agent/diagnosis/last-lines.js';
 import { reportOf } from '../../src/agent/diagnosis/report.js';
@@ -12,6 +12,7 @@ import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
+import { closersAfterEach } from '../support/closers.js';
 import { agentRuntime } from '../support/agent-runtime.js';
 import { createCertificate } from '../support/certificate.js';
 import { startPlainTarget } from '../support/plain-target.js';
@@ -31,10 +32,7 @@ import {
 } from '../support/snapshots.js';
 import { pinOf } from '../support/tls-client.js';
 
-const closers: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+const closers = closersAfterEach();
 
 const going = new AbortController().signal;
 

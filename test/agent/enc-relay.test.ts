@@ -1,10 +1,9 @@
 /** UDP ENC between agents: chains of it, several keys and RAW on one socket, wrong keys, other keys while datagrams pass. */
 import { createSocket, type Socket } from 'node:dgram';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Gateway } from '../../src/agent/gateway.js';
 import { encTiming } from '../../src/channel/enc/timing.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
-import { agentRuntime } from '../support/agent-runtime.js';
+import { agentRuntime, applied } from '../support/agent-runtime.js';
 import { eventually } from '../support/eventually.js';
 import { encRule, freePort, overEnc, snapshot, tcpServer, udpRule } from '../support/snapshots.js';
 import { udpPeers } from '../support/udp-peers.js';
@@ -26,10 +25,6 @@ function ask(socket: Socket, port: number, text: string): Promise<string> {
     send();
   });
 }
-
-const applied = async (gateway: Gateway, ...of: Parameters<typeof snapshot>): Promise<void> => {
-  expect((await gateway.apply(snapshot(...of)))?.errors).toEqual([]);
-};
 
 /** What passes over loopback to a port, both ways, as an onlooker sees it. */
 async function tap(port: number): Promise<{ readonly port: number; readonly seen: Buffer[] }> {

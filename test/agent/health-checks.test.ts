@@ -2,21 +2,19 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { createSamples } from '../../src/agent/relays/meters.js';
 import { createUpstreams } from '../../src/agent/relays/upstreams.js';
 import type { UpstreamCluster } from '../../src/gen/svc/control/v1/gateway.js';
-import { agentRuntime } from '../support/agent-runtime.js';
+import { closersAfterEach } from '../support/closers.js';
+import { agentRuntime, applied } from '../support/agent-runtime.js';
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
-import { cluster, freePort, overTls, snapshot, tcpRule, udpRule } from '../support/snapshots.js';
+import { cluster, freePort, overTls, tcpRule, udpRule } from '../support/snapshots.js';
 import { pinOf } from '../support/tls-client.js';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+const closers = closersAfterEach();
 
 const everyMs = 20;
 
@@ -48,17 +46,13 @@ async function listening(
   return { connections: () => connections, close };
 }
 
-async function apply(gateway: Gateway, ...args: Parameters<typeof snapshot>): Promise<void> {
-  expect((await gateway.apply(snapshot(...args)))?.errors).toEqual([]);
-}
-
 const health = (gateway: Gateway) =>
   Object.fromEntries((gateway.report().gateway?.upstreams ?? []).map(({ cluster: name, healthy }) => [name, healthy]));
 
 it('reports a dead upstream as unhealthy and one that has come back as healthy, and counts neither as a request', async () => {
   const [entry, port] = [await freePort(), await freePort()];
   const gateway = agentRuntime(closers);
-  await apply(gateway, 1, { tcp: [tcpRule(entry, 'cluster:web')], clusters: [checked('web', port)] });
+  await applied(gateway, 1, { tcp: [tcpRule(entry, 'cluster:web')], clusters: [checked('web', port)] });
   await eventually(() => health(gateway)).toEqual({ web: false });
   const server = await listening(createServer(), port);
   await eventually(() => health(gateway)).toEqual({ web: true });
@@ -73,7 +67,7 @@ it('asks for the pinned key where the rule does', async () => {
   await listening(createTlsServer({ cert: right.cert, key: right.key }), port);
   const gateway = agentRuntime(closers);
   const pinned = (generation: number, pin: string): Promise<void> =>
-    apply(gateway, generation, {
+    applied(gateway, generation, {
       tcp: [tcpRule(entry, 'cluster:web', overTls('cluster:web', [pin], 'web.example'))],
       clusters: [checked('web', port)],
     });
@@ -98,13 +92,13 @@ it('leaves alone what is not asked for, is disabled, is dialled by UDP only, or 
     checked('udp', udp),
     checked('stays', stays),
   ];
-  await apply(gateway, 1, { ...rules, clusters: [...clusters, checked('gone', gone)] });
+  await applied(gateway, 1, { ...rules, clusters: [...clusters, checked('gone', gone)] });
   await eventually(() =>
     counts()
       .slice(3)
       .every((count) => count > 1),
   ).toBe(true);
-  await apply(gateway, 2, { ...rules, tcp: tcp.filter((_, at) => at !== 2), clusters });
+  await applied(gateway, 2, { ...rules, tcp: tcp.filter((_, at) => at !== 2), clusters });
   const [goneBefore = 0, staysBefore = 0] = counts().slice(3);
   await eventually(() => counts()[4]! > staysBefore + 5).toBe(true);
   expect(counts().slice(0, 3)).toEqual([0, 0, 0]);
@@ -117,7 +111,7 @@ it('says nothing of an upstream before its first check, and checks it anew at on
   await listening(createServer(), port);
   const gateway = agentRuntime(closers);
   const at = (generation: number, where: number): Promise<void> =>
-    apply(gateway, generation, {
+    applied(gateway, generation, {
       tcp: [tcpRule(entry, 'cluster:web')],
       // Only a check at once can come in time.
       clusters: [checked('web', where, { healthCheck: { intervalMs: 3_600_000, path: '' } })],

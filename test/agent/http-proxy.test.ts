@@ -8,27 +8,22 @@ import {
   type RequestListener,
   type Server,
 } from 'node:http';
-import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { requestHeaders, readTarget, responseHeaders } from '../../src/agent/relays/http-headers.js';
 import { createHttpRoutes } from '../../src/agent/plan/matches.js';
 import { relayLimits } from '../../src/agent/relays/limits.js';
-import { agentRuntime } from '../support/agent-runtime.js';
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
-import { cluster, freePort, httpRule, snapshot, tcpRule, tcpServer, tlsRule } from '../support/snapshots.js';
+import { cluster, freePort, httpRule, snapshot, tcpRule, tlsRule } from '../support/snapshots.js';
+import { tcpPeers } from '../support/tcp-peers.js';
 import { tlsClient } from '../support/tls-client.js';
 
-const closers: (() => Promise<void>)[] = [];
+const { closers, runtime, server: tcp, client: plain } = tcpPeers();
 const times = { ...relayLimits };
-afterEach(async () => {
-  Object.assign(relayLimits, times);
-  for (const close of closers.splice(0).toReversed()) await close();
-});
-
-const runtime = (): Gateway => agentRuntime(closers);
+afterEach(() => void Object.assign(relayLimits, times));
 
 async function backend(listener: RequestListener): Promise<Server & { readonly place: string }> {
   const server = createServer(listener);
@@ -75,13 +70,6 @@ async function ask(
   let text = '';
   for await (const chunk of response) text += String(chunk);
   return Object.assign(response, { text });
-}
-
-function plain(port: number): Socket {
-  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-  socket.on('error', () => undefined);
-  closers.push(async () => void socket.destroy());
-  return socket;
 }
 
 /** Everything that comes back for these bytes until the connection is closed. */
@@ -431,17 +419,16 @@ describe('an HTTP proxy rule', () => {
   });
 
   it('answers 502 for a next hop that refuses, breaks off or makes no sense, and 504 for one that says nothing', async () => {
-    const silent = await tcpServer((socket) => void socket.resume());
-    const broken = await tcpServer((socket) => socket.once('data', () => socket.destroy()));
-    const nonsense = await tcpServer((socket) => void socket.end('nonsense'));
-    for (const server of [silent, broken, nonsense]) closers.push(() => server.close());
+    const silent = await tcp((socket) => void socket.resume());
+    const broken = await tcp((socket) => socket.once('data', () => socket.destroy()));
+    const nonsense = await tcp((socket) => void socket.end('nonsense'));
     const statusOf = async (place: string): Promise<number | undefined> =>
       (await ask((await proxyTo(place)).port)).statusCode;
     expect(await statusOf(`127.0.0.1:${await freePort()}`)).toBe(502);
-    expect(await statusOf(`127.0.0.1:${broken.port}`)).toBe(502);
-    expect(await statusOf(`127.0.0.1:${nonsense.port}`)).toBe(502);
+    expect(await statusOf(broken)).toBe(502);
+    expect(await statusOf(nonsense)).toBe(502);
     Object.assign(relayLimits, { httpAnswerMs: 100 });
-    expect(await statusOf(`127.0.0.1:${silent.port}`)).toBe(504);
+    expect(await statusOf(silent)).toBe(504);
   });
 
   it('answers 502 for a next hop that takes no connection in time', async () => {
@@ -540,12 +527,11 @@ describe('an HTTP proxy rule', () => {
 
   it('shares its port with rules that are chosen by server name', async () => {
     const server = await backend((_incoming, response) => response.end('http'));
-    const echo = await tcpServer((socket) => void socket.pipe(socket));
-    closers.push(() => echo.close());
+    const echo = await tcp((socket) => void socket.pipe(socket));
     const port = await freePort();
     const report = await runtime().apply(
       snapshot(1, {
-        tcp: [tlsRule(port, `127.0.0.1:${echo.port}`, ['t.example'], 'c')],
+        tcp: [tlsRule(port, echo, ['t.example'], 'c')],
         http: [httpRule(port, 'a.example', '/', 'r')],
         clusters: [cluster('r/0', [server.place])],
         certificates: { c: createCertificate() },

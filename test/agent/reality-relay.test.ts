@@ -1,20 +1,20 @@
 /** REALITY hops between agents: who gets in, what flows, what strangers meet, and sharing of a socket. */
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, type TlsOptions } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Gateway } from '../../src/agent/gateway.js';
 import { openReality } from '../../src/agent/reality/handshake.js';
 import { relayLimits } from '../../src/agent/relays/limits.js';
 import { createRuntime } from '../../src/agent/runtime.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { agentRuntime } from '../support/agent-runtime.js';
+import { applied } from '../support/agent-runtime.js';
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
 import { startTlsTarget, targetName, type TlsTarget } from '../support/reality-fixture.js';
+import { tcpPeers } from '../support/tcp-peers.js';
 import {
   freePort,
   overReality,
@@ -26,22 +26,14 @@ import {
   type RealityOfHop,
 } from '../support/snapshots.js';
 
-const closers: (() => Promise<void>)[] = [];
+const { closers, runtime, server, client: tcpClient } = tcpPeers();
 const times = { ...relayLimits };
 let target: TlsTarget;
 beforeAll(async () => void (target = await startTlsTarget({ ALPNProtocols: ['h2', 'http/1.1'] })));
 afterAll(() => target.close());
 beforeEach(() => void Object.assign(relayLimits, { realityProbeMs: 100 }));
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-  Object.assign(relayLimits, times);
-});
+afterEach(() => void Object.assign(relayLimits, times));
 
-async function server(onConnection: (socket: Socket) => void): Promise<string> {
-  const made = await tcpServer(onConnection);
-  closers.push(() => made.close());
-  return `127.0.0.1:${made.port}`;
-}
 const echo = (): Promise<string> => server((socket) => socket.pipe(socket));
 const says = (text: string): Promise<string> => server((socket) => socket.end(text));
 
@@ -50,14 +42,8 @@ const hopOf = (serverNames: readonly string[] = [targetName]): RealityOfHop => (
   serverNames,
   targetPort: target.port,
 });
-const applied = async (gateway: Gateway, ...of: Parameters<typeof snapshot>): Promise<void> => {
-  expect((await gateway.apply(snapshot(...of)))?.errors).toEqual([]);
-};
-
 async function dial(port: number): Promise<Socket> {
-  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
-  closers.push(async () => void socket.destroy());
-  socket.on('error', () => undefined);
+  const socket = tcpClient(port);
   await once(socket, 'connect');
   return socket;
 }
@@ -98,7 +84,7 @@ describe('a REALITY hop', () => {
     const [first, second] = [hopOf(), hopOf()];
     const [entry, spoken] = [await freePort(), await freePort()];
     const [middle, exit, greeting] = [await freePort(), await freePort(), await freePort()];
-    const [edge, relay, last] = [agentRuntime(closers), agentRuntime(closers), agentRuntime(closers)];
+    const [edge, relay, last] = [runtime(), runtime(), runtime()];
     await applied(last, 1, {
       tcp: [realityRule(exit, await echo(), second), realityRule(greeting, await says('220 hello'), second)],
     });
@@ -125,7 +111,7 @@ describe('a REALITY hop', () => {
   it('passes a reset on as a reset', async () => {
     const hop = hopOf();
     const [port, entry] = [await freePort(), await freePort()];
-    const gateway = agentRuntime(closers);
+    const gateway = runtime();
     const breaking = await server((socket) => socket.once('data', () => socket.resetAndDestroy()));
     await applied(gateway, 1, {
       tcp: [
@@ -142,12 +128,10 @@ describe('a REALITY hop', () => {
   it('resets its client when the next hop is killed, whose connections then end without close_notify', async () => {
     const hop = hopOf();
     const [port, entry] = [await freePort(), await freePort()];
-    const gateway = agentRuntime(closers);
+    const gateway = runtime();
     const killed: Socket[] = [];
     const middle = await server((socket) => {
-      const onward = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
-      closers.push(async () => void onward.destroy());
-      onward.on('error', () => undefined);
+      const onward = tcpClient(port);
       killed.push(socket);
       socket.pipe(onward);
       onward.on('data', (bytes) => socket.write(bytes));
@@ -169,7 +153,7 @@ describe('a REALITY hop', () => {
   it('is the target to everybody else: another name, a wrong short id, no TLS at all, a client that ends at once', async () => {
     const hop = hopOf();
     const port = await freePort();
-    const gateway = agentRuntime(closers);
+    const gateway = runtime();
     await applied(gateway, 1, { tcp: [realityRule(port, await echo(), hop)] });
     expect(await certificateAt(port, targetName)).toBe(targetName);
     expect(await certificateAt(port, 'else.example')).toBe(targetName);
@@ -189,7 +173,7 @@ describe('a REALITY hop', () => {
   it('is not entered by a replayed hello, nor by one of another clock', async () => {
     const hop = hopOf();
     const port = await freePort();
-    await applied(agentRuntime(closers), 1, { tcp: [realityRule(port, await echo(), hop)] });
+    await applied(runtime(), 1, { tcp: [realityRule(port, await echo(), hop)] });
     const access = { publicKey: Buffer.from(hop.keys.publicKey), shortId: '0a', serverName: targetName };
     for (const wrong of [-130_000, 130_000]) {
       const clock = { ...systemClock, now: () => Date.now() + wrong };
@@ -201,7 +185,7 @@ describe('a REALITY hop', () => {
 
   it('resets its client if the next hop turns out to be the target, and says so', async () => {
     const [port, entry] = [await freePort(), await freePort()];
-    const gateway = agentRuntime(closers);
+    const gateway = runtime();
     await applied(gateway, 1, {
       tcp: [
         realityRule(port, await echo(), hopOf()),
@@ -215,7 +199,7 @@ describe('a REALITY hop', () => {
   it('shares a socket with other REALITY rules, TLS, names and RAW; each finds its own', async () => {
     const [one, two] = [hopOf(['one.example', targetName]), hopOf(['two.example'])];
     const port = await freePort();
-    const gateway = agentRuntime(closers);
+    const gateway = runtime();
     const certificate = createCertificate('tls.example');
     const inner = await startTlsTarget();
     closers.push(() => inner.close());
@@ -262,7 +246,7 @@ describe('a REALITY hop', () => {
   it('keeps its connections when its key is replaced, and takes only the new one', async () => {
     const [old, fresh] = [hopOf(), hopOf()];
     const [port, target] = [await freePort(), await echo()];
-    const gateway = agentRuntime(closers);
+    const gateway = runtime();
     await applied(gateway, 1, { tcp: [realityRule(port, target, old)] });
     const early = await inside(port, old);
     early.write('before');
@@ -313,7 +297,7 @@ describe('a REALITY hop', () => {
   it('takes a client whose hello comes after an edit of its credential', async () => {
     const hop = hopOf();
     const port = await freePort();
-    const gateway = agentRuntime(closers);
+    const gateway = runtime();
     const rule = realityRule(port, await echo(), hop);
     const raw = tcpRule(port, await says('raw'), {}, 'raw');
     await applied(gateway, 1, { tcp: [rule, raw] });
@@ -330,7 +314,7 @@ describe('a REALITY hop', () => {
   it('keeps strangers joined to the target when its credential is edited', async () => {
     const hop = hopOf();
     const port = await freePort();
-    const gateway = agentRuntime(closers);
+    const gateway = runtime();
     const rule = realityRule(port, await echo(), hop);
     await applied(gateway, 1, { tcp: [rule] });
     const stranger = connectTls({ host: '127.0.0.1', port, servername: targetName, rejectUnauthorized: false });
@@ -349,7 +333,7 @@ describe('a REALITY hop', () => {
   it('goes over to another target as soon as that has answered', async () => {
     const hop = hopOf();
     const [port, next] = [await freePort(), await echo()];
-    const gateway = agentRuntime(closers);
+    const gateway = runtime();
     await applied(gateway, 1, { tcp: [realityRule(port, next, hop)] });
     await inside(port, hop);
     const other = await startTlsTarget({ ALPNProtocols: ['h2'] });
@@ -367,7 +351,7 @@ describe('a REALITY hop', () => {
   it('says of its routes whether its target can be reached, as long as that lasts', async () => {
     const [hop, dead] = [hopOf(), await freePort()];
     const [port, next] = [await freePort(), await echo()];
-    const gateway = agentRuntime(closers);
+    const gateway = runtime();
     let changes = 0;
     gateway.watch({ onUpstreams: () => undefined, onRoutes: () => (changes += 1) });
     const [one, two] = [{ ...hop, targetPort: dead }, hopOf(['two.example'])];
@@ -395,7 +379,7 @@ describe('a REALITY hop', () => {
       options === 'no TLS' ? await tcpServer((socket) => socket.end('220 hello\r\n')) : await startTlsTarget(options);
     closers.push(() => made.close());
     const port = await freePort();
-    const gateway = agentRuntime(closers);
+    const gateway = runtime();
     await applied(gateway, 1, { tcp: [realityRule(port, await echo(), { ...hopOf(), targetPort: made.port })] });
     await eventually(() => gateway.runtimeListeners()[0]?.routes[0]?.state).toBe('target_unusable');
     expect(gateway.runtimeListeners()[0]?.state).toBe('running');
@@ -404,7 +388,7 @@ describe('a REALITY hop', () => {
   it('is named when its key, short ids or target cannot be used', async () => {
     const rule = realityRule(await freePort(), '127.0.0.1:9', hopOf(), 'c');
     const broken = { ...rule.reality!, shortIds: ['xyz'], targetPort: 0 };
-    const report = await agentRuntime(closers).apply(snapshot(1, { tcp: [{ ...rule, reality: broken }] }));
+    const report = await runtime().apply(snapshot(1, { tcp: [{ ...rule, reality: broken }] }));
     expect(report?.errors.map(({ path, message }) => `${path}: ${message}`)).toEqual([
       'hops[0].credential_id: expected a camouflage target host and port',
       'hops[0].credential_id: expected short ids of an even number of at most 16 hexadecimal digits',

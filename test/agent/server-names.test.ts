@@ -1,33 +1,21 @@
 /** A TCP listener with several rules: SNI pre-read, TLS termination, the RAW fallback; and clients that are hostile. */
-import { connect, type Socket, type AddressInfo } from 'node:net';
+import { type Socket, type AddressInfo } from 'node:net';
 import { createServer } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { relayLimits } from '../../src/agent/relays/limits.js';
 import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
-import { agentRuntime } from '../support/agent-runtime.js';
+import { applied } from '../support/agent-runtime.js';
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
-import { cluster, freePort, httpRule, snapshot, tcpRule, tcpServer, tlsRule } from '../support/snapshots.js';
+import { cluster, freePort, httpRule, snapshot, tcpRule, tlsRule } from '../support/snapshots.js';
+import { named as greeting, tcpPeers } from '../support/tcp-peers.js';
 import { helloFor, realHello } from '../support/tls-bytes.js';
 import { pinOf, pinShown, tlsClient } from '../support/tls-client.js';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+const { closers, runtime, server, client: plain } = tcpPeers();
 
-const runtime = (): Gateway => agentRuntime(closers);
-
-/** A server that sends its name to each client, then echoes. */
-async function named(name: string): Promise<string> {
-  const server = await tcpServer((socket) => {
-    socket.write(`${name}:`);
-    socket.pipe(socket);
-  });
-  closers.push(() => server.close());
-  return `127.0.0.1:${server.port}`;
-}
+const named = (name: string): Promise<string> => server(greeting(`${name}:`));
 
 /** Everything that is received until the end; `closed` if the connection fails. */
 function everything(socket: Socket): Promise<string> {
@@ -38,13 +26,6 @@ function everything(socket: Socket): Promise<string> {
     socket.on('close', (failed) => resolve(failed ? 'closed' : Buffer.concat(parts).toString('latin1')));
     socket.on('end', () => resolve(Buffer.concat(parts).toString('latin1')));
   });
-}
-
-function plain(port: number): Socket {
-  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
-  socket.on('error', () => undefined);
-  closers.push(async () => void socket.destroy());
-  return socket;
 }
 
 /** What the server at the other end of a TLS connection with this name echoes. */
@@ -67,12 +48,6 @@ async function send(port: number, bytes: Buffer, size = bytes.length): Promise<s
   return received;
 }
 
-async function apply(gateway: Gateway, ...args: Parameters<typeof snapshot>): Promise<void> {
-  const report = await gateway.apply(snapshot(...args));
-  expect(report?.errors).toEqual([]);
-  expect(report?.status).toBe(ConfigApplyStatus.APPLIED);
-}
-
 const [one, two] = [createCertificate('one'), createCertificate('two')];
 
 describe('rules that share a TCP listener', () => {
@@ -85,7 +60,7 @@ describe('rules that share a TCP listener', () => {
     await new Promise<void>((resolve) => behind.listen(0, '127.0.0.1', resolve));
     closers.push(async () => void behind.close());
     const gateway = runtime();
-    await apply(gateway, 1, {
+    await applied(gateway, 1, {
       tcp: [
         tlsRule(port, await named('a'), ['a.example', 'also.example'], 'one', 'a'),
         tlsRule(port, await named('wild'), ['*.w.example'], 'two', 'wild'),
@@ -123,7 +98,7 @@ describe('rules that share a TCP listener', () => {
 
   it('are chosen by a ClientHello in any pieces, which the next hop gets unchanged', async () => {
     const port = await freePort();
-    await apply(runtime(), 1, { tcp: [tcpRule(port, await named('s'), { serverNames: ['s.example'] })] });
+    await applied(runtime(), 1, { tcp: [tcpRule(port, await named('s'), { serverNames: ['s.example'] })] });
     for (const [recordSize, segment] of [
       [16_384, 1],
       [16_384, 40],
@@ -138,7 +113,7 @@ describe('rules that share a TCP listener', () => {
   it('close a connection that none of them is for', async () => {
     const port = await freePort();
     const gateway = runtime();
-    await apply(gateway, 1, {
+    await applied(gateway, 1, {
       tcp: [tlsRule(port, await named('a'), ['a.example'], 'one')],
       certificates: { one },
     });
@@ -151,7 +126,7 @@ describe('rules that share a TCP listener', () => {
 
   it('pass a client that ends its direction early on to the RAW rule, with what it sent', async () => {
     const port = await freePort();
-    await apply(runtime(), 1, {
+    await applied(runtime(), 1, {
       tcp: [
         tcpRule(port, await named('s'), { serverNames: ['s.example'] }, 's'),
         tcpRule(port, await named('raw'), {}, 'r'),
@@ -166,11 +141,11 @@ describe('rules that share a TCP listener', () => {
     const port = await freePort();
     const gateway = runtime();
     const [a, b] = [await named('a'), await named('b')];
-    await apply(gateway, 1, { tcp: [tlsRule(port, a, ['a.example'], 'one', 'a')], certificates: { one } });
+    await applied(gateway, 1, { tcp: [tlsRule(port, a, ['a.example'], 'one', 'a')], certificates: { one } });
     const live = await tlsClient(port, 'a.example');
     const received = everything(live);
     live.write('1');
-    await apply(gateway, 2, {
+    await applied(gateway, 2, {
       tcp: [tlsRule(port, b, ['a.example'], 'one', 'a'), tcpRule(port, b, {}, 'raw')],
       certificates: { one },
     });
@@ -187,10 +162,10 @@ describe('a certificate', () => {
     const port = await freePort();
     const gateway = runtime();
     const rule = tlsRule(port, await named('a'), ['a.example'], 'credential');
-    await apply(gateway, 1, { tcp: [rule], certificates: { credential: one } });
+    await applied(gateway, 1, { tcp: [rule], certificates: { credential: one } });
     const live = await tlsClient(port, 'a.example');
     expect(pinShown(live)).toBe(pinOf(one));
-    await apply(gateway, 2, { tcp: [rule], certificates: { credential: two } });
+    await applied(gateway, 2, { tcp: [rule], certificates: { credential: two } });
     expect(pinShown(await tlsClient(port, 'a.example'))).toBe(pinOf(two));
     const received = everything(live);
     live.end('still up');
@@ -201,7 +176,7 @@ describe('a certificate', () => {
     const port = await freePort();
     const gateway = runtime();
     const rule = tlsRule(port, await named('a'), ['a.example'], 'credential', 'c1');
-    await apply(gateway, 1, { tcp: [rule], certificates: { credential: one } });
+    await applied(gateway, 1, { tcp: [rule], certificates: { credential: one } });
     for (const broken of [
       { cert: 'nonsense', key: one.key },
       { cert: one.cert, key: two.key },
@@ -231,7 +206,7 @@ describe('hostile clients of a listener with server names', () => {
   async function listener(withFallback: boolean, policies: readonly string[] = []): Promise<void> {
     port = await freePort();
     gateway = runtime();
-    await apply(gateway, 1, {
+    await applied(gateway, 1, {
       tcp: [
         tlsRule(port, await named('a'), ['a.example'], 'one', 'a'),
         ...(withFallback ? [tcpRule(port, await named('raw'), {}, 'raw')] : []),
@@ -290,7 +265,7 @@ describe('hostile clients of a listener with server names', () => {
     Object.assign(relayLimits, { clientHelloMs: 100, tlsHandshakeMs: 100, httpHeadersMs: 100, httpKeepAliveMs: 100 });
     port = await freePort();
     gateway = runtime();
-    await apply(gateway, 1, {
+    await applied(gateway, 1, {
       tcp: [
         tlsRule(port, await named('a'), ['a.example'], 'one', 'a'),
         tcpRule(port, await named('p'), { serverNames: ['p.example'] }, 'p'),

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { status } from '@grpc/grpc-js';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { startAgent, type AgentHandle, type AgentOptions } from '../../src/agent/agent.js';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
@@ -14,6 +14,7 @@ import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
 import { sleep } from '../../src/kernel/background.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
+import { closersAfterEach } from '../support/closers.js';
 import { agentRuntime } from '../support/agent-runtime.js';
 import {
   issuePsk,
@@ -27,10 +28,7 @@ import {
 import { cluster, freePort, realityRule, snapshot, tcpRule, tcpServer, udpRule } from '../support/snapshots.js';
 import { eventually } from '../support/eventually.js';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+const closers = closersAfterEach();
 
 async function server(options: ControlServerOptions = {}, issued = issuePsk()): Promise<ControlServer> {
   const made = await startControlServer(options, issued);

@@ -1,38 +1,13 @@
 /** The RAW TCP relay: bytes, and the choice of endpoints. Half-closes, resets, backpressure and edits are in `../agent-check`. */
 import { createHash, randomBytes } from 'node:crypto';
-import { connect, type Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
-import type { Gateway } from '../../src/agent/gateway.js';
-import { ConfigApplyStatus } from '../../src/gen/svc/control/v1/config.js';
-import { agentRuntime } from '../support/agent-runtime.js';
-import { cluster, freePort, snapshot, tcpRule, tcpServer } from '../support/snapshots.js';
+import { type Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { applied } from '../support/agent-runtime.js';
+import { cluster, freePort, tcpRule } from '../support/snapshots.js';
 import { eventually } from '../support/eventually.js';
+import { named, tcpPeers } from '../support/tcp-peers.js';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
-
-const runtime = (): Gateway => agentRuntime(closers);
-
-async function server(onConnection: (socket: Socket) => void): Promise<string> {
-  const destination = await tcpServer(onConnection);
-  closers.push(() => destination.close());
-  return `127.0.0.1:${destination.port}`;
-}
-
-/** A server that sends its name to each client, then echoes. */
-const named = (name: string) => (socket: Socket) => {
-  socket.write(name);
-  socket.pipe(socket);
-};
-
-function client(port: number): Socket {
-  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
-  socket.on('error', () => undefined);
-  closers.push(async () => void socket.destroy());
-  return socket;
-}
+const { closers, runtime, server, client } = tcpPeers();
 
 /** The first bytes received; rejects if the connection ends without any. */
 function firstBytes(socket: Socket): Promise<string> {
@@ -51,12 +26,6 @@ function everything(socket: Socket): Promise<Buffer> {
   });
 }
 
-async function apply(gateway: Gateway, ...args: Parameters<typeof snapshot>): Promise<void> {
-  const report = await gateway.apply(snapshot(...args));
-  expect(report?.errors).toEqual([]);
-  expect(report?.status).toBe(ConfigApplyStatus.APPLIED);
-}
-
 const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
 describe('a RAW TCP relay', () => {
@@ -70,9 +39,9 @@ describe('a RAW TCP relay', () => {
       socket.end(down);
     });
     const [first, second] = [await freePort(), await freePort()];
-    await apply(runtime(), 1, { tcp: [tcpRule(second, 'cluster:u')], clusters: [cluster('u', [target])] });
+    await applied(runtime(), 1, { tcp: [tcpRule(second, 'cluster:u')], clusters: [cluster('u', [target])] });
     const entry = runtime();
-    await apply(entry, 1, { tcp: [tcpRule(first, `127.0.0.1:${second}`)] });
+    await applied(entry, 1, { tcp: [tcpRule(first, `127.0.0.1:${second}`)] });
     const socket = client(first);
     const back = everything(socket);
     socket.end(up);
@@ -103,11 +72,11 @@ describe('a RAW TCP relay', () => {
     const dead = `127.0.0.1:${await freePort()}`;
     const port = await freePort();
     const gateway = runtime();
-    await apply(gateway, 1, { tcp: [tcpRule(port, 'cluster:u')], clusters: [cluster('u', [a, b])] });
+    await applied(gateway, 1, { tcp: [tcpRule(port, 'cluster:u')], clusters: [cluster('u', [a, b])] });
     const answers = [];
     for (let i = 0; i < 4; i += 1) answers.push(await firstBytes(client(port)));
     expect(answers).toEqual(['a', 'b', 'a', 'b']);
-    await apply(gateway, 2, { tcp: [tcpRule(port, 'cluster:u')], clusters: [cluster('u', [dead, a])] });
+    await applied(gateway, 2, { tcp: [tcpRule(port, 'cluster:u')], clusters: [cluster('u', [dead, a])] });
     expect(await firstBytes(client(port))).toBe('a');
     expect(await firstBytes(client(port))).toBe('a');
     expect(gateway.linkMetrics().find(({ peerEndpoint }) => peerEndpoint === dead)?.lossRatio).toBe(1);
@@ -120,10 +89,10 @@ describe('a RAW TCP relay', () => {
     const target = await server(named('up'));
     const port = await freePort();
     const gateway = runtime();
-    await apply(gateway, 1, { tcp: [tcpRule(port, 'cluster:u')], clusters: [cluster('u', [target])] });
+    await applied(gateway, 1, { tcp: [tcpRule(port, 'cluster:u')], clusters: [cluster('u', [target])] });
     const before = client(port);
     expect(await firstBytes(before)).toBe('up');
-    await apply(gateway, 2, { tcp: [tcpRule(port, 'cluster:u')], clusters: [cluster('u', [target], false)] });
+    await applied(gateway, 2, { tcp: [tcpRule(port, 'cluster:u')], clusters: [cluster('u', [target], false)] });
     await expect(firstBytes(client(port))).rejects.toThrow('closed');
     const echoed = firstBytes(before);
     before.write('still here');
@@ -133,7 +102,7 @@ describe('a RAW TCP relay', () => {
   it('counts an unreachable next hop as a failed session and closes the client', async () => {
     const port = await freePort();
     const gateway = runtime();
-    await apply(gateway, 1, { tcp: [tcpRule(port, `127.0.0.1:${await freePort()}`)] });
+    await applied(gateway, 1, { tcp: [tcpRule(port, `127.0.0.1:${await freePort()}`)] });
     await expect(firstBytes(client(port))).rejects.toThrow('closed');
     await eventually(() => gateway.runtimeListeners()[0]?.errorSessions).toBe(1n);
   });

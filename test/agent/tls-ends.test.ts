@@ -2,16 +2,14 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, TLSSocket } from 'node:tls';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createTlsCarrier } from '../../src/agent/relays/tls-ends.js';
+import { closersAfterEach } from '../support/closers.js';
 import { createCertificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
 import { tcpServer } from '../support/snapshots.js';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
+const closers = closersAfterEach();
 
 const certificate = createCertificate('one');
 

@@ -9,28 +9,17 @@ import { relayLimits } from '../../src/agent/relays/limits.js';
 import { timedOut, withDeadline } from '../../src/kernel/background.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import type { Logger } from '../../src/kernel/logger.js';
-import { agentRuntime } from '../support/agent-runtime.js';
+import { closersAfterEach } from '../support/closers.js';
+import { agentRuntime, applied } from '../support/agent-runtime.js';
 import { createCertificate, type Certificate } from '../support/certificate.js';
 import { eventually } from '../support/eventually.js';
-import {
-  cluster,
-  freePort,
-  overReality,
-  overTls,
-  snapshot,
-  tcpRule,
-  tcpServer,
-  tlsRule,
-} from '../support/snapshots.js';
+import { cluster, freePort, overReality, overTls, tcpRule, tcpServer, tlsRule } from '../support/snapshots.js';
 import { pinOf } from '../support/tls-client.js';
 
-const closers: (() => Promise<void>)[] = [];
+const closers = closersAfterEach();
 const times = { ...relayLimits };
 beforeEach(() => void Object.assign(relayLimits, { newPinMs: 20 }));
-afterEach(async () => {
-  Object.assign(relayLimits, times);
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+afterEach(() => void Object.assign(relayLimits, times));
 
 const lines: { readonly fields: Record<string, unknown>; readonly message: string }[] = [];
 const logger = {
@@ -69,10 +58,6 @@ function ask(port: number, text: string): Promise<string> {
   });
 }
 
-async function apply(gateway: Gateway, ...args: Parameters<typeof snapshot>): Promise<void> {
-  expect((await gateway.apply(snapshot(...args)))?.errors).toEqual([]);
-}
-
 const [one, two] = [createCertificate('one'), createCertificate('two')];
 
 describe('the pin of a certificate', () => {
@@ -94,7 +79,7 @@ describe('dialling with TLS', () => {
     const port = await freePort();
     const target = await tlsServer('one', one);
     const gateway = runtime();
-    await apply(gateway, 1, { tcp: [tcpRule(port, target, overTls(target, [pinOf(one)], 'inside.example'))] });
+    await applied(gateway, 1, { tcp: [tcpRule(port, target, overTls(target, [pinOf(one)], 'inside.example'))] });
     expect(await ask(port, 'hello')).toBe('one(inside.example):hello');
     await eventually(() => gateway.runtimeListeners()[0]).toMatchObject({ activeSessions: 0n, errorSessions: 0n });
     expect(gateway.linkMetrics()[0]).toMatchObject({ peerEndpoint: target, lossRatio: 0 });
@@ -108,7 +93,9 @@ describe('dialling with TLS', () => {
     const [tls, reality] = [await freePort(), await freePort()];
     const gateway = runtime();
     const access = overReality(next, generateX25519().publicKey, 'inside.example');
-    await apply(gateway, 1, { tcp: [tcpRule(tls, next, overTls(next, [pinOf(one)])), tcpRule(reality, next, access)] });
+    await applied(gateway, 1, {
+      tcp: [tcpRule(tls, next, overTls(next, [pinOf(one)])), tcpRule(reality, next, access)],
+    });
     for (const port of [tls, reality]) void ask(port, 'x');
     await eventually(() => dialled).toBe(2);
     expect(await withDeadline(gateway.close(), relayLimits.tlsHandshakeMs / 2)).not.toBe(timedOut);
@@ -134,12 +121,12 @@ describe('dialling with TLS', () => {
     });
     closers.push(middle.close, target.close, async () => dying.forEach((socket) => socket.destroy()));
     const [first, second] = [runtime(), runtime()];
-    await apply(second, 1, {
+    await applied(second, 1, {
       tcp: [tlsRule(hop, `127.0.0.1:${target.port}`, ['hop.example'], 'hop')],
       certificates: { hop: one },
     });
     const next = `127.0.0.1:${middle.port}`;
-    await apply(first, 1, { tcp: [tcpRule(entry, next, overTls(next, [pinOf(one)], 'hop.example'))] });
+    await applied(first, 1, { tcp: [tcpRule(entry, next, overTls(next, [pinOf(one)], 'hop.example'))] });
     const client = connect({ host: '127.0.0.1', port: entry, allowHalfOpen: true });
     let atClient = '';
     client.on('error', (error) => (atClient = error.message));
@@ -158,7 +145,7 @@ describe('dialling with TLS', () => {
     const target = await tlsServer('one', one);
     for (const name of ['', '127.0.0.1']) {
       const port = await freePort();
-      await apply(runtime(), 1, { tcp: [tcpRule(port, target, overTls(target, [pinOf(one)], name))] });
+      await applied(runtime(), 1, { tcp: [tcpRule(port, target, overTls(target, [pinOf(one)], name))] });
       expect(await ask(port, '')).toBe('one(false):');
     }
   });
@@ -174,7 +161,7 @@ describe('dialling with TLS', () => {
     closers.push(async () => void server.close());
     const target = `127.0.0.1:${(server.address() as AddressInfo).port}`;
     const gateway = runtime();
-    await apply(gateway, 1, { tcp: [tcpRule(port, target, overTls(target, [pinOf(two)], 'a.example'), 'c1')] });
+    await applied(gateway, 1, { tcp: [tcpRule(port, target, overTls(target, [pinOf(two)], 'a.example'), 'c1')] });
     expect(await ask(port, 'secret')).toBe('closed');
     expect(received).toBe('');
     await eventually(() => gateway.runtimeListeners()[0]?.errorSessions).toBe(1n);
@@ -202,12 +189,12 @@ describe('dialling with TLS', () => {
     const [dialler, listener] = [runtime(), runtime()];
     const pins = (...of: readonly Certificate[]): readonly string[] => of.map(pinOf);
     const listens = (generation: number, certificate: Certificate): Promise<void> =>
-      apply(listener, generation, {
+      applied(listener, generation, {
         tcp: [tlsRule(hop, `127.0.0.1:${target.port}`, ['hop.example'], 'hop')],
         certificates: { hop: certificate },
       });
     const dials = (generation: number, ...of: readonly Certificate[]): Promise<void> =>
-      apply(dialler, generation, { tcp: [tcpRule(entry, next, overTls(next, pins(...of), 'hop.example'))] });
+      applied(dialler, generation, { tcp: [tcpRule(entry, next, overTls(next, pins(...of), 'hop.example'))] });
     await listens(1, one);
     await dials(1, one);
     expect(await ask(entry, '')).toBe('target');
@@ -227,7 +214,7 @@ describe('dialling with TLS', () => {
     const target = await tlsServer('new', two);
     const gateway = runtime();
     const dials = (generation: number, ...pins: readonly string[]): Promise<void> =>
-      apply(gateway, generation, { tcp: [tcpRule(port, target, overTls(target, pins, 'a.example'))] });
+      applied(gateway, generation, { tcp: [tcpRule(port, target, overTls(target, pins, 'a.example'))] });
     await dials(1, pinOf(one));
     const waiting = [ask(port, 'a'), ask(port, 'b')];
     await eventually(() => gateway.runtimeListeners()[0]?.activeSessions).toBe(2n);
@@ -242,7 +229,7 @@ describe('dialling with TLS', () => {
     const port = await freePort();
     const [wrong, right] = [await tlsServer('wrong', two), await tlsServer('right', one)];
     const gateway = runtime();
-    await apply(gateway, 1, {
+    await applied(gateway, 1, {
       tcp: [tcpRule(port, 'cluster:u', overTls('cluster:u', [pinOf(one)], 'u.example'))],
       clusters: [cluster('u', [wrong, right])],
     });
@@ -259,7 +246,7 @@ describe('dialling with TLS', () => {
       const port = await freePort();
       const target = `127.0.0.1:${server.port}`;
       const gateway = runtime();
-      await apply(gateway, 1, { tcp: [tcpRule(port, target, overTls(target, [pinOf(one)]))] });
+      await applied(gateway, 1, { tcp: [tcpRule(port, target, overTls(target, [pinOf(one)]))] });
       expect(await ask(port, '')).toBe('closed');
       expect(gateway.report().connections?.handshakeFailures).toBe(1n);
       expect(lines).toMatchObject([{ fields: { reason: 'upstream_tls' } }]);
@@ -270,11 +257,11 @@ describe('dialling with TLS', () => {
     const [entry, hop] = [await freePort(), await freePort()];
     const target = await tlsServer('t', two);
     const next = `127.0.0.1:${hop}`;
-    await apply(runtime(), 1, {
+    await applied(runtime(), 1, {
       tcp: [{ ...tlsRule(hop, target, ['hop.example'], 'hop'), ...overTls(target, [pinOf(two)], 't.example') }],
       certificates: { hop: one },
     });
-    await apply(runtime(), 1, { tcp: [tcpRule(entry, next, overTls(next, [pinOf(one)], 'hop.example'))] });
+    await applied(runtime(), 1, { tcp: [tcpRule(entry, next, overTls(next, [pinOf(one)], 'hop.example'))] });
     const text = 'x'.repeat(5_000_000);
     const answer = await ask(entry, text);
     expect(answer.length).toBe('t(t.example):'.length + text.length);

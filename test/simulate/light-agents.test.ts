@@ -2,11 +2,12 @@
  * Light agents against a minimal control server with a real gRPC library and a real handshake. That they get along with the
  * service itself is shown by `simulate.test.ts`.
  */
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { startLightFleet, type LightFleet, type LightFleetOptions } from '../../scripts/simulate/light/fleet.js';
 import { runtimeTable } from '../../scripts/simulate/light/payloads.js';
 import { ConfigApplyStatus, type RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
+import { closersAfterEach } from '../support/closers.js';
 import {
   issuePsk,
   startControlServer,
@@ -19,10 +20,7 @@ import {
 import { eventually } from '../support/eventually.js';
 import { cluster, snapshot, tcpRule, tlsRule, udpRule } from '../support/snapshots.js';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+const closers = closersAfterEach();
 
 async function server(options: ControlServerOptions = {}): Promise<ControlServer> {
   const made = await startControlServer(options);

@@ -1,6 +1,6 @@
 /** Destinations and clients over UDP for the tests of a file, which are closed after each of them. */
 import { createSocket, type Socket } from 'node:dgram';
-import { afterEach } from 'vitest';
+import { closersAfterEach } from './closers.js';
 import { udpEcho } from './snapshots.js';
 
 interface UdpPeers {
@@ -12,10 +12,7 @@ interface UdpPeers {
 }
 
 export function udpPeers(): UdpPeers {
-  const closers: (() => Promise<unknown>)[] = [];
-  afterEach(async () => {
-    for (const close of closers.splice(0).toReversed()) await close();
-  });
+  const closers = closersAfterEach();
   return {
     closers,
     async echo(tag) {
