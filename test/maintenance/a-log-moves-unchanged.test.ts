@@ -50,27 +50,19 @@ async function expectSame(target: TestInstallation): Promise<void> {
 
 describe('a log that is exported and imported', () => {
   it('has the same events, revisions, generations and wrapped keys', async () => {
-    for (const seed of [1, 2, 3]) {
-      source = await installations.open();
-      await fill(source, seed, 60);
-      path = join(installations.folder, `archive-${seed}.jsonl`);
-      const exported = await exportTo(path, source);
-      const verified = await verify(path);
-      expect(verified.problems).toEqual([]);
-      expect(verified.header?.installation_id).toBe(installationName);
-      expect((await stat(path)).mode & 0o777).toBe(0o600);
+    await fill(source, 1, 60);
+    const exported = await exportTo(path, source);
+    const verified = await verify(path);
+    expect(verified.problems).toEqual([]);
+    expect(verified.header?.installation_id).toBe(installationName);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
 
-      const target = await installations.open();
-      const imported = await importFrom(path, target);
-      expect(imported).toMatchObject({
-        events: exported?.totals.events,
-        written: true,
-        renumbered: [],
-      });
-      await expectSame(target);
-      const digests = [exported?.log, verified.log, (await verifyLogOf(source)).log, (await verifyLogOf(target)).log];
-      expect(new Set(digests.map((log) => log?.contentSha256)).size).toBe(1);
-    }
+    const target = await installations.open();
+    const imported = await importFrom(path, target);
+    expect(imported).toMatchObject({ events: exported?.totals.events, written: true, renumbered: [] });
+    await expectSame(target);
+    const digests = [exported?.log, verified.log, (await verifyLogOf(source)).log, (await verifyLogOf(target)).log];
+    expect(new Set(digests.map((log) => log?.contentSha256)).size).toBe(1);
   });
 
   it('is written whole, once and in order to a store that loses answers, refuses and delays', async () => {

@@ -85,13 +85,23 @@ function recordsOf(parts: readonly Buffer[]): readonly string[] {
   return records;
 }
 
-test('the records of the flight have the types and lengths of the target’s, and its ServerHello but for the share', async () => {
-  const socket = await fixture.dial();
+/** An agent's connection. @returns what it is sent, which grows */
+async function seenBy(
+  at: RealityFixture,
+  access = at.access,
+): Promise<{ readonly seen: Buffer[]; readonly ok: boolean }> {
+  const socket = await at.dial();
   const seen: Buffer[] = [];
   socket.on('data', (bytes: Buffer) => seen.push(bytes));
+  const opened = await openReality(socket, access, at.listener.clock, 10_000);
+  if (opened.ok) opened.value.resume();
+  return { seen, ok: opened.ok };
+}
+
+test('the records of the flight have the types and lengths of the target’s, and its ServerHello but for the share', async () => {
   const before = said.length;
-  const opened = await openReality(socket, fixture.access, fixture.listener.clock, 5_000);
-  expect(opened.ok).toBe(true);
+  const { seen, ok } = await seenBy(fixture);
+  expect(ok).toBe(true);
   const own = recordsOf(said[before] ?? []);
   expect(own.length).toBeGreaterThanOrEqual(6);
   expect(recordsOf(seen).slice(0, 6)).toEqual(own.slice(0, 6));
@@ -101,12 +111,8 @@ test('the records of the flight have the types and lengths of the target’s, an
 });
 
 test('after the handshake come records as the target sent them to a visitor: two tickets of OpenSSL', async () => {
-  const socket = await fixture.dial();
-  const seen: Buffer[] = [];
-  socket.on('data', (bytes: Buffer) => seen.push(bytes));
-  const opened = await openReality(socket, fixture.access, fixture.listener.clock, 5_000);
-  expect(opened.ok).toBe(true);
-  if (opened.ok) opened.value.resume();
+  const { seen, ok } = await seenBy(fixture);
+  expect(ok).toBe(true);
   await eventually(() => recordsOf(seen).length).toBe(8);
   const visits = said.slice(0, 3).map((parts) => recordsOf(parts).slice(6, 8));
   expect(visits).toContainEqual(recordsOf(seen).slice(6));
@@ -183,12 +189,8 @@ describe.skipIf(!openssl)('before openssl s_server', () => {
     const asBrowsers = await ticketsOf(ports[4]!, 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384');
     expect(asBrowsers).not.toEqual(await ticketsOf(ports[5]!, 'TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256'));
     for (let round = 0; round < 5; round += 1) {
-      const socket = await behind.dial();
-      const seen: Buffer[] = [];
-      socket.on('data', (bytes: Buffer) => seen.push(bytes));
-      const opened = await openReality(socket, behind.access, behind.listener.clock, 5_000);
-      expect(opened.ok).toBe(true);
-      if (opened.ok) opened.value.resume();
+      const { seen, ok } = await seenBy(behind);
+      expect(ok).toBe(true);
       await eventually(() => recordsOf(seen).length).toBe(8);
       expect(recordsOf(seen).slice(6)).toEqual(asBrowsers);
     }
@@ -236,11 +238,7 @@ describe.skipIf(!canRun('nginx', '-v'))('before nginx', () => {
 
   /** The records that come for a client of ours, at least so many. */
   async function recordsFor(shortId: string, least: number): Promise<readonly string[]> {
-    const socket = await behind.dial();
-    const seen: Buffer[] = [];
-    socket.on('data', (bytes: Buffer) => seen.push(bytes));
-    const opened = await openReality(socket, { ...behind.access, shortId }, behind.listener.clock, 10_000);
-    if (opened.ok) opened.value.resume();
+    const { seen } = await seenBy(behind, { ...behind.access, shortId });
     await eventually(() => recordsOf(seen).length).toBeGreaterThanOrEqual(least);
     return recordsOf(seen);
   }

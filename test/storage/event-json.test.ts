@@ -7,13 +7,13 @@ import type { ProposedEvent } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { openEmbedded } from '../../src/storage/embedded/open-embedded.js';
 import { eventBytes, wholeEventBytes } from '../../src/storage/event-json.js';
 import type { EventStore } from '../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../src/storage/eventstoredb/open.js';
 import { startEventStoreDb } from '../servers/eventstoredb/server.js';
+import { closersAfterEach } from '../support/closers.js';
+import { openTemporaryStores } from '../support/temporary-stores.js';
 import { commandOf, readAll } from './contract/appending.js';
-import { temporaryFolder } from './contract/temporary-folder.js';
 
 const context = {
   actor: { type: 'user', id: 'u-1', name: 'an administrator' },
@@ -39,12 +39,8 @@ describe('the size of an event', () => {
 
 describe('the JSON of an event', () => {
   const text = 'x'.repeat(100_000);
-  let close: (() => Promise<void>)[] = [];
-  afterEach(async () => {
-    vi.restoreAllMocks();
-    for (const one of close.reverse()) await one();
-    close = [];
-  });
+  const closers = closersAfterEach();
+  afterEach(() => void vi.restoreAllMocks());
 
   /** Counts how often the data and the metadata of one event become text while it is decided and appended. */
   async function counted(store: EventStore): Promise<{ data: number; metadata: number }> {
@@ -64,21 +60,15 @@ describe('the JSON of an event', () => {
 
   it('is made once for EventStoreDB, except that the client package makes that of the data again', async () => {
     const server = await startEventStoreDb();
-    close.push(() => server.close());
+    closers.push(() => server.close());
     const store = openEventStoreDb({ url: server.url, logger: silentLogger });
-    close.push(() => store.close());
+    closers.push(() => store.close());
     expect(await counted(store)).toEqual({ data: 2, metadata: 1 });
   });
 
   it('is made once for the embedded log', async () => {
-    const folder = await temporaryFolder();
-    close.push(() => folder.remove());
-    const { eventStore, close: end } = await openEmbedded({
-      dataDir: folder.path,
-      clock: systemClock,
-      logger: silentLogger,
-    });
-    close.push(end);
-    expect(await counted(eventStore)).toEqual({ data: 1, metadata: 1 });
+    const stores = await openTemporaryStores(systemClock);
+    closers.push(() => stores.close());
+    expect(await counted(stores.eventStore)).toEqual({ data: 1, metadata: 1 });
   });
 });

@@ -1,11 +1,9 @@
 /** Which writes of the embedded read store wait for the flush of the meta page, and what becomes of them when it fails. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.js';
-import { silentLogger } from '../../src/kernel/logger.js';
 import type { MetaFlush } from '../../src/storage/embedded/data-file.js';
-import { openEmbedded, type EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
 import type { Collection, CollectionSpec } from '../../src/storage/read-store.js';
-import { temporaryFolder } from './contract/temporary-folder.js';
+import { openTemporaryStores, type TemporaryStores } from '../support/temporary-stores.js';
 
 const disk = vi.hoisted(() => ({ flushes: 0, failing: false }));
 vi.mock(import('../../src/storage/embedded/data-file.js'), async (original) => {
@@ -27,22 +25,17 @@ vi.mock(import('../../src/storage/embedded/data-file.js'), async (original) => {
 });
 
 const spec: CollectionSpec = { name: 'seen', version: 1 };
-let folder: Awaited<ReturnType<typeof temporaryFolder>>;
-let stores: EmbeddedStores;
+let stores: TemporaryStores;
 let seen: Collection;
-const open = (): Promise<EmbeddedStores> =>
-  openEmbedded({ dataDir: folder.path, clock: systemClock, logger: silentLogger });
 
 beforeEach(async () => {
-  folder = await temporaryFolder();
-  stores = await open();
+  stores = await openTemporaryStores(systemClock);
   seen = await stores.readStore.collection(spec);
   Object.assign(disk, { flushes: 0, failing: false });
 });
 afterEach(async () => {
   disk.failing = false;
   await stores.close();
-  await folder.remove();
 });
 
 const put = (id: string, position: number): Promise<number> =>
@@ -82,8 +75,7 @@ it('a write whose flush fails is not acknowledged, and the next one that succeed
   disk.failing = false;
   expect(await seen.insert([key])).toEqual([]);
   await stores.readStore.ping();
-  await stores.close();
-  stores = await open();
+  stores = await stores.reopened();
   expect((await (await stores.readStore.collection(spec)).get('key'))?.fields).toEqual(key.fields);
 });
 

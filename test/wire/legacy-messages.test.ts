@@ -64,14 +64,6 @@ describe('a split update', () => {
       expect(decodeProto('ConfigUpdate', bytes)).toEqual(update);
     },
   );
-
-  it('carries the health check of an upstream, with the path that the service never sets', () => {
-    const [first] = updates;
-    const bytes = ConfigUpdate.encode(first!).finish();
-    expect(decodeProto('ConfigUpdate', bytes).update).toMatchObject({
-      value: { upstreamClusters: [{ healthCheck: { intervalMs: 5_000, path: '/up' } }] },
-    });
-  });
 });
 
 describe('AgentService, served by a test', () => {

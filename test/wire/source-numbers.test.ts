@@ -1,9 +1,8 @@
 /** The wire keeps the field numbers of `docs/contract/service-specification.txt`, and tells "not reported" from 0. */
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { describe, expect, it } from 'vitest';
-import { GatewayConfig, L3TunnelConfig, ListenerPolicy, NodeConfig } from '../../src/gen/svc/control/v1/gateway.js';
+import { ListenerPolicy } from '../../src/gen/svc/control/v1/gateway.js';
 import { Command } from '../../src/gen/svc/control/v1/command.js';
-import { ConfigUpdate } from '../../src/gen/svc/control/v1/config.js';
 import {
   HeartbeatRequest,
   HeartbeatResponse,
@@ -129,19 +128,6 @@ it('64-bit numbers above 2^53 are decoded exactly', () => {
     HeartbeatResponse.decode(HeartbeatResponse.encode(HeartbeatResponse.create({ ackSequence: huge })).finish())
       .ackSequence,
   ).toBe(huge);
-});
-
-it.each([
-  {
-    $case: 'gatewayConfig',
-    value: GatewayConfig.create({
-      upstreamClusters: [{ name: 'u', endpoints: ['127.0.0.1:1'], enabled: true, healthCheck: { intervalMs: 500 } }],
-    }),
-  },
-  { $case: 'nodeConfig', value: NodeConfig.create({ multiplex: true, multiplexPort: 8444 }) },
-  { $case: 'l3Config', value: L3TunnelConfig.create({ rules: [{ ruleId: 'n/1/listener', networkId: '1' }] }) },
-] as const)('the legacy split update $$case is encoded and decoded', (update) => {
-  expect(ConfigUpdate.decode(ConfigUpdate.encode({ update }).finish())).toEqual({ update });
 });
 
 it('commands have the names of the specification, and one of a later release is decoded as its number', () => {

@@ -1,12 +1,29 @@
 /** Opens the MongoDB read store for tests, each time in a database of its own that is dropped afterwards. */
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
-import { afterAll, describe } from 'vitest';
+import { afterAll, describe, expect } from 'vitest';
+import { ServiceError } from '../../../src/kernel/errors.js';
 import { silentLogger } from '../../../src/kernel/logger.js';
 import { openMongoDb } from '../../../src/storage/mongodb/open-mongodb.js';
 import type { ReadStore } from '../../../src/storage/read-store.js';
 import { ferretDbBuilt, startFerretDb, type FerretDb } from '../../servers/ferretdb-process.js';
 import type { ReadStoreHarness } from './read-store.contract.js';
+
+export const codeOf = (error: unknown): unknown => (error instanceof ServiceError ? error.code : error);
+
+/** Repeats a call while it is `unavailable`; any other failure fails the test. */
+export async function persist<T>(call: () => Promise<T>): Promise<T> {
+  for (const until = performance.now() + 20_000; ;) {
+    try {
+      return await call();
+    } catch (error) {
+      expect(codeOf(error)).toBe('unavailable');
+      if (performance.now() > until) throw error;
+      await delay(20);
+    }
+  }
+}
 
 /** The URL with another database. */
 export function withDatabase(url: string, database: string): string {

@@ -3,11 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, it, type TestContext } from 'vitest';
 import type { EventStore } from '../../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
-import { followLog } from '../../../src/storage/follow.js';
 import { startCluster, type EventStoreDbCluster } from '../../servers/eventstoredb/cluster.js';
 import { appendAtEnd, appendSurely, commandOf, readAll } from '../contract/appending.js';
 import type { Tuning } from '../../../src/storage/eventstoredb/tuning.js';
-import { impatient, recordingLogger, type LogLine } from './fixture.js';
+import { following, impatient, recordingLogger, type LogLine } from './fixture.js';
 
 const ids = (events: readonly { id: string }[]): string[] => events.map(({ id }) => id);
 
@@ -21,17 +20,7 @@ describe.concurrent('a leader that is cut off from the others, and still reached
     const hosts = named.map((index) => `127.0.0.1:${cluster.nodes[index]!.port}`).join(',');
     const store = openEventStoreDb({ url: `esdb://${hosts}?tls=false`, logger: recordingLogger([]) });
     const other = openEventStoreDb({ url: cluster.url, logger: recordingLogger([]) });
-    const stop = new AbortController();
-    const revisions: number[] = [];
-    let dropped = false;
-    const options = { streams: ['svc-a'], after: 'start', signal: stop.signal } as const;
-    const following = (async () => {
-      for await (const item of followLog(store, options)) {
-        dropped ||= item.kind === 'dropped';
-        if (item.kind !== 'commands') continue;
-        revisions.push(...item.commands.flatMap(({ events }) => events.map(({ revision }) => revision)));
-      }
-    })();
+    const { kinds, revisions, stop } = following(store);
     try {
       await appendAtEnd(store, 'svc-a', commandOf(1));
       await expect.poll(() => revisions).toEqual([0]);
@@ -40,7 +29,7 @@ describe.concurrent('a leader that is cut off from the others, and still reached
       cluster.standDown(2);
       await expect(store.ping()).rejects.toMatchObject({ code: 'unavailable' });
       // It would stay open and silent for ever.
-      await expect.poll(() => dropped).toBe(true);
+      await expect.poll(() => kinds).toContain('dropped');
       cluster.lead(1);
       await appendAtEnd(other, 'svc-a', commandOf(1));
       // Nobody else tells of the new leader.
@@ -50,8 +39,7 @@ describe.concurrent('a leader that is cut off from the others, and still reached
       await expect.poll(() => revisions).toEqual([0, 1, 2]);
       await store.ping();
     } finally {
-      stop.abort();
-      await following;
+      await stop();
       await Promise.all([store.close(), other.close()]);
       await cluster.close();
     }
@@ -226,23 +214,8 @@ describe.concurrent('a cluster', () => {
   it(
     'is followed without a gap or a repeat through a change of leader and the loss of a node',
     inCluster(async ({ expect, cluster, store }) => {
-      const stop = new AbortController();
-      const revisions: number[] = [];
-      const kinds = new Set<string>();
-      let caughtUp = false;
-      const following = (async () => {
-        for await (const item of followLog(store, {
-          streams: ['svc-a', 'svc-b', 'svc-c'],
-          after: 'start',
-          signal: stop.signal,
-        })) {
-          kinds.add(item.kind);
-          caughtUp ||= item.kind === 'caught_up';
-          if (item.kind !== 'commands') continue;
-          revisions.push(...item.commands.flatMap(({ events }) => events.map(({ revision }) => revision)));
-        }
-      })();
-      await expect.poll(() => caughtUp, { timeout: 20_000 }).toBe(true);
+      const { kinds, revisions, stop } = following(store);
+      await expect.poll(() => kinds, { timeout: 20_000 }).toContain('caught_up');
       for (let round = 0; round < 4; round += 1) {
         for (let count = 0; count < 5; count += 1) await appendAtEnd(store, 'svc-a', commandOf(3));
         const [from, to] = round % 2 === 0 ? [1, 0] : [0, 1];
@@ -255,8 +228,7 @@ describe.concurrent('a cluster', () => {
       const expected = (await readAll(store, 'svc-a')).map(({ revision }) => revision);
       expect(expected).toHaveLength(62);
       await expect.poll(() => revisions.length, { timeout: 20_000 }).toBe(expected.length);
-      stop.abort();
-      await following;
+      await stop();
       expect(revisions).toEqual(expected);
       expect(kinds).toContain('dropped');
     }),

@@ -2,6 +2,7 @@
 import type { Logger } from '../../../src/kernel/logger.js';
 import type { EventStore, LogItem } from '../../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
+import { followLog } from '../../../src/storage/follow.js';
 import type { Tuning } from '../../../src/storage/eventstoredb/tuning.js';
 import { startEventStoreDb, type EventStoreDbServer } from '../../servers/eventstoredb/server.js';
 
@@ -54,6 +55,36 @@ export async function openFixture(
     async close() {
       await store.close();
       await server.close();
+    },
+  };
+}
+
+interface Following {
+  /** Kinds of the items so far. */
+  readonly kinds: string[];
+  /** Revisions of the events so far. */
+  readonly revisions: number[];
+  stop(): Promise<void>;
+}
+
+/** Follows the log from its start. */
+export function following(store: EventStore): Following {
+  const end = new AbortController();
+  const [kinds, revisions]: [string[], number[]] = [[], []];
+  const done = (async () => {
+    const streams = ['svc-a', 'svc-b', 'svc-c'];
+    for await (const item of followLog(store, { streams, after: 'start', signal: end.signal })) {
+      kinds.push(item.kind);
+      if (item.kind !== 'commands') continue;
+      revisions.push(...item.commands.flatMap(({ events }) => events.map(({ revision }) => revision)));
+    }
+  })();
+  return {
+    kinds,
+    revisions,
+    async stop() {
+      end.abort();
+      await done;
     },
   };
 }

@@ -1,6 +1,6 @@
 /** Fold checkpoints in EventStoreDB: bounded, complete or absent, and apart from the service's own streams. */
 import { createHash, randomBytes } from 'node:crypto';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FoldCheckpoint } from '../../../src/storage/event-store.js';
 import { foldStream } from '../../../src/storage/eventstoredb/fold-checkpoints.js';
 import { impatient, openFixture, takeUntil, type Fixture } from './fixture.js';
@@ -17,12 +17,12 @@ describe('fold checkpoints in EventStoreDB', () => {
   let fixture: Fixture;
   const stream = foldStream('svc-fleet');
   const events = () => fixture.server.log.stream(stream)?.events ?? [];
-  afterEach(async () => {
-    await fixture.close();
+  beforeEach(async () => {
+    fixture = await openFixture();
   });
+  afterEach(() => fixture.close());
 
   it('are stored in chunks of bytes, and their stream is bounded', async () => {
-    fixture = await openFixture();
     const saved = checkpoint(foldChunkBytes * 3 + 17, 7);
     for (let round = 0; round < 4; round += 1)
       await fixture.store.saveFoldCheckpoint('svc-fleet', { ...saved, revision: round });
@@ -39,7 +39,6 @@ describe('fold checkpoints in EventStoreDB', () => {
   });
 
   it('are the old ones while a new one is incomplete', async () => {
-    fixture = await openFixture();
     const old = checkpoint(foldChunkBytes + 1, 1);
     await fixture.store.saveFoldCheckpoint('svc-fleet', old);
     // The manifest of the new checkpoint is never written.
@@ -57,6 +56,7 @@ describe('fold checkpoints in EventStoreDB', () => {
   });
 
   it('are the old ones when saving one that is much larger was interrupted again and again', async () => {
+    await fixture.close();
     fixture = await openFixture(undefined, impatient);
     await fixture.store.saveFoldCheckpoint('svc-fleet', checkpoint(100, 1));
     for (let round = 0; round < 2; round += 1) {
@@ -72,7 +72,6 @@ describe('fold checkpoints in EventStoreDB', () => {
   });
 
   it('are ignored with a warning when incomplete', async () => {
-    fixture = await openFixture();
     await fixture.store.saveFoldCheckpoint('svc-fleet', checkpoint(foldChunkBytes * 3, 1));
     await fixture.store.setRetention(stream, { maxCount: 2 });
     expect(await fixture.store.loadFoldCheckpoint('svc-fleet')).toBeUndefined();
@@ -80,9 +79,7 @@ describe('fold checkpoints in EventStoreDB', () => {
   });
 
   it('survive repeated and lost chunks on a bad connection', async () => {
-    fixture = await openFixture();
     const saved = checkpoint(foldChunkBytes * 5, 9);
-    fixture.server.faults.choose = undefined;
     fixture.server.faults.appends = [
       { kind: 'cut', written: true },
       { kind: 'cut', written: false },
@@ -96,7 +93,6 @@ describe('fold checkpoints in EventStoreDB', () => {
   });
 
   it("are not delivered to subscriptions of the service's streams", async () => {
-    fixture = await openFixture();
     await fixture.store.saveFoldCheckpoint('svc-fleet', checkpoint(100, 1));
     const stop = new AbortController();
     const items = fixture.store.subscribe({

@@ -3,7 +3,7 @@
  * they write into a stream of this service is handed out as theirs, by reads and subscriptions alike.
  */
 import { randomUUID } from 'node:crypto';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { isForeign, agentStreams, streams, type StoredEvent } from '../../../src/kernel/event.js';
 import { lastRevision, wholeStream, type LogItem } from '../../../src/storage/event-store.js';
 import { foreignKinds } from '../../support/foreign-events.js';
@@ -12,9 +12,10 @@ import { openFixture, takeUntil, type Fixture } from './fixture.js';
 
 let fixture: Fixture;
 const stop = new AbortController();
-afterEach(async () => {
-  await fixture.close();
+beforeEach(async () => {
+  fixture = await openFixture();
 });
+afterEach(() => fixture.close());
 
 const write = (stream: string, kind: keyof typeof foreignKinds): void =>
   void fixture.server.log.append(stream, { kind: 'any' }, [{ id: randomUUID(), ...foreignKinds[kind] }]);
@@ -29,7 +30,6 @@ const followed = async (names: readonly string[]): Promise<readonly StoredEvent[
 };
 
 it('hands out what others write into a stream as theirs, with what shows it', async () => {
-  fixture = await openFixture();
   const names = [streams.fleet, streams.signins, agentStreams[3]!];
   for (const name of names) {
     await fixture.store.append(name, 'no_stream', commandOf(1));
@@ -54,7 +54,6 @@ it('hands out what others write into a stream as theirs, with what shows it', as
 });
 
 it('hands out nothing of other streams: of similar names, of projections, of metadata, of links', async () => {
-  fixture = await openFixture();
   await fixture.store.append(streams.fleet, 'no_stream', commandOf(1));
   const others = [
     'svc-orders-1',
@@ -76,7 +75,6 @@ it('hands out nothing of other streams: of similar names, of projections, of met
 });
 
 it('counts them among the revisions, so that appends behind them go on', async () => {
-  fixture = await openFixture();
   await fixture.store.append(streams.signins, 'no_stream', commandOf(1));
   write(streams.signins, 'binary');
   const head = await lastRevision(fixture.store, streams.signins);

@@ -1,5 +1,5 @@
 /** Reads always end, whatever the server or the consumer does, and leave nothing open on the connection. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../../src/kernel/logger.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
 import { createPlaces, readPlaces, subscriptionPlaces } from '../../../src/storage/eventstoredb/connection.js';
@@ -11,12 +11,12 @@ import { tuning } from '../../../src/storage/eventstoredb/tuning.js';
 
 describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
   let fixture: Fixture;
-  afterEach(async () => {
-    await fixture.close();
+  beforeEach(async () => {
+    fixture = await openFixture();
   });
+  afterEach(() => fixture.close());
 
   it('leave no stream open when abandoned early, even after more than the hundred of a connection', async () => {
-    fixture = await openFixture();
     await fixture.store.append('svc-a', 'no_stream', commandOf(20));
     for (let round = 0; round < 130; round += 1) {
       for await (const event of fixture.store.read('svc-a', { direction: 'forward', from: 'start', maxCount: 20 })) {
@@ -29,14 +29,12 @@ describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
   });
 
   it('wait for a place when there are more than a connection carries', async () => {
-    fixture = await openFixture();
     await fixture.store.append('svc-a', 'no_stream', commandOf(5));
     const all = await Promise.all(Array.from({ length: 250 }, () => readAll(fixture.store, 'svc-a')));
     expect(all.every((events) => events.length === 5)).toBe(true);
   });
 
   it('never need more streams than a connection carries, together with subscriptions and appends of the process', async () => {
-    fixture = await openFixture();
     await fixture.store.append('svc-a', 'no_stream', commandOf(5));
     const stop = new AbortController();
     let caughtUp = 0;
@@ -62,7 +60,6 @@ describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
   it('are answered by the leader, also after a change, as the previous node may be behind', async () => {
     const next = await startEventStoreDb();
     try {
-      fixture = await openFixture();
       await fixture.store.append('svc-a', 'no_stream', commandOf(1));
       expect(await readAll(fixture.store, 'svc-a')).toHaveLength(1);
       const writer = openEventStoreDb({ url: next.url, logger: silentLogger });
@@ -77,7 +74,6 @@ describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
   });
 
   it("are refused as the caller's fault where the store would misunderstand them", async () => {
-    fixture = await openFixture();
     for (const options of [
       { direction: 'forward', from: 'end', maxCount: 1 },
       { direction: 'backward', from: 'start', maxCount: 1 },
@@ -88,7 +84,6 @@ describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
   });
 
   it('are unavailable when no place becomes free in time', async () => {
-    fixture = await openFixture();
     const places = createPlaces(1, 20, 'reads');
     const giveBack = await places.take();
     await expect(places.take()).rejects.toMatchObject({ code: 'unavailable' });
@@ -99,6 +94,7 @@ describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
   });
 
   it('are unavailable in time when never answered, and the next read works', async () => {
+    await fixture.close();
     fixture = await openFixture(undefined, impatient);
     await fixture.store.append('svc-a', 'no_stream', commandOf(1));
     fixture.server.faults.silentReads = true;
@@ -109,14 +105,12 @@ describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
   });
 
   it('fail for a tombstoned stream instead of finding it empty', async () => {
-    fixture = await openFixture();
     await fixture.store.append('svc-a', 'no_stream', commandOf(1));
     fixture.server.log.tombstone('svc-a', { kind: 'any' });
     await expect(readAll(fixture.store, 'svc-a')).rejects.toMatchObject({ code: 'unavailable' });
   });
 
   it('of more events than one page are complete, in both directions', async () => {
-    fixture = await openFixture();
     const count = tuning.readPageEvents * 2 + 7;
     for (let revision = 0; revision < count; revision += 169) {
       const events = commandOf(Math.min(169, count - revision));
@@ -132,7 +126,6 @@ describe('reads from EventStoreDB', { timeout: 60_000 }, () => {
   });
 
   it('find the head of an empty log at 0, and later where it is', async () => {
-    fixture = await openFixture();
     expect(await fixture.store.headPosition()).toBe(0);
     const outcome = await fixture.store.append('svc-a', 'no_stream', commandOf(2));
     expect(await fixture.store.headPosition()).toBe(outcome.kind === 'appended' ? outcome.position : -1);

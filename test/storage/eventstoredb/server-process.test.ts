@@ -4,11 +4,10 @@ import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { silentLogger } from '../../../src/kernel/logger.js';
 import type { EventStore } from '../../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
-import { followLog } from '../../../src/storage/follow.js';
 import { freeze } from '../../support/freeze.js';
 import { startChild, type Child } from '../children/start-child.js';
 import { appendAtEnd, appendSurely, commandOf, readAll } from '../contract/appending.js';
-import { impatient } from './fixture.js';
+import { following, impatient } from './fixture.js';
 import { temporaryFolder } from '../contract/temporary-folder.js';
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
@@ -96,26 +95,12 @@ it('notices that the server of a quiet subscription hangs, and resumes after the
   const tuning = { keepaliveMs: 1_000 };
   store = openEventStoreDb({ url: `esdb://127.0.0.1:${port}?tls=false`, logger: silentLogger, tuning });
   await appendAtEnd(store, 'svc-a', commandOf(2));
-  const stop = new AbortController();
-  const kinds: string[] = [];
-  const revisions: number[] = [];
-  const following = (async () => {
-    for await (const item of followLog(store, {
-      streams: ['svc-a', 'svc-b', 'svc-c'],
-      after: 'start',
-      signal: stop.signal,
-    })) {
-      kinds.push(item.kind);
-      if (item.kind !== 'commands') continue;
-      revisions.push(...item.commands.flatMap(({ events }) => events.map(({ revision }) => revision)));
-    }
-  })();
+  const { kinds, revisions, stop } = following(store);
   await expect.poll(() => kinds, { timeout: 20_000 }).toContain('caught_up');
   await freeze(child.process);
   await expect.poll(() => kinds, { timeout: 40_000 }).toContain('dropped');
   child.process.kill('SIGCONT');
   await appendAtEnd(store, 'svc-a', commandOf(2));
   await expect.poll(() => revisions, { timeout: 40_000 }).toEqual([0, 1, 2, 3]);
-  stop.abort();
-  await following;
+  await stop();
 }, 120_000);

@@ -1,15 +1,13 @@
 /** The server's clock, read from the `date` of an answer (`src/storage/eventstoredb/server-time.ts`). */
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ServiceError } from '../../../src/kernel/errors.js';
 import { silentLogger } from '../../../src/kernel/logger.js';
 import type { EventStore } from '../../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
+import { closersAfterEach } from '../../support/closers.js';
 import { startEventStoreDb, type EventStoreDbServer } from '../../servers/eventstoredb/server.js';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const closers = closersAfterEach();
 
 async function server(...options: Parameters<typeof startEventStoreDb>): Promise<EventStoreDbServer> {
   const made = await startEventStoreDb(...options);

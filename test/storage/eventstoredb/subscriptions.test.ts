@@ -1,14 +1,13 @@
 /** Subscriptions survive every way in which real servers end, repeat, hold back or add something. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { yieldToEventLoop } from '../../../src/kernel/background.js';
 import type { RecordedEvent } from '../../../src/kernel/event.js';
 import type { LogItem, ResumePoint } from '../../../src/storage/event-store.js';
 import { ownEvent } from '../../../src/storage/broken-log.js';
-import { followLog } from '../../../src/storage/follow.js';
 import { subscriptionPlaces } from '../../../src/storage/eventstoredb/connection.js';
 import { eventually } from '../../support/eventually.js';
 import { appendAtEnd, commandOf } from '../contract/appending.js';
-import { impatient, openFixture, takeUntil, writeForeign, type Fixture } from './fixture.js';
+import { following, impatient, openFixture, takeUntil, writeForeign, type Fixture } from './fixture.js';
 import { tuning } from '../../../src/storage/eventstoredb/tuning.js';
 
 const eventsOf = (items: readonly LogItem[]): RecordedEvent[] =>
@@ -23,12 +22,12 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
   const writeCommands = async (count: number, events: number): Promise<void> => {
     for (let round = 0; round < count; round += 1) await appendAtEnd(fixture.store, 'svc-a', commandOf(events));
   };
-  afterEach(async () => {
-    await fixture.close();
+  beforeEach(async () => {
+    fixture = await openFixture();
   });
+  afterEach(() => fixture.close());
 
   it('throw when the server ends them, so that the consumer subscribes again', async () => {
-    fixture = await openFixture();
     await fixture.store.append('svc-a', 'no_stream', commandOf(3));
     const seen: LogItem[] = [];
     const running = (async () => {
@@ -44,7 +43,6 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
   });
 
   it('resume at once after the last event when dropped as too slow: the consumer sees neither an error nor a repeat', async () => {
-    fixture = await openFixture();
     // In the middle of every other command.
     fixture.server.faults.dropAfter = 7;
     const revisions: number[] = [];
@@ -60,7 +58,6 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
   });
 
   it('finally throw when dropped as too slow before every event', async () => {
-    fixture = await openFixture();
     const running = (async () => {
       for await (const item of subscribe()) if (isCaughtUp(item)) fixture.server.dropSubscriptions('too_slow');
     })();
@@ -69,51 +66,27 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
   });
 
   it('resume where the server ended them, with every command once and in order', async () => {
-    fixture = await openFixture();
     fixture.server.faults.endAfter = 7;
-    const end = new AbortController();
-    const writing = (async () => {
-      for (let round = 0; round < 60; round += 1) await appendAtEnd(fixture.store, 'svc-a', commandOf(1 + (round % 4)));
-    })();
-    let revision = -1;
-    for await (const item of followLog(fixture.store, {
-      streams: ['svc-a', 'svc-b', 'svc-c'],
-      after: 'start',
-      signal: end.signal,
-    })) {
-      if (item.kind !== 'commands') continue;
-      for (const event of item.commands.flatMap(({ events }) => events)) expect(event.revision).toBe((revision += 1));
-      if (revision >= 149) end.abort();
-    }
-    await writing;
-    expect(revision).toBe(149);
+    const { revisions, stop: end } = following(fixture.store);
+    for (let round = 0; round < 60; round += 1) await appendAtEnd(fixture.store, 'svc-a', commandOf(1 + (round % 4)));
+    await eventually(() => revisions.length).toBe(150);
+    await end();
+    expect(revisions).toEqual(revisions.map((_, revision) => revision));
   });
 
   it('survive a server that goes away and comes back, as the consumer subscribes again', async () => {
-    fixture = await openFixture();
     await appendAtEnd(fixture.store, 'svc-a', commandOf(2));
-    const end = new AbortController();
-    const kinds: string[] = [];
-    let seen = 0;
-    for await (const item of followLog(fixture.store, {
-      streams: ['svc-a', 'svc-b', 'svc-c'],
-      after: 'start',
-      signal: end.signal,
-    })) {
-      kinds.push(item.kind);
-      if (item.kind === 'commands') seen += item.commands.length;
-      if (item.kind === 'caught_up' && seen === 1) {
-        await fixture.server.refuse();
-        await fixture.server.listen();
-        await appendAtEnd(fixture.store, 'svc-a', commandOf(2));
-      }
-      if (seen === 2) end.abort();
-    }
+    const { kinds, revisions, stop: end } = following(fixture.store);
+    await eventually(() => kinds).toContain('caught_up');
+    await fixture.server.refuse();
+    await fixture.server.listen();
+    await appendAtEnd(fixture.store, 'svc-a', commandOf(2));
+    await eventually(() => revisions).toEqual([0, 1, 2, 3]);
+    await end();
     expect(kinds).toContain('dropped');
   });
 
   it('pass on a repeated caught_up, and repeat nothing else', async () => {
-    fixture = await openFixture();
     fixture.server.faults.caughtUpRepeats = true;
     let caughtUps = 0;
     const items = await takeUntil(subscribe(), (item) => {
@@ -126,7 +99,6 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
   });
 
   it('deliver nothing that the server wrote: no metadata, no tombstones', async () => {
-    fixture = await openFixture();
     await fixture.store.append('svc-a', 'no_stream', commandOf(1));
     await fixture.store.append('svc-b', 'no_stream', commandOf(1));
     await fixture.store.setRetention('svc-a', { maxCount: 5 });
@@ -137,7 +109,6 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
   });
 
   it('report checkpoints with both halves among foreign events, and resume from each without a gap', async () => {
-    fixture = await openFixture();
     await fixture.store.append('svc-a', 'no_stream', commandOf(2));
     writeForeign(fixture.server, tuning.searchWindow * 3);
     await fixture.store.append('svc-a', 1, commandOf(2));
@@ -153,6 +124,7 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
 
   it('queue a bounded number of events for a slow consumer and lose none', async () => {
     const total = 1_200;
+    await fixture.close();
     fixture = await openFixture(undefined, { queueHigh: 300, queueLow: 50 });
     for (let written = 0; written < total; written += 300) {
       await appendAtEnd(fixture.store, 'svc-a', commandOf(300));
@@ -170,7 +142,6 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
   });
 
   it('refuse a position beyond the end of a log restored from a backup, and log an error', async () => {
-    fixture = await openFixture();
     await fixture.store.append('svc-a', 'no_stream', commandOf(1));
     const point = { commit: 4_000_000_000, prepare: 4_000_000_000 };
     await expect(takeUntil(subscribe(point), isCaughtUp)).rejects.toMatchObject({
@@ -181,7 +152,6 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
   });
 
   it('refuse a position that is not in this log, and log an error', async () => {
-    fixture = await openFixture();
     await fixture.store.append('svc-a', 'no_stream', commandOf(3));
     const [first] = fixture.server.log.all;
     const point = { commit: first!.position + 1, prepare: first!.position + 1 };
@@ -190,7 +160,6 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
   });
 
   it('throw instead of stopping silently when a position is beyond the safe integers', async () => {
-    fixture = await openFixture();
     fixture.server.faults.wildCheckpoints = true;
     await expect(takeUntil(subscribe(), isCaughtUp)).rejects.toMatchObject({
       code: 'unavailable',
@@ -199,7 +168,6 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
   });
 
   it('may deliver an event before its append is answered', async () => {
-    fixture = await openFixture();
     fixture.server.faults.appends = [{ kind: 'answer_late', ms: 600 }];
     let answered = false;
     const appending = fixture.store.append('svc-a', 'no_stream', commandOf(1)).then((outcome) => {
@@ -212,13 +180,13 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
   });
 
   it('throw in time when never confirmed', async () => {
+    await fixture.close();
     fixture = await openFixture(undefined, impatient);
     fixture.server.faults.silentReads = true;
     await expect(takeUntil(subscribe(), isCaughtUp)).rejects.toMatchObject({ code: 'unavailable' });
   });
 
   it('leave nothing open at the server when abandoned or when the store is closed', async () => {
-    fixture = await openFixture();
     await fixture.store.append('svc-a', 'no_stream', commandOf(1));
     for (let round = 0; round < 3; round += 1) await takeUntil(subscribe(), isCaughtUp);
     await eventually(() => fixture.server.subscriptions()).toBe(0);

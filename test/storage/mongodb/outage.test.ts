@@ -1,26 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ServiceError } from '../../../src/kernel/errors.js';
 import type { Logger } from '../../../src/kernel/logger.js';
 import { openMongoDb } from '../../../src/storage/mongodb/open-mongodb.js';
 import type { Collection, ReadStore } from '../../../src/storage/read-store.js';
 import { ferretDbBuilt, startFerretDb, type FerretDb } from '../../servers/ferretdb-process.js';
-import { withDatabase } from '../contract/mongodb-harness.js';
-
-const codeOf = (error: unknown): unknown => (error instanceof ServiceError ? error.code : error);
-
-/** Repeats a call while it is `unavailable`; any other failure fails the test. */
-async function persist<T>(call: () => Promise<T>): Promise<T> {
-  for (const until = performance.now() + 20_000; ;) {
-    try {
-      return await call();
-    } catch (error) {
-      expect(codeOf(error)).toBe('unavailable');
-      if (performance.now() > until) throw error;
-      await delay(50);
-    }
-  }
-}
+import { codeOf, persist, withDatabase } from '../contract/mongodb-harness.js';
 
 describe.skipIf(!ferretDbBuilt())('an outage of MongoDB', () => {
   let server: FerretDb;

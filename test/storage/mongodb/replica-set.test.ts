@@ -4,7 +4,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Document } from 'mongodb';
-import { ServiceError } from '../../../src/kernel/errors.js';
 import { silentLogger } from '../../../src/kernel/logger.js';
 import { auditQueries } from '../../../src/projections/models/audit-queries.js';
 import { audit, type AuditFields } from '../../../src/projections/models/audit.js';
@@ -15,6 +14,7 @@ import type { Collection, CollectionSpec, ReadStore } from '../../../src/storage
 import { ferretDbBuilt } from '../../servers/ferretdb-process.js';
 import { startMongoReplicaSet, type MongoReplicaSet } from '../../servers/mongodb-replica-set.js';
 import { leaseOf } from '../../support/lease-of.js';
+import { codeOf, persist } from '../contract/mongodb-harness.js';
 
 const spec: CollectionSpec = { name: 'kept', version: 1, index: { group: 'in', order: 'at' } };
 /** The fields that a filter asks for. */
@@ -23,8 +23,6 @@ function fieldsOf(filter: Document): string[] {
     key === '$and' || key === '$or' ? (value as Document[]).flatMap(fieldsOf) : [key],
   );
 }
-
-const codeOf = (error: unknown): unknown => (error instanceof ServiceError ? error.code : error);
 
 describe.skipIf(!ferretDbBuilt())('a replica set', () => {
   let set: MongoReplicaSet;
@@ -42,18 +40,6 @@ describe.skipIf(!ferretDbBuilt())('a replica set', () => {
     await store?.close();
     await set.close();
   });
-  /** Repeats a call while it is `unavailable`; any other failure fails the test. */
-  async function persist<T>(call: () => Promise<T>): Promise<T> {
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        return await call();
-      } catch (error) {
-        expect(codeOf(error)).toBe('unavailable');
-        if (attempt > 200) throw error;
-        await delay(20);
-      }
-    }
-  }
 
   it('is written to a majority with its journal, and read from a majority, whatever the URL says', async () => {
     await open('&w=1&journal=false&wtimeoutMS=1&readConcernLevel=local&readPreference=secondaryPreferred');
