@@ -51,7 +51,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const check = (starter: AgentStarter): Promise<readonly ScenarioResult[]> =>
   checkAgent({ at, scenarios: quick, starter, atOnce: 6 });
 
-/** What went wrong, to be compared with nothing. */
+/** What went wrong, which should be nothing. */
 const faults = (results: readonly ScenarioResult[]): readonly string[] =>
   results.filter(({ outcome }) => outcome !== 'kept').map(scenarioText);
 

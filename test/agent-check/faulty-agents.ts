@@ -1,4 +1,4 @@
-/** Builds the reference agent with its planted mistakes, one after the other: what is the same in all of them is read once. */
+/** Builds the reference agent with its planted mistakes, one after the other: what they have in common is read once. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';

@@ -223,7 +223,7 @@ test('a connection that is ended takes no more calls, also while a stream of it 
   const begin = (path: string) =>
     headerList({ ':method': 'POST', ':scheme': 'http', ':authority': 'a', ':path': path, ...grpc });
   socket.write(Buffer.concat([opening, frame(FrameType.headers, endHeaders, 1, begin(controlPath))]));
-  // It heeds no GOAWAY, as a library would.
+  // Unlike a library, it ignores GOAWAY.
   for (let stream = 3; !socket.destroyed && stream < 2_000; stream += 2) {
     socket.write(frame(FrameType.headers, endHeaders | endStream, stream, begin('/x')));
     await setImmediate();

@@ -68,7 +68,7 @@ describe('behind an address whose failures are over its budget', () => {
     const good = await Promise.all(Array.from({ length: 12 }, (_, index) => agentOf(`node-${index}`)));
     await flood();
     for (let round = 0; round < 2; round += 1) {
-      // Nobody waits longer than `admissionDelayMs`: who must is refused.
+      // Nobody waits longer than `admissionDelayMs`: an agent that would have to is refused.
       const opened = await Promise.all(good.map((agent) => agent.open()));
       expect(opened.map(codeOf)).toEqual(good.map(() => status.OK));
     }

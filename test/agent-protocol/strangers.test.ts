@@ -94,7 +94,7 @@ describe('a header list', () => {
 
 describe('a connection without a session is closed before HTTP/2 has what it sent', () => {
   const many = (part: Buffer): Buffer => Buffer.concat(Array.from({ length: 210 }, () => part));
-  // Each is less than waits for an answer anywhere else, and nothing that HTTP/2 itself would end a connection for at once.
+  // Each is less than may wait for an answer elsewhere, and for none would HTTP/2 itself end the connection at once.
   test.each<[string, Buffer]>([
     ['the head of a header block over 8 KiB', frame(FrameType.headers, 0, 1, Buffer.alloc(8_193)).subarray(0, 9)],
     [

@@ -141,7 +141,7 @@ describe('compiled snapshots', () => {
 
     Object.assign(relayLimits, { newPinMs: 60_000 });
     const renewed = await rotate();
-    // The listening side first: who meets the new key waits for its pin.
+    // The listening side first: a dialler that meets the new key waits for its pin.
     await applied(relay);
     expect(pinShown(await tlsClient(inner, 'relay.internal'))).toBe(renewed.certificate.spki_sha256);
     const early = get(entry);

@@ -41,7 +41,7 @@ const of = (generation: number, secs?: number): RuntimeConfigSnapshot => ({
   confirmWithinSecs: secs,
 });
 
-/** Lets the opens of sessions through but for one, which waits until it is called. */
+/** Lets each open of a session through but one, which waits for `answer`. */
 function holding(nth: number) {
   let opens = 0;
   let held: (() => void) | undefined;
@@ -114,13 +114,13 @@ describe('an agent whose configuration is to be confirmed', () => {
     push(service.sessions[0], of(6, 2));
     await eventually(() => service.sessions.length).toBe(2);
     await eventually(() => reports(service)).toEqual(['0: 5 applied', '0: 6 applied', '1: 6 applied']);
-    // No heartbeat after the apply but on the new session.
+    // After the apply, heartbeats are sent on the new session only.
     const [old] = service.sessions;
     expect(
       old?.said.slice(old.said.findLastIndex(({ $case }) => $case === 'applyReport')).map(({ $case }) => $case),
     ).toEqual(['applyReport', 'close']);
     await eventually(files).toEqual([]);
-    // Later than it would have gone back, in which a heartbeat a second is sent.
+    // By then, with a heartbeat a second, it would have gone back.
     await eventually(() => service.sessions[1]?.said.filter(({ $case }) => $case === 'heartbeat').length).toBe(4);
     expect([agent.state().generation, reports(service).length]).toEqual([6, 3]);
   });
@@ -212,7 +212,7 @@ describe('an agent whose configuration is to be confirmed', () => {
     const appliedAt = performance.now();
     await first.close();
     await service.stop();
-    // Nobody is there whom it could ask.
+    // There is no service that it could ask.
     const again = await agentOf(service);
     await eventually(generationOf(again)).toBe(5);
     expect(performance.now() - appliedAt).toBeLessThan(4_000);

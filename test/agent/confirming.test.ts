@@ -53,7 +53,7 @@ describe('what an agent goes back to', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
         let [state, now, generation]: [Confirming, number, number] = [nothingKept, 0, 0];
-        /** The model: what runs, what is good, and the time at which it has to be. */
+        /** The model: what runs, what needs no confirmation, and by when what runs must be confirmed. */
         let [runs, good, due]: [number | undefined, number | undefined, number | undefined] = [
           undefined,
           undefined,

@@ -116,7 +116,7 @@ describe('UDP ENC', () => {
     const plain = client();
     const before = gateway.runtimeListeners()[0]?.totalSessions;
     plain.send(broken, port, '127.0.0.1');
-    // What comes later and is answered shows that this one was not.
+    // A later datagram that is answered shows that this one was not.
     expect(await ask(plain, port, 'later')).toBe('raw:later');
     expect(gateway.runtimeListeners()[0]?.totalSessions).toBe((before ?? 0n) + 1n);
     await applied(gateway, 2, { udp, ...policy(['raw', 'noise']) });

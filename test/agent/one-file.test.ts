@@ -79,7 +79,7 @@ it('runs what the service sends, with its PSK in a file, and tells of itself', a
   const address = `127.0.0.1:${metricsPort}`;
   const { output, child, exited } = await start(listener, { env: { SVC_AGENT_METRICS_ADDR: address } });
   await eventually(output).toContain('configuration applied');
-  // Without the addon beside it, it says that it does without.
+  // Without the addon beside it, it says so.
   expect(output()).toContain('libsodium does not load here');
   const health = await fetch(`http://${address}/healthz`);
   expect([health.status, await health.json()]).toEqual([200, { connected: true, generation: 7 }]);

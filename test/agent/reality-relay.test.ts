@@ -272,14 +272,14 @@ describe('a REALITY hop', () => {
     const withIds = (...shortIds: string[]) => ({ ...rule, reality: { ...rule.reality!, shortIds } });
     await applied(gateway, 1, { tcp: [rule] });
     behindMs = 0;
-    // When every offer of protocols has been tried; from now on, to learn anything takes longer than this test.
+    // By then every offer of protocols has been tried; from now on, learning anything takes longer than this test.
     await eventually(() => target.accepted()).toBeGreaterThanOrEqual(visitsBefore + 9);
     await eventually(() => target.open()).toBe(0);
     Object.assign(relayLimits, { realityProbeMs: 3_600_000 });
     await applied(gateway, 2, { tcp: [withIds('0a', '0b')] });
     expect(await enter(port, hop, targetName, '0b')).toMatchObject({ ok: true });
     expect(await enter(port, hop)).toMatchObject({ ok: true });
-    // What was taken before an edit is remembered after it, so that also a client whose clock is late gets in.
+    // What was accepted before an edit is remembered after it, so a client whose clock is slow gets in too.
     const late = { ...systemClock, now: () => Date.now() - 60_000 };
     const access = { publicKey: Buffer.from(hop.keys.publicKey), shortId: '0b', serverName: targetName };
     expect(await openReality(await dial(port), access, late, 15_000)).toMatchObject({ ok: true });
@@ -364,7 +364,7 @@ describe('a REALITY hop', () => {
     await inside(port, one);
     expect(states()).toEqual([['running', '', '']]);
     expect(changes).toBe(2);
-    // And if it dies again, the client that meets that tells.
+    // If it dies again, the client that finds it dead shows that.
     await revived.close();
     expect(await enter(port, one)).toMatchObject({ ok: false });
     await eventually(states).toEqual([['running', 'target_unreachable', '']]);

@@ -293,7 +293,7 @@ describe('hostile clients of a listener with server names', () => {
         at = end;
         if (random(4) === 0) await new Promise((resolve) => setImmediate(resolve));
       }
-      // Some leave, some wait to be thrown out; only what reaches a next hop may stay as long as that.
+      // Some leave, some wait to be closed; only a connection to a next hop may stay as long as it.
       if (random(2) === 0) socket.end();
       socket.once('end', () => socket.end());
       socket.once('data', () => socket.end());

@@ -80,7 +80,7 @@ describe('a RAW TCP relay', () => {
     expect(await firstBytes(client(port))).toBe('a');
     expect(await firstBytes(client(port))).toBe('a');
     expect(gateway.linkMetrics().find(({ peerEndpoint }) => peerEndpoint === dead)?.lossRatio).toBe(1);
-    // Nothing is told any more of an endpoint that no rule dials, once its connections have ended.
+    // An endpoint that no rule dials is no longer reported once its connections have ended.
     for (const close of closers.splice(-6)) await close();
     await eventually(() => gateway.linkMetrics().map(({ peerEndpoint }) => peerEndpoint)).toEqual([a, dead]);
   });

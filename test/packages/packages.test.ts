@@ -164,7 +164,7 @@ describe('from npm', () => {
     const agentVersion = `reference-agent ${version}+${source.commit}`;
     await eventually(shown).toMatchObject({ status: 'online', agent_version: agentVersion });
 
-    // Both are worked out in a thread of its own.
+    // Each is worked out in a thread of its own.
     const { generation } = await admin.call<{ generation: number }>('GET', `/api/nodes/${node.id}/config`);
     await admin.call('POST', `/api/nodes/${node.id}/config`);
     const earlier = await admin.call('GET', `/api/nodes/${node.id}/config?generation=${generation}`);

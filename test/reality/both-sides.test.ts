@@ -85,7 +85,7 @@ describe.each<[string, (client: Socket, behind: Socket) => Promise<unknown>]>([
   test('ends the target’s side when the client resets it', async () => {
     const { client, behind } = await reached();
     client.resetAndDestroy();
-    // A reset after an end is noticed by whoever writes.
+    // After an end, only a write notices a reset.
     if (behind.writable) behind.write('more');
     await eventually(openConnections).toEqual({ mirrored: 0, targets: 0 });
     await eventually(() => isOver(behind)).toBe(true);
@@ -162,7 +162,7 @@ describe('an agent', () => {
   }
   const endVisits = (): void => visits.forEach((visit) => visit.destroy());
 
-  /** Its handshake is over, but it is not handed over before the visits are: what the target sends by itself is not known. */
+  /** Its handshake is over, but it is handed over only after the visits: until then, what the target sends is not known. */
   async function startFinished(): Promise<Socket> {
     await startVisited((socket) => {
       const onward = connect({ host: '127.0.0.1', port: real.port });
@@ -172,7 +172,7 @@ describe('an agent', () => {
     const client = await fixture.dial();
     const opened = await openReality(client, fixture.access, fixture.listener.clock, 5_000);
     expect(opened.ok).toBe(true);
-    // What was sent before has come when the connection of another client is served.
+    // What was sent before has arrived once another client's connection is served.
     const other = await join();
     other.client.destroy();
     other.behind.destroy();
@@ -226,7 +226,7 @@ describe('an agent', () => {
   test('that ends its side before it is handed over is noticed', async () => {
     const client = await startFinished();
     client.end();
-    // Its end has come before the visits end.
+    // Its end has arrived before the visits end.
     (await join()).client.destroy();
     endVisits();
     await eventually(() => fixture.listener.accepted.length).toBe(1);

@@ -77,7 +77,7 @@ describe('an agent', () => {
     let written = false;
     connection.stream.write('settings', () => (written = true));
     connection.stream.resume();
-    // What is on its way has come when another agent is there.
+    // What is on its way has arrived once another agent is connected.
     await reality.agent();
     expect([heard, written]).toEqual(['', false]);
     stream.write('hello');
@@ -252,7 +252,7 @@ describe('with a target that is no TLS server', () => {
         const socket = await fixture.dial();
         const [greeting] = (await once(socket, 'data')) as [Buffer];
         expect(greeting.toString()).toBe('220 ready\r\n');
-        // Nobody loses patience in the place of the target.
+        // Only the target may lose patience.
         fixture.listener.clock.advance(30_000);
         expect(socket.destroyed).toBe(false);
         expect(fixture.listener.listener.stats().open).toMatchObject({ mirrored: 1, without_session: 0 });
@@ -293,7 +293,7 @@ describe('with a target that is no TLS server', () => {
         const first = await fixture.dial();
         await eventually(mirrored).toBe(1);
         const ended = once(first.resume(), 'end');
-        // Two of four are not many; of what the listener closes, something would be told within a second.
+        // Two of four are not many. If the listener closed one, that would show within a second.
         await fixture.dial();
         await eventually(mirrored).toBe(2);
         fixture.listener.clock.advance(700_000);

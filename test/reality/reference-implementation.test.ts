@@ -21,7 +21,7 @@ const targets = {
 } as const;
 
 describe.skipIf(!existsSync(realityBinary))('beside the reference implementation', () => {
-  // At once, because this client visits a server that it does not find for some seconds.
+  // Concurrently, because this client visits a server that it does not find for some seconds.
   describe.concurrent.each(Object.entries(targets))('with a target %s', (_name, startTarget) => {
     let target: { readonly port: number; close(): Promise<void> };
     let fixture: RealityFixture;

@@ -28,7 +28,7 @@ export function dialRealityHop(keyed: Keyed, port: number): Promise<unknown> {
   return runOnce(dataPlaneBinary, 'reality-dialler', { ...flagsOf(keyed), address: `127.0.0.1:${port}` });
 }
 
-/** Makes all vectors of a folder anew. @returns what came out otherwise */
+/** Makes all vectors of a folder anew. @returns the differences */
 export async function vectorDifferences(folder: string): Promise<unknown> {
   return ((await runOnce(dataPlaneBinary, 'vectors', { folder })) as { readonly differences: unknown }).differences;
 }

@@ -1,4 +1,4 @@
-/** Ends TLS in front of a server of a test that speaks without it. */
+/** Terminates TLS in front of a test server that speaks without it. */
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { createServer } from 'node:tls';
 import type { Certificate } from '../support/certificate.js';

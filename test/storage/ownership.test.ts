@@ -1,4 +1,4 @@
-/** Who opens the files of an embedded store says so, and whoever had them open knows after its next commit. */
+/** A process that opens the files of an embedded store announces it; the one before learns of it after its next commit. */
 import type * as fileSystem from 'node:fs';
 import { readdirSync, rmSync, type PathLike } from 'node:fs';
 import { mkdir, readdir, rm } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { announce, wasAnnounced, createOwnership } from '../../src/storage/embed
 import { openEnvironment, type Environment } from '../../src/storage/embedded/environment.js';
 import { temporaryFolder } from './contract/temporary-folder.js';
 
-/** Whether a folder can be listed: a file system that fails at the right moment cannot be had. */
+/** Whether listing a folder fails: no real file system fails at the right moment. */
 const listing = vi.hoisted(() => ({ fails: false }));
 vi.mock('node:fs', async (original) => {
   const fs = await original<typeof fileSystem>();

@@ -46,7 +46,7 @@ let template: Awaited<ReturnType<typeof temporaryFolder>>;
 let documents: Step[];
 let appends: Step[];
 
-/** @param opened the collection; to open it is a commit */
+/** @param opened the collection; opening it is a commit */
 const stateOfRead = async ({ readStore }: EmbeddedStores, opened?: Collection): Promise<unknown> => {
   const collection = opened ?? (await readStore.collection(spec));
   const items = await collection.find({ groups: ['all'], direction: 'asc', limit: 1_000 });

@@ -77,7 +77,7 @@ describe('a data folder that another process uses', () => {
     await child.line((line) => line === 'document 20');
     await rm(join(dataDir, 'lock'), { recursive: true });
     const stores = await open();
-    // It fails with what its append was answered, and ends.
+    // It fails with the answer to its append, and ends.
     if (child.process.exitCode === null) await once(child.process, 'exit');
     expect(child.errors()).toContain('another process has taken over the data folder');
     const acknowledged = child.lines.filter((line) => line.startsWith('svc-')).map((line) => line.split(' '));

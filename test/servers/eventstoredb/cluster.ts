@@ -18,7 +18,7 @@ export interface EventStoreDbCluster {
    */
   cutOff(index: number): void;
   /**
-   * A leader that was cut off knows that it leads no more, after about 3 s, and so do the others: until one of them leads,
+   * A leader that was cut off learns after about 3 s that it no longer leads, and so do the others: until one of them leads,
    * each node refuses appends, and reads and subscriptions that require the leader. To the others it is dead, and to it
    * they are.
    */
@@ -28,7 +28,7 @@ export interface EventStoreDbCluster {
   close(): Promise<void>;
 }
 
-/** How long a leader waits for the others before it gives a commit up. */
+/** How long a leader waits for the others before it gives up on a commit. */
 const commitTimeoutMs = 2_700;
 
 export interface ClusterOptions {

@@ -2,7 +2,7 @@
  * Faults of the test server, all of them seen on real servers. Plain data, so that it can be sent as a line of JSON.
  */
 
-/** A release that catches up otherwise than 23.10. */
+/** A release that catches up differently from 23.10. */
 export type LaterServer = '24.10' | '25.0';
 
 export type AppendFault =
@@ -86,7 +86,7 @@ export interface Faults {
   wildCheckpoints: boolean;
   /** Writes the commit position of every delivered event as "no position". */
   eventsNowhere: boolean;
-  /** Catches filtered subscriptions up like a later server than 23.10. */
+  /** Catches up filtered subscriptions like a server later than 23.10. */
   later: LaterServer | undefined;
   /** Gossip knows no live node. */
   noNodes: boolean;

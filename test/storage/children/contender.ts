@@ -19,7 +19,7 @@ let acknowledged = 0;
 // Not written synchronously: the pipe may be full.
 const say = (line: string): boolean => process.stdout.write(`${line}\n`);
 
-/** Undefined where LMDB fails to: it may, in a process that has opened these files before while another writes them. */
+/** Undefined if LMDB cannot open it, as may happen in a process that had these files open before another wrote them. */
 function openedLog(): EventStore | undefined {
   try {
     return openEventStore(join(dataDir, 'log'), createOwnership(), systemClock, silentLogger);

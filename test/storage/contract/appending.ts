@@ -44,7 +44,7 @@ export type Settled =
   | { readonly kind: 'appended'; readonly revision: number }
   | { readonly kind: 'conflict'; readonly actual: number | 'no_stream' };
 
-/** Reads until the store answers: one that is hostile, on a busy machine, may say that it cannot be read now. */
+/** Reads until the store answers: on a busy machine, a hostile one may say that it cannot be read now. */
 async function readSurely(store: EventStore, stream: string): Promise<RecordedEvent[]> {
   for (let attempt = 1; ; attempt += 1) {
     try {

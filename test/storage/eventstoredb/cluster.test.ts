@@ -32,7 +32,7 @@ describe.concurrent('a leader that is cut off from the others, and still reached
       await expect.poll(() => kinds).toContain('dropped');
       cluster.lead(1);
       await appendAtEnd(other, 'svc-a', commandOf(1));
-      // Nobody else tells of the new leader.
+      // No other node announces the new leader.
       if (named.length === 1 && named[0] === 2) await cluster.rejoin(2);
       await expect.poll(() => revisions).toEqual([0, 1]);
       expect(await appendAtEnd(store, 'svc-a', commandOf(1))).toBe(2);
@@ -47,14 +47,14 @@ describe.concurrent('a leader that is cut off from the others, and still reached
 });
 
 interface Clustered {
-  /** Of the test: it knows which of those that run at once it is. */
+  /** The test's own, which knows to which of the concurrent tests it belongs. */
   readonly expect: TestContext['expect'];
   readonly cluster: EventStoreDbCluster;
   readonly store: EventStore;
   readonly lines: LogLine[];
 }
 
-/** A test with a cluster of its own, because most of them wait. @param tuning for the time until something is given up */
+/** A test with a cluster of its own, because most of them wait. @param tuning how soon calls give up */
 const inCluster =
   (test: (clustered: Clustered) => Promise<void>, tuning: Partial<Tuning> = {}) =>
   async ({ expect }: TestContext) => {
