@@ -141,21 +141,16 @@ describe('subscriptions to EventStoreDB', { timeout: 60_000 }, () => {
     expect(next).toBe(total);
   });
 
-  it('refuse a position beyond the end of a log restored from a backup, and log an error', async () => {
-    await fixture.store.append('svc-a', 'no_stream', commandOf(1));
-    const point = { commit: 4_000_000_000, prepare: 4_000_000_000 };
-    await expect(takeUntil(subscribe(point), isCaughtUp)).rejects.toMatchObject({
-      code: 'unavailable',
-      message: expect.stringContaining('restored from an older backup'),
-    });
-    expect(fixture.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
-  });
-
-  it('refuse a position that is not in this log, and log an error', async () => {
+  it.each([
+    ['beyond the end of a log restored from a backup', 4_000_000_000, 'restored from an older backup'],
+    ['that is not in this log', 1, 'not the one'],
+  ])('refuse a position %s, and log an error', async (_, after, message) => {
     await fixture.store.append('svc-a', 'no_stream', commandOf(3));
-    const [first] = fixture.server.log.all;
-    const point = { commit: first!.position + 1, prepare: first!.position + 1 };
-    await expect(takeUntil(subscribe(point), isCaughtUp)).rejects.toMatchObject({ code: 'unavailable' });
+    const position = fixture.server.log.all[0]!.position + after;
+    await expect(takeUntil(subscribe({ commit: position, prepare: position }), isCaughtUp)).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining(message),
+    });
     expect(fixture.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
   });
 
