@@ -10,12 +10,12 @@ import { startProjections } from '../../../src/projections/projections.js';
 import { placeOf, readLayout } from '../../../src/projections/engine/layout.js';
 import { groupName, groupVersion } from '../../../src/projections/read-models.js';
 import { passedBy, type LogItem, type ResumePoint } from '../../../src/storage/event-store.js';
-import { followLog } from '../../../src/storage/follow.js';
 import { append, caughtUp, dump, signedIn } from '../../support/read-side.js';
+import { eventually } from '../../support/eventually.js';
 import { createManualClock } from '../../support/manual-clock.js';
 import { openTemporaryStores } from '../../support/temporary-stores.js';
 import { appendAtEnd, commandOf } from '../contract/appending.js';
-import { openFixture, takeUntil, writeForeign, type Fixture } from './fixture.js';
+import { following, openFixture, takeUntil, writeForeign, type Fixture } from './fixture.js';
 
 const isCaughtUp = (item: LogItem): boolean => item.kind === 'caught_up';
 
@@ -28,24 +28,15 @@ describe('checkpoints of EventStoreDB', { timeout: 20_000 }, () => {
     fixture.store.subscribe({ streams: ['svc-a', 'svc-b', 'svc-c'], after, signal });
   /** Revisions that a new follower gets from a point to the end of the log. */
   async function followed(after: ResumePoint | 'start', then?: () => Promise<unknown>): Promise<number[]> {
-    const end = new AbortController();
-    const revisions: number[] = [];
-    let wanted = 0;
-    for await (const item of followLog(fixture.store, {
-      streams: ['svc-a', 'svc-b', 'svc-c'],
-      after,
-      signal: end.signal,
-    })) {
-      if (item.kind === 'dropped') throw item.cause;
-      if (item.kind === 'commands') {
-        for (const { revision } of item.commands.flatMap(({ events }) => events)) revisions.push(revision);
-      }
-      if (item.kind === 'caught_up' && then !== undefined && wanted === 0) {
-        wanted = revisions.length + 1;
-        await then();
-      } else if (item.kind === 'caught_up' && then === undefined) end.abort();
-      if (wanted > 0 && revisions.length >= wanted) end.abort();
+    const { kinds, revisions, stop } = following(fixture.store, after);
+    await eventually(() => kinds).toContain('caught_up');
+    if (then !== undefined) {
+      const before = revisions.length;
+      await then();
+      await eventually(() => revisions.length).toBeGreaterThan(before);
     }
+    await stop();
+    expect(kinds).not.toContain('dropped');
     return revisions;
   }
   const lastCheckpoint = (items: readonly LogItem[]): ResumePoint | undefined =>

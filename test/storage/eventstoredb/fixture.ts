@@ -1,6 +1,6 @@
 /** The adapter on a test server, with helpers for the adapter's tests. */
 import type { Logger } from '../../../src/kernel/logger.js';
-import type { EventStore, LogItem } from '../../../src/storage/event-store.js';
+import type { EventStore, LogItem, ResumePoint } from '../../../src/storage/event-store.js';
 import { openEventStoreDb } from '../../../src/storage/eventstoredb/open.js';
 import { followLog } from '../../../src/storage/follow.js';
 import type { Tuning } from '../../../src/storage/eventstoredb/tuning.js';
@@ -67,13 +67,13 @@ interface Following {
   stop(): Promise<void>;
 }
 
-/** Follows the log from its start. */
-export function following(store: EventStore): Following {
+/** Follows the log. */
+export function following(store: EventStore, after: ResumePoint | 'start' = 'start'): Following {
   const end = new AbortController();
   const [kinds, revisions]: [string[], number[]] = [[], []];
   const done = (async () => {
     const streams = ['svc-a', 'svc-b', 'svc-c'];
-    for await (const item of followLog(store, { streams, after: 'start', signal: end.signal })) {
+    for await (const item of followLog(store, { streams, after, signal: end.signal })) {
       kinds.push(item.kind);
       if (item.kind !== 'commands') continue;
       revisions.push(...item.commands.flatMap(({ events }) => events.map(({ revision }) => revision)));
