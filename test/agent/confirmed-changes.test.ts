@@ -67,8 +67,8 @@ async function serving(
       grant: { heartbeatIntervalSecs: 1 },
       ...more,
       onSaid(said, session) {
-        if (said.$case === 'configRequest' && said.value.configVersion === 0n) push(session, first());
-        if (said.$case === 'heartbeat') answer(session, said.value.sequence);
+        if (said.$case === 'configRequest' && said.value.configVersion === 0n) session.push(first());
+        if (said.$case === 'heartbeat') session.beat(said.value.sequence);
         if (said.$case === 'applyReport' && confirms(said)) confirm(session, said.value.generation);
       },
     },
@@ -77,12 +77,6 @@ async function serving(
   closers.push(() => service.stop());
   return service;
 }
-const push = (session: ServerSession | undefined, value: RuntimeConfigSnapshot): void =>
-  session?.send({ $case: 'configUpdate', value: { update: { $case: 'snapshot', value } } });
-const answer = (session: ServerSession, ackSequence: bigint): void => {
-  const intervals = { heartbeatIntervalSecs: 1, metricsIntervalSecs: 60 };
-  session.send({ $case: 'heartbeatResponse', value: { ok: true, ackSequence, commands: [], ...intervals } });
-};
 const confirm = (session: ServerSession, generation: bigint): void =>
   session.send({ $case: 'configConfirmed', value: { generation } });
 
@@ -111,7 +105,7 @@ describe('an agent whose configuration is to be confirmed', () => {
     );
     const agent = await agentOf(service);
     await eventually(generationOf(agent)).toBe(5);
-    push(service.sessions[0], of(6, 2));
+    service.sessions[0]?.push(of(6, 2));
     await eventually(() => service.sessions.length).toBe(2);
     await eventually(() => reports(service)).toEqual(['0: 5 applied', '0: 6 applied', '1: 6 applied']);
     // After the apply, heartbeats are sent on the new session only.
@@ -135,7 +129,7 @@ describe('an agent whose configuration is to be confirmed', () => {
     );
     const agent = await agentOf(service);
     await eventually(opens).toBe(2);
-    push(service.sessions[0], of(6, 60));
+    service.sessions[0]?.push(of(6, 60));
     await eventually(generationOf(agent)).toBe(6);
     answer();
     await eventually(() => service.sessions.length).toBeGreaterThan(1);
@@ -163,7 +157,7 @@ describe('an agent whose configuration is to be confirmed', () => {
     };
     const agent = await agentOf(service, { gateway, random: () => 0 });
     await eventually(generationOf(agent)).toBe(5);
-    push(service.sessions[0], of(6, 60));
+    service.sessions[0]?.push(of(6, 60));
     service.sessions[0]?.close({ reason: SessionCloseReason.DRAINING, message: '', retryAfterMs: 0 });
     await eventually(opens).toBe(2);
     applyNow?.();
@@ -183,7 +177,7 @@ describe('an agent whose configuration is to be confirmed', () => {
     const service = await serving(() => of(5));
     const agent = await agentOf(service);
     await eventually(generationOf(agent)).toBe(5);
-    push(service.sessions[0], of(6, 1));
+    service.sessions[0]?.push(of(6, 1));
     await eventually(generationOf(agent)).toBe(6);
     expect(await files()).toEqual(['unconfirmed-node-1.json']);
     await eventually(generationOf(agent)).toBe(5);
@@ -207,7 +201,7 @@ describe('an agent whose configuration is to be confirmed', () => {
     const service = await serving(() => of(5));
     const first = await agentOf(service);
     await eventually(generationOf(first)).toBe(5);
-    push(service.sessions[0], of(6, 2));
+    service.sessions[0]?.push(of(6, 2));
     await eventually(generationOf(first)).toBe(6);
     const appliedAt = performance.now();
     await first.close();
@@ -225,9 +219,9 @@ describe('an agent whose configuration is to be confirmed', () => {
     const down = await startControlServer({}, issued);
     const first = await agentOf(down);
     await eventually(() => down.sessions[0]?.said.length).toBe(2);
-    push(down.sessions[0], of(5));
+    down.sessions[0]?.push(of(5));
     await eventually(generationOf(first)).toBe(5);
-    push(down.sessions[0], of(6, 1));
+    down.sessions[0]?.push(of(6, 1));
     await eventually(generationOf(first)).toBe(6);
     await first.close();
     await down.stop();

@@ -46,8 +46,7 @@ async function start(listener: number, { command = [], preload = [], env = {} }:
   const running = snapshot(7, { tcp: [tcpRule(listener, '127.0.0.1:9')] });
   const service = await startControlServer({
     onSaid(said, session) {
-      if (said.$case === 'configRequest')
-        session.send({ $case: 'configUpdate', value: { update: { $case: 'snapshot', value: running } } });
+      if (said.$case === 'configRequest') session.push(running);
     },
   });
   services.push(service);

@@ -95,8 +95,7 @@ describe('the agent process', () => {
   it('survives the loss of the service, and at SIGTERM sends SessionClose NORMAL and exits with code 0', async () => {
     service = await startControlServer({
       onSaid(said, session) {
-        if (said.$case === 'configRequest')
-          session.send({ $case: 'configUpdate', value: { update: { $case: 'snapshot', value: snapshot(1) } } });
+        if (said.$case === 'configRequest') session.push(snapshot(1));
       },
     });
     const { port, controlPsk } = service;

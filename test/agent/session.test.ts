@@ -12,14 +12,12 @@ import { Command } from '../../src/gen/svc/control/v1/command.js';
 import { ConfigApplyStatus, type RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { SessionCloseReason } from '../../src/gen/svc/control/v1/session.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
-import { sleep } from '../../src/kernel/background.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { closersAfterEach } from '../support/closers.js';
 import { agentRuntime } from '../support/agent-runtime.js';
 import {
   issuePsk,
   startControlServer,
-  type Answer,
   type ControlServer,
   type ControlServerOptions,
   type Said,
@@ -36,58 +34,20 @@ async function server(options: ControlServerOptions = {}, issued = issuePsk()): 
   return made;
 }
 
-type State = ReturnType<AgentHandle['state']>;
-interface WatchedAgent extends AgentHandle {
-  /** Resolves true as soon as the state meets the condition, false after `timeoutMs`. */
-  waitUntil(condition: (state: State) => boolean, timeoutMs: number): Promise<boolean>;
-}
-
-async function agent(of: ControlServer, options: Partial<AgentOptions> = {}): Promise<WatchedAgent> {
+async function agent(of: ControlServer, options: Partial<AgentOptions> = {}): Promise<AgentHandle> {
   const made = await startAgent({ config: of.config, ...options });
   closers.push(() => made.close());
-  return {
-    ...made,
-    async waitUntil(condition, timeoutMs) {
-      const deadline = performance.now() + timeoutMs;
-      while (!condition(made.state())) {
-        if (performance.now() >= deadline) return false;
-        await sleep(5);
-      }
-      return true;
-    },
-  };
+  return made;
 }
-
-const push = (value: RuntimeConfigSnapshot): Answer => ({
-  $case: 'configUpdate',
-  value: { update: { $case: 'snapshot', value } },
-});
-const unchanged = (generation: bigint): Answer => ({
-  $case: 'configUpdate',
-  value: { update: { $case: 'unchanged', value: { generation } } },
-});
-const answerTo = (said: Said & { $case: 'heartbeat' }, secs: number, commands: Command[] = []): Answer => ({
-  $case: 'heartbeatResponse',
-  value: {
-    ok: true,
-    ackSequence: said.value.sequence,
-    commands,
-    heartbeatIntervalSecs: secs,
-    metricsIntervalSecs: secs,
-  },
-});
 
 /** A service with one configuration: answers `unchanged` to an agent that has it, else the snapshot. */
 function serving(configuration: RuntimeConfigSnapshot, secs = 1) {
   return (said: Said, session: ServerSession): void => {
-    if (said.$case === 'heartbeat') session.send(answerTo(said, secs));
-    if (said.$case === 'configRequest') {
-      session.send(
-        said.value.configVersion === configuration.generation
-          ? unchanged(configuration.generation)
-          : push(configuration),
-      );
-    }
+    if (said.$case === 'heartbeat') session.beat(said.value.sequence, secs, secs);
+    if (said.$case !== 'configRequest') return;
+    const { generation } = configuration;
+    if (said.value.configVersion !== generation) session.push(configuration);
+    else session.send({ $case: 'configUpdate', value: { update: { $case: 'unchanged', value: { generation } } } });
   };
 }
 
@@ -122,7 +82,7 @@ describe('a session of the reference agent', () => {
       onSaid: serving(configuration),
     });
     const running = await agent(service);
-    expect(await running.waitUntil(({ generation }) => generation === 7, 20_000)).toBe(true);
+    await eventually(() => running.state().generation).toBe(7);
     expect(running.state().connected).toBe(true);
     const [session] = service.sessions;
     await eventually(() => payloadsOf(session)).toContain('metrics');
@@ -165,7 +125,7 @@ describe('a session of the reference agent', () => {
     const grant = { heartbeatIntervalSecs: 60, metricsIntervalSecs: 60 };
     const service = await server({ grant, onSaid: serving(configuration, 60) });
     const running = await agent(service);
-    await running.waitUntil(({ generation }) => generation === 1, 20_000);
+    await eventually(() => running.state().generation).toBe(1);
     // Of the apply, and the first one.
     await eventually(() => payloadsOf(service.sessions[0]).filter((name) => name === 'heartbeat').length).toBe(2);
     const client = connect(port, '127.0.0.1');
@@ -187,7 +147,7 @@ describe('a session of the reference agent', () => {
     // Answers no heartbeat.
     const service = await server({
       grant: { heartbeatIntervalSecs: 60 },
-      onSaid: (said, session) => void (said.$case === 'configRequest' && session.send(push(of(1)))),
+      onSaid: (said, session) => void (said.$case === 'configRequest' && session.push(of(1))),
     });
     await agent(service);
     const said = () => service.sessions[0]?.said ?? [];
@@ -195,7 +155,7 @@ describe('a session of the reference agent', () => {
       said().flatMap((one) => (one.$case === 'heartbeat' ? [one.value.runtimeListeners.length] : []));
     await eventually(tables).toEqual([1, 1]);
     for (const generation of [2, 3, 4, 5]) {
-      service.sessions[0]?.send(push(of(generation)));
+      service.sessions[0]?.push(of(generation));
       await eventually(() => tables().at(-1)).toBe(generation);
       expect(said().slice(-2)).toMatchObject([{ $case: 'applyReport' }, { $case: 'heartbeat' }]);
     }
@@ -240,7 +200,7 @@ describe('a session of the reference agent', () => {
       rules.push(udpRule(20_000 + i, '127.0.0.1:9', { transportProfile }, `${'n'.repeat(50)}${i}`));
     const service = await server({ grant: { heartbeatIntervalSecs: 1 }, onSaid: serving(snapshot(1, { udp: rules })) });
     const running = await agent(service, { config: { ...service.config, rejectUnsupported: false } });
-    expect(await running.waitUntil(({ generation }) => generation === 1, 20_000)).toBe(true);
+    await eventually(() => running.state().generation).toBe(1);
     // The table that the agent sends back is longer than one frame too.
     await eventually(
       () => service.sessions[0]?.said.findLast((said) => said.$case === 'heartbeat')?.value.runtimeListeners.length,
@@ -262,7 +222,7 @@ describe('a session of the reference agent', () => {
       },
     });
     const running = await agent(service);
-    expect(await running.waitUntil(({ generation }) => generation === 2, 20_000)).toBe(true);
+    await eventually(() => running.state().generation).toBe(2);
     await eventually(() => payloadsOf(service.sessions[0])).toEqual([
       'hello',
       'configRequest',
@@ -281,7 +241,7 @@ describe('a session of the reference agent', () => {
       grant: { heartbeatIntervalSecs: 1 },
       onSaid(said, session) {
         serving(snapshot(4))(said, session);
-        if (said.$case === 'heartbeat') session.send(answerTo(said, 1, commands.splice(0)));
+        if (said.$case === 'heartbeat') session.beat(said.value.sequence, 1, 1, commands.splice(0));
       },
     });
     await agent(service, { gateway: { ...runtime, probe } });

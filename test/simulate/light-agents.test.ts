@@ -11,7 +11,6 @@ import { closersAfterEach } from '../support/closers.js';
 import {
   issuePsk,
   startControlServer,
-  type Answer,
   type ControlServer,
   type ControlServerOptions,
   type Said,
@@ -38,22 +37,13 @@ function fleet(of: ControlServer, count: number, options: Partial<LightFleetOpti
   return made;
 }
 
-const push = (value: RuntimeConfigSnapshot): Answer => ({
-  $case: 'configUpdate',
-  value: { update: { $case: 'snapshot', value } },
-});
 const rules = (count: number) => ({ tcp: Array.from({ length: count }, (_, index) => tcpRule(20_000 + index, 'a:1')) });
 
 /** Answers requests with the snapshot, and heartbeats with an interval of a second. */
 function serving(configuration: RuntimeConfigSnapshot) {
   return (said: Said, session: ServerSession): void => {
-    if (said.$case === 'configRequest') session.send(push(configuration));
-    if (said.$case !== 'heartbeat') return;
-    const intervals = { heartbeatIntervalSecs: 1, metricsIntervalSecs: 60 };
-    session.send({
-      $case: 'heartbeatResponse',
-      value: { ok: true, ackSequence: said.value.sequence, commands: [], ...intervals },
-    });
+    if (said.$case === 'configRequest') session.push(configuration);
+    if (said.$case === 'heartbeat') session.beat(said.value.sequence);
   };
 }
 const grant = { heartbeatIntervalSecs: 1 };
@@ -72,7 +62,7 @@ describe('light agents', () => {
       { $case: 'hello' },
       { $case: 'configRequest', value: { configVersion: 0n } },
     ]);
-    session?.send(push(snapshot(2)));
+    session?.push(snapshot(2));
     await eventually(() => lastReport(session)).toMatchObject({
       generation: 2n,
       checksum: Buffer.alloc(32, 2),
@@ -174,7 +164,7 @@ describe('light agents', () => {
     const service = await server({ onSaid: serving(snapshot(1, rules(1))) });
     const agents = fleet(service, 2, { rejecting: 1 });
     await eventually(() => agents.configured()).toBe(2);
-    for (const session of service.sessions) session.send(push(snapshot(2, rules(1))));
+    for (const session of service.sessions) session.push(snapshot(2, rules(1)));
     await eventually(() => service.sessions.map((session) => lastReport(session)?.status).toSorted()).toEqual([
       ConfigApplyStatus.APPLIED,
       ConfigApplyStatus.REJECTED,
@@ -189,7 +179,7 @@ describe('light agents', () => {
     const agents = fleet(service, 2, { slow: 1 });
     await eventually(() => agents.configured()).toBe(2);
     for (let generation = 2; generation <= 6; generation += 1) {
-      for (const session of service.sessions) session.send(push(snapshot(generation, rules(50))));
+      for (const session of service.sessions) session.push(snapshot(generation, rules(50)));
     }
     await eventually(() => agents.applied('node-0')).toBe(6);
     // It is alive: its heartbeats continue while the answers wait.

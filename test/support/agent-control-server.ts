@@ -16,6 +16,8 @@ import {
   type SecureFrame,
   type SessionClose,
 } from '../../src/gen/svc/control/v1/session.js';
+import type { Command } from '../../src/gen/svc/control/v1/command.js';
+import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import type { AgentConfig } from '../../src/agent/config.js';
 import { createJoiner, splitPayload } from '../../src/channel/noise/fragmenter.js';
 import { controlPrologue, respond, sessionIdOf, type NoiseSession } from '../../src/channel/noise/handshake.js';
@@ -33,6 +35,9 @@ export interface ServerSession {
   readonly peer: string;
   readonly said: Said[];
   send(payload: Answer): void;
+  push(snapshot: RuntimeConfigSnapshot): void;
+  /** Answers a heartbeat, with the intervals now in force. */
+  beat(ackSequence: bigint, secs?: number, metricsSecs?: number, commands?: Command[]): void;
   /** Sends a SessionClose under the session's keys, then the status. */
   close(close: SessionClose, code?: number): void;
   /** Ends the stream with a bare status, without a SessionClose. */
@@ -179,6 +184,11 @@ function serveControl(
     peer: call.getPeer(),
     said,
     send: write,
+    push: (value) => write({ $case: 'configUpdate', value: { update: { $case: 'snapshot', value } } }),
+    beat(ackSequence, secs = 1, metricsSecs = 60, commands = []) {
+      const intervals = { heartbeatIntervalSecs: secs, metricsIntervalSecs: metricsSecs };
+      write({ $case: 'heartbeatResponse', value: { ok: true, ackSequence, commands, ...intervals } });
+    },
     close(close, code = status.ABORTED) {
       write({ $case: 'close', value: close });
       end(code, 'closed');
