@@ -89,11 +89,10 @@ it('a stop does not wait for a request that never ends, and completes one that d
   const { hostname, port, host } = new URL(api.url);
   const socket = connect(Number(port), hostname);
   socket.on('error', () => undefined);
-  socket.write(
+  const half =
     `POST /api/nodes HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${api.token}\r\n` +
-      'content-type: application/json\r\ncontent-length: 100\r\n\r\n{',
-  );
-  await new Promise((resolve) => setTimeout(resolve, 200));
+    'content-type: application/json\r\ncontent-length: 100\r\n\r\n{';
+  await new Promise((resolve) => socket.write(half, resolve));
   const node = await createNode(api);
   const { link, control } = await attach(service.controlEndpoint, enrol(node.id, node.control_psk));
   control.say(configRequest());

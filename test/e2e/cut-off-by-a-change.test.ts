@@ -102,9 +102,7 @@ test('a change that drops the chain through which a node reaches the service tak
     ({ status, apply }) => status === 'online' && apply.state === 'rejected',
     (confirmSecs + 30) * 1_000,
   );
-  const seconds = (performance.now() - changedAt) / 1_000;
-  expect(seconds).toBeGreaterThan(confirmSecs);
-  expect(seconds).toBeLessThan(confirmSecs + 20);
+  expect(performance.now() - changedAt).toBeGreaterThan(confirmSecs * 1_000);
   expect(after.apply.errors).toMatchObject([{ path: '', message: `not confirmed in ${confirmSecs} s` }]);
   await until('it runs what it ran before', (one) => one.applied_generation === before.applied_generation);
   expect(await readdir(join(folder, 'agent'))).toEqual([]);
