@@ -37,19 +37,6 @@ describe('creating a chain', () => {
       { payload: 'udp' },
       ['hops[0]', 'payload tcp with outer tcp and security raw; payload tcp with outer tcp and security tls'],
     ],
-    ['payload tcp over outer udp', [f.hop('a', 80), f.udpHop('b', 80)], {}, ['hops[1]', 'one of the combinations']],
-    [
-      'a combination that does not exist',
-      [f.hop('a', 80, { security: 'noise' })],
-      {},
-      ['hops[0]', 'one of the combinations'],
-    ],
-    [
-      'a target with tls for payload udp',
-      [f.udpHop('a', 80)],
-      { target: { ...target, tls: f.upstreamTls } },
-      ['target.tls', 'payload is udp'],
-    ],
   ])('is refused with %s', (_, bad, more, parts) => {
     f.given(...nodes)
       .when({ ...f.createChain('one', bad), ...more })
@@ -162,11 +149,5 @@ describe('deleting a chain', () => {
       data: { chain_id: id, ...fields, hops: [f.hop('b', 80)], deployed },
     });
     expect(deployed?.hops).toEqual(hops);
-  });
-
-  it('is refused when the chain does not exist or has another version', () => {
-    const { when } = f.given(...nodes, one);
-    when({ type: 'DeleteChain', id: f.chainId('nowhere'), ifMatch: undefined }).thenRefused('not_found');
-    when({ type: 'DeleteChain', id, ifMatch: [4] }).thenRefused('precondition_failed', 'If-Match');
   });
 });

@@ -51,16 +51,6 @@ describe('the connectivity settings', () => {
     ).thenNothing();
   });
 
-  it('keep the overrides of nodes that an update does not name', () => {
-    const scenario = f.given(
-      f.createNode('a'),
-      f.createNode('b'),
-      f.settings({ nodes: [{ node_id: a, multiplex: false }] }),
-    );
-    scenario.when(f.settings({ nodes: [{ node_id: b, multiplex: false }] })).thenAccepted();
-    expect(Object.keys(scenario.fleet.singletons.connectivity.value.nodes).sort()).toEqual([a, b].sort());
-  });
-
   it('are not updated when If-Match does not match, * included', () => {
     const { when } = f.given();
     when(f.settings({ ifMatch: '*', multiplex_port: 5 })).thenRefused('precondition_failed', 'If-Match: *');
@@ -103,13 +93,9 @@ describe('the connectivity settings', () => {
   });
 
   it.each<[string, boolean, number | null, boolean | null, number | null, boolean, number]>([
-    ['off everywhere', false, null, null, null, false, 0],
-    ['off, with a global port', false, 1000, null, null, false, 0],
-    ['on for all', true, 1000, null, null, true, 1000],
     ['on for all, off for the node', true, 1000, false, null, false, 0],
     ['on for the node, at the global port', false, 1000, true, null, true, 1000],
     ['on for the node, at its own port', true, 1000, true, 2000, true, 2000],
-    ['off for the node, with its own port', true, 1000, false, 2000, false, 0],
   ])('set multiplex in the snapshot: %s', (_, multiplex, multiplex_port, nodeMultiplex, nodePort, effective, port) => {
     const nodes = nodeMultiplex === null ? [] : [{ node_id: a, multiplex: nodeMultiplex, multiplex_port: nodePort }];
     const { fleet, when } = f.given(f.createNode('a'));
@@ -152,7 +138,6 @@ describe('the compiler version', () => {
     ['the current version', 3, 'conflict', 'at compiler version 3'],
     ['a higher version', 4, 'conflict', '4 is not lower'],
     ['zero', 0, 'invalid_request', 'from 1'],
-    ['a negative number', -1, 'invalid_request', 'from 1'],
     ['a fraction', 1.5, 'invalid_request', 'whole number'],
   ])('is not lowered to %s', (_, version, code, words) => {
     f.given({ type: 'RaiseCompilerVersion', version: 3 })
