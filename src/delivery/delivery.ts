@@ -26,7 +26,7 @@ import { createFanOut } from './fan-out.js';
 import { createGenerationRaises } from './generation-raise.js';
 import { openLastGoodSnapshots, startLastGoodCleanup, type LastGoodSnapshots } from './last-good.js';
 import { createNewestSnapshots } from './newest.js';
-import { createNodeSessions } from './node-session.js';
+import { createSessionServer } from './node-session.js';
 import type { Delivery } from './port.js';
 import { createReportTurns } from './report-turns.js';
 import { createRetries } from './retries.js';
@@ -95,7 +95,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
   const { committed, logger, clock, readStore, keyring } = deps;
   const lastGood = await openLastGoodSnapshots({ readStore, keyring, logger });
   const parts = createParts(deps, lastGood);
-  const { applyReports, fanOut, generation, histories, newest, nodeSessions, raises, reportTurns, retries, sessions } =
+  const { applyReports, fanOut, generation, histories, newest, sessionServer, raises, reportTurns, retries, sessions } =
     parts;
   const onListenerError = logsError(logger, 'a listener of delivery failed');
   const revokedListeners = createListeners<string>(onListenerError);
@@ -127,7 +127,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     for (const nodeId of batch.proven) endedListeners.tell(nodeId);
     if (batch.identityRetired) endedListeners.tell(undefined);
     fanOut.touch(batch.touched);
-    nodeSessions.release(batch.changed);
+    sessionServer.release(batch.changed);
   }
 
   const listening = [committed.onBatch(onBatch), committed.onUpToDate(() => fanOut.wake())];
@@ -146,7 +146,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     generation,
     onRevoked: revokedListeners.add,
     onPsksEnded: endedListeners.add,
-    openNodeSession: nodeSessions.open,
+    openNodeSession: sessionServer.open,
     pushed: sessions.pushed,
     unsentMs(nodeId) {
       const since = sessions.unsentSince(nodeId);
@@ -166,7 +166,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
       get rejectingNodes() {
         return histories.rejecting(generation);
       },
-      offered: nodeSessions.offered(),
+      offered: sessionServer.offered(),
       reports: applyReports.counts(),
     }),
     async close() {
@@ -238,7 +238,7 @@ function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
     drainRetryMs: () => Math.round(drainRetryMs * (0.5 + random())),
   });
   const reportTurns = createReportTurns(() => fanOut.running);
-  const nodeSessions = createNodeSessions({
+  const sessionServer = createSessionServer({
     sessions,
     histories,
     applyReports,
@@ -257,7 +257,7 @@ function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
   const fanOut = createFanOut({
     mayPush: committed.upToDate,
     hasSession: sessions.has,
-    serve: nodeSessions.serve,
+    serve: sessionServer.serve,
     onRest: reportTurns.wake,
     onError: (nodeId, error) => logger.warn({ node_id: nodeId, error: errorText(error) }, 'a node was not served yet'),
   });
@@ -268,7 +268,7 @@ function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
     generation,
     histories,
     newest,
-    nodeSessions,
+    sessionServer,
     raises,
     reportTurns,
     retries,

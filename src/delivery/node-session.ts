@@ -16,7 +16,7 @@ import { confirmWithin, holdOf, rejectOf } from './target.js';
 import type { ApplyReports, ApplyReportsDeps } from './apply-reports.js';
 import type { TimeToApplied } from './time-to-applied.js';
 
-export interface NodeSessionsDeps extends Pick<ApplyReportsDeps, 'generation' | 'waits' | 'need'> {
+export interface SessionServerDeps extends Pick<ApplyReportsDeps, 'generation' | 'waits' | 'need'> {
   readonly sessions: SessionRegistry;
   readonly histories: ApplyHistories;
   readonly applyReports: Pick<ApplyReports, 'report' | 'confirm'>;
@@ -31,7 +31,7 @@ export interface NodeSessionsDeps extends Pick<ApplyReportsDeps, 'generation' | 
   touch(nodeId: string): void;
 }
 
-export interface NodeSessions {
+export interface SessionServer {
   open(nodeId: string, sessionId: string, slot: PushSlot, confirm?: SessionState['confirm']): NodeSession;
   /** Offers the newest snapshot to the node's sessions that lack it. @returns the bytes made for it */
   serve(nodeId: string): number;
@@ -43,7 +43,7 @@ export interface NodeSessions {
 
 /** Shared by the sessions of an instance. */
 interface Parts extends Pick<
-  NodeSessionsDeps,
+  SessionServerDeps,
   'applyReports' | 'clock' | 'histories' | 'reportTurns' | 'retries' | 'sessions'
 > {
   request(session: SessionState, configVersion: bigint, checksum: Uint8Array): Promise<ConfigAnswer>;
@@ -106,7 +106,7 @@ function isAboutRollouts(changed: Iterable<string>): boolean {
   return false;
 }
 
-export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
+export function createSessionServer(deps: SessionServerDeps): SessionServer {
   const { sessions, histories } = deps;
   let offered = 0;
   /** Nodes with a session here whose newest snapshot a hold has withheld. */

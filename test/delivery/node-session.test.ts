@@ -5,7 +5,7 @@ import type { Answerer } from '../../src/delivery/answer.js';
 import { createApplyHistories } from '../../src/delivery/apply-history.js';
 import { stampOf, emptyApplyHistory } from '../../src/delivery/target.js';
 import type { Newest } from '../../src/delivery/newest.js';
-import { createNodeSessions, type NodeSessionsDeps } from '../../src/delivery/node-session.js';
+import { createSessionServer, type SessionServerDeps } from '../../src/delivery/node-session.js';
 import type { ConfigAnswer, SnapshotPush } from '../../src/delivery/port.js';
 import { createSessionRegistry } from '../../src/delivery/session-registry.js';
 import { createManualClock, type ManualClock } from '../support/manual-clock.js';
@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 
 /** Sessions whose requests are answered with the newest snapshot, as delivery does. */
-function create(deps: Partial<NodeSessionsDeps> = {}) {
+function create(deps: Partial<SessionServerDeps> = {}) {
   const registry = createSessionRegistry();
   const histories = createApplyHistories({
     lastGood: { stamp: () => Promise.resolve(undefined) },
@@ -43,7 +43,7 @@ function create(deps: Partial<NodeSessionsDeps> = {}) {
     session.considered = generation ?? 0;
     return { kind: 'snapshot', push: pushOf(generation ?? 0) };
   };
-  const sessions = createNodeSessions({
+  const sessions = createSessionServer({
     sessions: registry,
     histories,
     applyReports: { report: () => Promise.resolve(), confirm: () => undefined },

@@ -11,7 +11,7 @@ import { component, documented } from '../schemas/documented.js';
 import { query, queryInteger } from '../schemas/query.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 import { expected } from '../schemas/validation.js';
-import { candidateOf, candidateSchema, pskFingerprint } from './node-view.js';
+import { candidateOf, candidateSchema, exampleFingerprint } from './node-view.js';
 
 export const controlPsk = documented(
   z.string().nullable(),
@@ -22,7 +22,7 @@ export const controlPsk = documented(
 const pskSchema = component('NodePsk', 'The new PSK', {
   node_id: nodeId,
   control_psk: controlPsk,
-  psk_fingerprint: documented(z.string().nullable(), 'Fingerprint of the new PSK', pskFingerprint),
+  psk_fingerprint: documented(z.string().nullable(), 'Fingerprint of the new PSK', exampleFingerprint),
   sessions_ended: documented(z.boolean(), 'Whether all sessions of the old PSK have ended on every instance', true),
 });
 

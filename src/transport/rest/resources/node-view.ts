@@ -45,11 +45,11 @@ export const nodeShape: Shape<NodeDefinition> = {
   },
 };
 
-export const pskFingerprint = 'SHA256:LHBtW1vyR50BQz0eP9XcPV-V_9C0egqGEXSoPQsAuVY';
+export const exampleFingerprint = 'SHA256:LHBtW1vyR50BQz0eP9XcPV-V_9C0egqGEXSoPQsAuVY';
 
 export const candidateSchema = z
   .object({
-    fingerprint: documented(z.string(), 'Of the second PSK', pskFingerprint),
+    fingerprint: documented(z.string(), 'Of the second PSK', exampleFingerprint),
     issued_at: timeOf('When it was issued'),
     expires_at: timeOf('When it expires, if no agent has used it', sample.later),
   })
@@ -67,7 +67,7 @@ export function candidateOf(node: NodeState, now: number): Shown<typeof candidat
 /** The fields that an answer adds to the definition of a node. */
 const derived = {
   status: nodeStatus,
-  psk_fingerprint: documented(z.string().nullable(), 'Of the current PSK; null without one', pskFingerprint),
+  psk_fingerprint: documented(z.string().nullable(), 'Of the current PSK; null without one', exampleFingerprint),
   psk_issued_at: documented(time.nullable(), 'When the current PSK was issued', sample.time),
   psk_candidate: candidateSchema,
   multiplex: documented(
