@@ -4,7 +4,7 @@
  * `docs/contract/automation.md#api-tokens`.
  */
 import { startLoop } from '../kernel/background.js';
-import { timestamp, type Clock } from '../kernel/clock.js';
+import { isOfFuture, timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import { logsWarning, type Logger } from '../kernel/logger.js';
@@ -51,11 +51,15 @@ export async function openTokenUses(deps: TokenUsesDeps): Promise<TokenUses> {
     async write(uses) {
       // Another instance may have written a later use.
       const known = await lastOf(uses.map(([id]) => id));
-      const newer = uses.filter(([id, { at }]) => (known.get(id)?.at ?? '') < at);
+      const newer = uses.filter(([id, use]) => isNewer(use, known.get(id)));
       if (newer.length > 0) await stored.set(newer.map(([id, fields]) => ({ id, fields })));
     },
     onError: logsWarning(logger, 'last uses of API tokens wait for the read store'),
   });
+
+  /** A use of the future was noted while a clock was ahead. */
+  const isNewer = ({ at }: TokenUse, than: TokenUse | undefined): boolean =>
+    than === undefined || at > than.at || isOfFuture(Date.parse(than.at), clock.now());
 
   async function lastOf(ids: readonly string[]): Promise<Map<string, TokenUse>> {
     const found = await stored.getMany(ids);
@@ -90,7 +94,7 @@ export async function openTokenUses(deps: TokenUsesDeps): Promise<TokenUses> {
       const last = await storedOf(tokenIds);
       for (const id of tokenIds) {
         const use = own.get(id);
-        if (use !== undefined && use.at > (last.get(id)?.at ?? '')) last.set(id, use);
+        if (use !== undefined && isNewer(use, last.get(id))) last.set(id, use);
       }
       return last;
     },

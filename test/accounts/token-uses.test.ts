@@ -69,3 +69,18 @@ test('nothing is kept of a token that was deleted', async () => {
   await expect.poll(async () => [...(await next.of(['t', 'deleted'])).keys()]).toEqual(['t']);
   await next.close();
 });
+
+test('a use that was noted while a clock was ahead gives way to the next one', async () => {
+  fixture.clock.jump(24 * 3_600_000);
+  const ahead = await open();
+  ahead.note('t', '192.0.2.1');
+  await ahead.close();
+  fixture.clock.jump(-23 * 3_600_000);
+  const uses = await open();
+  uses.note('t', '192.0.2.2');
+  expect(await fromOf(uses)).toBe('192.0.2.2');
+  await uses.close();
+  const next = await open();
+  expect(await fromOf(next)).toBe('192.0.2.2');
+  await next.close();
+});
