@@ -11,10 +11,10 @@ import { keepStandingFacts } from '../commands/standing-facts.js';
 import { agentContext } from '../commands/system.js';
 import type { Config } from './config/config.js';
 import { compilerVersion } from '../kernel/release.js';
-import type { Delivery } from '../delivery/port.js';
+import { startNodeCleanup, type NodeCleanup } from '../delivery/last-good.js';
 import { shutdownMs } from '../kernel/closers.js';
 import { joinTokenIn } from '../kernel/ids.js';
-import { logsWarning, type Logger } from '../kernel/logger.js';
+import { logsWarning } from '../kernel/logger.js';
 import { openDiagnostics, type DiagnosticsStore } from '../reports/diagnostics.js';
 import { createCarriers } from '../reports/history/carriers.js';
 import { watchCredentials } from './credentials.js';
@@ -76,7 +76,8 @@ export async function createAgents(core: Core, config: Config, known: Known = []
     answered: claims.answered,
   });
   closers.add('diagnostics', () => diagnostics.close());
-  forgetDeletedNodes(delivery, [reports, diagnostics], logger);
+  const forgetting = forgetDeletedNodes(core, [reports, diagnostics]);
+  closers.add('reports of deleted nodes', () => forgetting.close());
   const sharedHellos =
     isShared && config.agents.reality !== undefined
       ? await openSharedHellos({
@@ -193,16 +194,25 @@ async function openTransport(
   return transport;
 }
 
-/** Deletes the reports of deleted nodes. The agent transport ends their sessions by itself. */
-function forgetDeletedNodes(
-  delivery: Pick<Delivery, 'onRevoked' | 'node'>,
+/**
+ * Deletes the reports of deleted nodes, and tries again while the read store is away. The agent transport ends their
+ * sessions by itself. @internal exported for tests
+ */
+export function forgetDeletedNodes(
+  { committed, delivery, logger }: Pick<Core, 'committed' | 'delivery' | 'logger'>,
   kept: readonly Pick<ReportsService, 'forget'>[],
-  logger: Logger,
-): void {
-  delivery.onRevoked((nodeId) => {
-    if (delivery.node(nodeId) !== undefined || joinTokenIn(nodeId) !== undefined) return;
-    Promise.all(kept.map((one) => one.forget([nodeId]))).catch(
-      logsWarning(logger, 'the reports of a deleted node could not be deleted', { node_id: nodeId }),
-    );
+): NodeCleanup {
+  const cleanup = startNodeCleanup({
+    mayRemove: committed.upToDate,
+    isDeleted: (nodeId) => delivery.node(nodeId) === undefined,
+    async remove(nodeId) {
+      await Promise.all(kept.map((one) => one.forget([nodeId])));
+    },
+    onError: (node_id, error) =>
+      logsWarning(logger, 'the reports of a deleted node could not be deleted', { node_id })(error),
   });
+  delivery.onRevoked((nodeId) => {
+    if (joinTokenIn(nodeId) === undefined) cleanup.add(nodeId);
+  });
+  return cleanup;
 }

@@ -24,7 +24,7 @@ import { createApplyHistories } from './apply-history.js';
 import { createApplyReports } from './apply-reports.js';
 import { createFanOut } from './fan-out.js';
 import { createGenerationRaises } from './generation-raise.js';
-import { openLastGoodSnapshots, startLastGoodCleanup, type LastGoodSnapshots } from './last-good.js';
+import { openLastGoodSnapshots, startNodeCleanup, type LastGoodSnapshots } from './last-good.js';
 import { createNewestSnapshots } from './newest.js';
 import { createSessionServer } from './node-session.js';
 import type { Delivery } from './port.js';
@@ -39,8 +39,6 @@ import { tuning } from './tuning.js';
 
 /** How often due retries of rejected generations are offered; the contract bounds them per second. */
 const retryTickMs = 1_000;
-/** How often the last-good snapshots of deleted nodes are removed. */
-const cleanupMs = 1_000;
 /** Base of the jittered `retry_after_ms` of a drained session. */
 const drainRetryMs = 2_000;
 
@@ -105,7 +103,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     async () => retries.tick(),
     logsError(logger, 'rejected configurations were not offered again'),
   );
-  const cleanup = startLastGoodCleanup(cleanupMs, {
+  const cleanup = startNodeCleanup({
     mayRemove: committed.upToDate,
     isDeleted: (nodeId) => !committed.fleet().tables.node.has(nodeId),
     remove: lastGood.remove,

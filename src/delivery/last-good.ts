@@ -118,7 +118,7 @@ export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promis
   };
 }
 
-export interface LastGoodCleanupDeps {
+export interface NodeCleanupDeps {
   mayRemove(): boolean;
   isDeleted(nodeId: string): boolean;
   /** Idempotent. */
@@ -127,13 +127,13 @@ export interface LastGoodCleanupDeps {
   onError(nodeId: string, error: unknown): void;
 }
 
-export interface LastGoodCleanup {
+export interface NodeCleanup {
   add(nodeId: string): void;
   close(): Promise<void>;
 }
 
-/** Removes the last-good snapshots of deleted nodes one by one, and retries after failures. */
-export function startLastGoodCleanup(everyMs: number, deps: LastGoodCleanupDeps): LastGoodCleanup {
+/** Removes what is kept of deleted nodes, one node after the other, and retries after failures. */
+export function startNodeCleanup(deps: NodeCleanupDeps, everyMs = 1_000): NodeCleanup {
   const waiting = new Set<string>();
   let tried = '';
   const turn = async (signal: AbortSignal): Promise<void> => {

@@ -1,21 +1,24 @@
 /** Last-good snapshots of deleted nodes are removed one after the other, and only when the fold is up to date. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startLastGoodCleanup, type LastGoodCleanup, type LastGoodCleanupDeps } from '../../src/delivery/last-good.js';
+import { startNodeCleanup, type NodeCleanup, type NodeCleanupDeps } from '../../src/delivery/last-good.js';
 import { eventually } from '../support/eventually.js';
 
 let removed: string[];
 let errors: string[];
-let cleanup: LastGoodCleanup;
+let cleanup: NodeCleanup;
 
-const start = (deps: Partial<LastGoodCleanupDeps> = {}): LastGoodCleanup => {
-  cleanup = startLastGoodCleanup(1, {
-    mayRemove: () => true,
-    isDeleted: () => true,
-    remove: async (nodeId) => void removed.push(nodeId),
-    onError: (nodeId) => errors.push(nodeId),
-    ...deps,
-  });
+const start = (deps: Partial<NodeCleanupDeps> = {}): NodeCleanup => {
+  cleanup = startNodeCleanup(
+    {
+      mayRemove: () => true,
+      isDeleted: () => true,
+      remove: async (nodeId) => void removed.push(nodeId),
+      onError: (nodeId) => errors.push(nodeId),
+      ...deps,
+    },
+    1,
+  );
   return cleanup;
 };
 const someTurns = (): Promise<void> => delay(30);
