@@ -137,19 +137,12 @@ export async function checkMarker(folder: string): Promise<void> {
   }
 }
 
-export interface DataFolder {
-  readonly path: string;
-  /** Folders of the two stores. */
-  readonly log: string;
-  readonly read: string;
-  unlock(): Promise<void>;
-}
-
 /**
  * Creates (mode 0700), locks and checks the folder.
+ * @returns its path, those of the two stores in it, and how to unlock it
  * @throws DataFolderError when it cannot be created, another process uses it, or its format is newer
  */
-async function openDataFolder(dataDir: string): Promise<DataFolder> {
+async function openDataFolder(dataDir: string) {
   const path = resolve(dataDir);
   const [log, read] = [join(path, 'log'), join(path, 'read')];
   const locking = async (): ReturnType<typeof lockFolder> => {
