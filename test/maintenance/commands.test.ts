@@ -250,6 +250,33 @@ describe('an installation', () => {
     expect([stop.signal.aborted, out]).toEqual([true, '']);
   });
 
+  it('is not called unfit for a service when the proof of a restore is interrupted, and proven by the next one', async () => {
+    const folder = join(root, 'interrupted');
+    await mkdir(folder, { recursive: true });
+    await cp(join(first, 'master.key'), join(folder, 'master.key'));
+    const stop = new AbortController();
+    let out = '';
+    vi.stubEnv('SVC_DATA_DIR', folder);
+    vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+      out += String(text);
+      if (String(text).startsWith('Imported ')) stop.abort();
+      return true;
+    });
+    try {
+      const command = await maintenanceCommands.find(({ name }) => name === 'restore')!.load();
+      expect(await command.run([archive], stop.signal)).toBe(130);
+    } finally {
+      vi.restoreAllMocks();
+      vi.unstubAllEnvs();
+    }
+    expect(out).toMatch(/\nInterrupted: run the same command again .*\n$/);
+    expect(await run('restore', [archive], inFolder(folder))).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('The log is complete and proven.'),
+    });
+  });
+
   it('that is half imported does not start, and the same import completes it', async () => {
     const half = join(root, 'half');
     const stores = await openEmbedded({ dataDir: half, clock: systemClock, logger: silentLogger });

@@ -21,6 +21,10 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const imported = await importArchive(path, expected, signal);
   if (imported === undefined) return exitCodes.interrupted;
   const exitCode = await verifyInstalled(expected, signal, imported.digest);
+  if (exitCode === exitCodes.interrupted) {
+    say('Interrupted: run the same command again to prove what was imported.');
+    return exitCode;
+  }
   if (exitCode !== exitCodes.done) throw new CommandError('Do not start a service on these stores.');
   say('Start the service with the same master key. It fills its read models before it is ready.');
   return exitCode;
