@@ -96,6 +96,8 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
     publish: take,
     async close() {
       await loop.close();
+      // One that arrives late would bring the lease back.
+      await taking.catch(() => undefined);
       await leases.release(instanceKind, instanceId, instanceId).catch(complain);
     },
   };

@@ -77,7 +77,15 @@ test('an older value that a store takes long to write does not replace a newer o
   slow[0]?.();
   await Promise.all([older, newer]);
   expect(await liveInstances(stores.readStore)).toEqual([{ ...seen, position: 43 }]);
-  await lease.close();
+  // Nor does it bring back the lease of an instance that has closed meanwhile.
+  position = 42;
+  const last = lease.publish();
+  await eventually(() => slow).toHaveLength(2);
+  const closed = lease.close();
+  await new Promise((resolve) => setImmediate(resolve));
+  slow[1]?.();
+  await Promise.all([last, closed]);
+  expect(await liveInstances(stores.readStore)).toEqual([]);
 });
 
 test('a killed instance is gone once its lease has ended', async () => {
