@@ -36,15 +36,9 @@ export function placeEvent(event: EncodedEvent, position: number, recordedAt: nu
 }
 
 /** The first fields of a stored event. */
-export interface EventHead {
-  readonly id: string;
-  readonly position: number;
-  readonly recordedAt: number;
-}
-
-export function decodeHead(text: string): EventHead {
-  const [position, recordedAt, id] = JSON.parse(text) as Stored;
-  return { position, recordedAt, id };
+export function decodeHead(text: string): { readonly position: number; readonly id: string } {
+  const [position, , id] = JSON.parse(text) as Stored;
+  return { position, id };
 }
 
 /** When the event was appended, in milliseconds since the epoch, without decoding the whole event. */

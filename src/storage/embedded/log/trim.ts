@@ -3,7 +3,7 @@
  * but never a stream's last append. `reading.ts` hides expired events at once. Implements
  * `docs/contract/domain.md#one-consistency-boundary-the-fleet` (`$maxAge`).
  */
-import { decodeHead } from './event-codec.js';
+import { decodeHead, recordedAtOf } from './event-codec.js';
 import {
   decodeAppend,
   eventKey,
@@ -50,8 +50,7 @@ function trimOnce(environment: LogEnvironment, batch: LogBatch, stream: string, 
     const last = batch.get('events', eventKey(record.number, lastRevision));
     if (lastRevision >= record.head || last === undefined) return removed;
     const overCount = maxCount !== undefined && lastRevision <= record.head - maxCount;
-    const recordedAt = decodeHead(last.toString('utf8')).recordedAt;
-    const overAge = maxAgeSeconds !== undefined && recordedAt < now - maxAgeSeconds * 1000;
+    const overAge = maxAgeSeconds !== undefined && recordedAtOf(last.toString('utf8')) < now - maxAgeSeconds * 1000;
     if (!overCount && !overAge) return removed;
     for (let index = 0; index < append.count; index += 1) {
       batch.remove('events', eventKey(record.number, append.revision + index));
