@@ -29,7 +29,9 @@ export function sampleRates(entry: Pick<Entry, 'samples'>, last: Reported, wante
   if (at === undefined) return;
   let sums: ReturnType<typeof sumsOf> | undefined;
   for (const key of wanted) {
-    const known = samples.get(key) ?? [];
+    const before = samples.get(key) ?? [];
+    // A sample from a clock that was ahead would hold up all others.
+    const known = (before.at(-fields) ?? 0) > at ? [] : before;
     if (at - (known.at(-fields) ?? Number.NEGATIVE_INFINITY) < apartMs) continue;
     const sum = (sums ??= sumsOf(last))(key);
     if (sum === undefined) continue;

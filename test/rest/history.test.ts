@@ -162,6 +162,13 @@ test('a chain shows the traffic of its first listener, over the last five minute
   expect([bytes_per_sec, sessions_per_min < 0.3]).toEqual([4, true]);
   clock.advance(6 * minutes + 1);
   expect(await traffic()).toBe(null);
+  // Those of a clock that is a day ahead for a while do not count once it is right.
+  for (const [beat, ahead] of [24 * 60, 0, -24 * 60, 0, 0].entries()) {
+    clock.jump(ahead * minutes);
+    await report(1_600 + 240 * beat, 40 + 6 * beat, 'bb');
+    clock.advance(minutes);
+  }
+  expect(await traffic()).toEqual({ bytes_per_sec: 16, sessions_per_min: 6 });
 });
 
 test('a time that is none, another step and a stretch that ends before it begins are refused by name', async () => {
