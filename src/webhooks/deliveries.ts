@@ -1,5 +1,5 @@
 /** The newest tries of each webhook in the read store, for display only. Implements `docs/contract/automation.md#webhooks`, `deliveries`. */
-import type { Clock } from '../kernel/clock.js';
+import { isOfFuture, type Clock } from '../kernel/clock.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
 import { createLru } from '../kernel/lru.js';
@@ -40,8 +40,11 @@ export async function openDeliveries(
   const added = createLru<number>(limits.webhooks.inAll);
 
   async function keep(id: string, count: number): Promise<void> {
-    const more = await stored.find({ groups: [id], direction: 'desc', skip: count, limit: tuning.walk });
-    await stored.remove(more.map((document) => document.id));
+    const all = await stored.find({ groups: [id], direction: 'desc', limit: count + tuning.walk });
+    // Those of a clock that was ahead would stay the newest.
+    const others = all.filter(({ fields }) => !isOfFuture(Date.parse(fields.at), clock.now()));
+    const kept = new Set(others.slice(0, count));
+    await stored.remove(all.flatMap((document) => (kept.has(document) ? [] : [document.id])));
   }
 
   return {

@@ -44,3 +44,19 @@ test('of processes that end soon no more are kept than of one that lives long', 
   expect(all.slice(0, 2).map(({ message_id }) => message_id)).toEqual(['19 9', '19 8']);
   await stores.close();
 });
+
+test('those of a clock that was ahead do not stay the newest', async () => {
+  const stores = storesInMemory();
+  const clock = createManualClock();
+  const deliveries = await openDeliveries(stores.readStore, randomIds, clock);
+  const add = (message_id: string): Promise<void> =>
+    deliveries.add('a', { ...tried, at: timestamp(clock.now()), message_id });
+  clock.jump(24 * 3_600_000);
+  for (let count = 0; count < 60; count += 1) await add('ahead');
+  clock.jump(-24 * 3_600_000);
+  for (let count = 0; count < 20; count += 1) await add(`right ${count}`);
+  expect((await deliveries.newest('a', 50)).map(({ message_id }) => message_id)).toEqual(
+    Array.from({ length: 20 }, (_, index) => `right ${19 - index}`),
+  );
+  await stores.close();
+});
