@@ -82,10 +82,8 @@ function createGroups<State extends DecidingState, Command>(
       for (const [index, decided] of group.entries()) members[index]?.answer(answerOf(decided));
       return 'settled';
     };
-    const fail = (message: string): 'settled' => {
-      const error = new ServiceError('unavailable', message);
-      return settle(() => ({ kind: 'refused', error }));
-    };
+    const fail = (message: string): 'settled' =>
+      settle(() => ({ kind: 'refused', error: new ServiceError('unavailable', message) }));
     const outcome = await append(expected, group);
     switch (outcome.kind) {
       case 'appended': {
