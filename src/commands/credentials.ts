@@ -18,7 +18,7 @@ import { streams } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Keyring } from '../security/keyring.js';
 import type { SealedValue } from '../security/sealing.js';
-import type { CommandHandlers, CredentialChanges, SelfSigned } from './handlers-port.js';
+import type { CommandHandlers, CredentialChanges, RealityFields, SelfSigned } from './handlers-port.js';
 import type { CommandContext, CommandOutcome, Gateway } from './port.js';
 import { lifecycleHandlers, present } from './resources.js';
 import { ServiceError } from '../kernel/errors.js';
@@ -79,8 +79,6 @@ export function sealPrivateKey(
   privateKey.fill(0);
   return sealed;
 }
-
-type RealityFields = Pick<CredentialDefinition, (typeof fieldsOfKeyType.reality)[number]>;
 
 /** The fields of a REALITY identity that a request gives. */
 export function realityFields(changes: CredentialChanges): Partial<RealityFields> {

@@ -39,7 +39,7 @@ export interface SelfSigned {
   readonly days?: number | undefined;
 }
 
-interface RealityFields {
+export interface RealityFields {
   readonly x25519_credential_id: string;
   readonly server_names: readonly string[];
   readonly short_ids: readonly string[];

@@ -6,10 +6,10 @@ import { err, ok } from '../../kernel/result.js';
 import { changesOf, withChanges } from './change.js';
 import type { Decisions } from './declaration.js';
 import type { FleetView, ResourceKey } from './fleet-view.js';
-import type { IfMatch, Decision, Refusal } from './refusal.js';
+import type { Decision, Refusal } from './refusal.js';
 import { pick, type AnyEvent, type Former, type LifecycleCommand, type LifecycleEvent } from './lifecycle.js';
 import type { Owned, ResourceMeta } from './meta.js';
-import { existing, exists, nameTaken, newNameRefusal, stillUsed, unlessRefused } from './rules.js';
+import { existing, exists, nameTaken, newNameRefusal, stillUsed, unlessRefused, type Addressed } from './rules.js';
 
 /** Why a resource cannot be saved as `next`. @param before the saved state; undefined for a new or restored resource */
 type SaveRule<S> = (fleet: FleetView, next: S, before: S | undefined) => Refusal | undefined;
@@ -39,8 +39,6 @@ export function owned<D extends object>(definition: D): D {
   const { managed_by: _, ...rest } = definition as Owned;
   return rest as D;
 }
-
-type Addressed = { readonly id: string; readonly ifMatch?: IfMatch };
 
 /** One decision for each of the four commands. */
 export function lifecycleDecisions<

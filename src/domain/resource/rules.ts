@@ -6,7 +6,7 @@ import { versionMismatch, type IfMatch, type Decision, type Refusal } from './re
 import type { ResourceMeta } from './meta.js';
 import { faultOfName } from './name.js';
 
-interface Addressed {
+export interface Addressed {
   readonly id: string;
   readonly ifMatch?: IfMatch;
 }
