@@ -16,3 +16,29 @@ export function compareText(a: string, b: string): number {
   }
   return a.length - b.length;
 }
+
+/** Sorts by keys that are made once. */
+export function sortedBy<T>(all: Iterable<T>, keyOf: (one: T) => string): readonly T[] {
+  const keyed = Array.from(all, (one) => ({ one, key: keyOf(one) }));
+  return keyed.sort((a, b) => compareText(a.key, b.key)).map(({ one }) => one);
+}
+
+/** The first ones by key, without sorting all. @param before an order that comes before that of keys */
+export function firstOf<T>(
+  all: Iterable<T>,
+  count: number,
+  keyOf: (one: T) => string,
+  before: (a: T, b: T) => number = () => 0,
+): readonly T[] {
+  const first: { readonly one: T; readonly key: string }[] = [];
+  for (const one of all) {
+    const key = keyOf(one);
+    const order = (other: (typeof first)[number]): number => before(one, other.one) || compareText(key, other.key);
+    const last = first.at(-1);
+    if (first.length === count && last !== undefined && order(last) >= 0) continue;
+    const place = first.findIndex((other) => order(other) < 0);
+    first.splice(place === -1 ? first.length : place, 0, { one, key });
+    if (first.length > count) first.pop();
+  }
+  return first.map(({ one }) => one);
+}

@@ -7,7 +7,7 @@ import type { FeedContent, FeedItem } from '../feed/port.js';
 import { fromJson } from '../kernel/json.js';
 import { forEach } from '../kernel/pieces.js';
 import { sortKey } from '../domain/resource/meta.js';
-import { compareText } from '../kernel/compare-text.js';
+import { firstOf } from '../kernel/compare-text.js';
 import { nameOf, type Line } from './line.js';
 import { sentenceOf, severalAre, toneOf, type Tone } from './sentences.js';
 
@@ -40,8 +40,6 @@ interface Same {
   readonly contents: FeedContent[];
   /** For a status, the names of its resources: one that has changed twice is named once. */
   readonly names: Set<string>;
-  /** The first of the names and some more, with their sort keys. */
-  sorted: (readonly [name: string, key: string])[];
 }
 
 /**
@@ -55,23 +53,15 @@ export function* noticesOf(items: readonly FeedItem[], console: string | null): 
     const { type, json } = item;
     const content = { type, data: fromJson(JSON.parse(json)) } as FeedContent;
     const kind = content.type === 'status' ? `${content.data.status} ${content.data.resource.type}` : content.type;
-    const same = kinds.get(kind) ?? { first: item, contents: [], names: new Set(), sorted: [] };
+    const same = kinds.get(kind) ?? { first: item, contents: [], names: new Set() };
     kinds.set(kind, same);
     same.contents.push(content);
-    if (content.type !== 'status') return;
-    const { name } = content.data.resource;
-    if (same.names.has(name)) return;
-    same.names.add(name);
-    same.sorted.push([name, sortKey(name)]);
-    if (same.sorted.length > itemsAtOnce) same.sorted = firstOf(same.sorted);
+    if (content.type === 'status') same.names.add(content.data.resource.name);
   });
   return Array.from(kinds.values(), (same) => ({ ...noticeOf(same, console), first: same.first }));
 }
 
-const firstOf = (names: Same['sorted']): Same['sorted'] =>
-  names.sort(([, a], [, b]) => compareText(a, b)).slice(0, namesShown);
-
-function noticeOf({ contents, names, sorted }: Same, console: string | null): Notice {
+function noticeOf({ contents, names }: Same, console: string | null): Notice {
   const [first] = contents;
   if (first === undefined) throw new Error('a notice is of one item at least');
   const tone = contents.map(toneOf).find((one) => one === 'bad') ?? toneOf(first);
@@ -81,7 +71,7 @@ function noticeOf({ contents, names, sorted }: Same, console: string | null): No
     return { kind: 'lines', tone, link, lines, total: contents.length };
   }
   const head = severalAre(first.data.resource.type, first.data.status, names.size);
-  const shown = firstOf(sorted).map(([name]) => nameOf(name).name);
+  const shown = firstOf(names, namesShown, sortKey).map((name) => nameOf(name).name);
   return { kind: 'names', tone, link, head, names: shown, total: names.size };
 }
 

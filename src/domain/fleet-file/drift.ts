@@ -17,7 +17,7 @@ import { labelChanges, type Labels } from '../node/labels.js';
 import { nodeKey } from '../node/node.js';
 import { splitOwner } from '../references/references.js';
 import { entryByEntry, fieldChanges, type AuditChange } from '../resource/audit-change.js';
-import { compareText } from '../../kernel/compare-text.js';
+import { sortedBy } from '../../kernel/compare-text.js';
 import { jsonEqual, type Json } from '../../kernel/json.js';
 import { getOrMake } from '../../kernel/maps.js';
 import { forEach } from '../../kernel/pieces.js';
@@ -59,8 +59,7 @@ export function* setsOf(fleet: Fleet): Generator<void, readonly FleetSet[]> {
   }
   const drifted = new Map<string, number>();
   yield* driftedResources(fleet, undefined, ({ set }) => drifted.set(set, (drifted.get(set) ?? 0) + 1));
-  const sets = [...counts].sort(([a], [b]) => compareText(sortKey(a), sortKey(b)));
-  return sets.map(([set, resources]) => {
+  return sortedBy(counts, ([set]) => sortKey(set)).map(([set, resources]) => {
     return { set, resources, base: baseOf(bases, set) ?? null, drift: drifted.get(set) ?? 0 };
   });
 }
@@ -80,8 +79,7 @@ export function* driftOf(fleet: Fleet, set: string): Generator<void, readonly Dr
   yield* driftedResources(fleet, set, ({ resource, changes }) => void drifted.push({ resource, changes }));
   const rank = ({ resource: { type, name, id } }: DriftedResource): string =>
     [String(resourceTypes.indexOf(type as ResourceType) + 1).padStart(2, '0'), sortKey(name), id].join('\u0000');
-  const ranked = drifted.map((one) => ({ one, rank: rank(one) }));
-  return ranked.sort((a, b) => compareText(a.rank, b.rank)).map(({ one }) => one);
+  return sortedBy(drifted, rank);
 }
 
 /** @param only this set */

@@ -3,8 +3,8 @@
  * chains that are down because one upstream is unhealthy are one matter. Pure.
  * Implements `docs/contract/rest.md#dashboard`, `matters`.
  */
-import { compareText } from '../../kernel/compare-text.js';
-import { sortKey } from '../resource/meta.js';
+import { compareText, firstOf } from '../../kernel/compare-text.js';
+import { nameOrder, sortKey } from '../resource/meta.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import { getOrMake } from '../../kernel/maps.js';
@@ -226,12 +226,9 @@ function matterOf(
   all: readonly Reasoned[],
   others = 0,
 ): Matter {
-  const nameThenId = ({ id, name }: Named): string => `${sortKey(name)}\u0000${id}`;
-  const resources = firstOf(all, limits.rest.matterResources, nameThenId).map(({ id, name, reason }) => {
-    return { type, id, name, reason };
-  });
+  const shown = firstOf(all, limits.rest.matterResources, nameOrder);
   const count = all.length;
-  const { name: first = '', reason = '' } = resources[0] ?? {};
+  const { name: first = '', reason = '' } = shown[0] ?? {};
   return {
     severity: severityOf[kind],
     kind,
@@ -239,28 +236,8 @@ function matterOf(
     causedBy: others > 0 ? null : cause,
     count,
     sentence: sentenceOf({ kind, cause, count, first, reason, others }),
-    resources,
+    resources: shown.map(({ id, name, reason }) => ({ type, id, name, reason })),
   };
-}
-
-/** The first ones by key, without sorting all. @param before an order that comes before that of keys */
-function firstOf<T>(
-  all: readonly T[],
-  count: number,
-  keyOf: (one: T) => string,
-  before: (a: T, b: T) => number = () => 0,
-): readonly T[] {
-  const first: { readonly one: T; readonly key: string }[] = [];
-  for (const one of all) {
-    const key = keyOf(one);
-    const order = (other: (typeof first)[number]): number => before(one, other.one) || compareText(key, other.key);
-    const last = first.at(-1);
-    if (first.length === count && last !== undefined && order(last) >= 0) continue;
-    const place = first.findIndex((other) => order(other) < 0);
-    first.splice(place === -1 ? first.length : place, 0, { one, key });
-    if (first.length > count) first.pop();
-  }
-  return first.map(({ one }) => one);
 }
 
 /** Each node once, with a reason that names its first listener. */

@@ -2,7 +2,6 @@
  * The fields that every resource has besides its definition, and the key of its name.
  * Implements `docs/contract/rest.md#consistency` and `docs/contract/rest.md#envelope`, the bounds.
  */
-import { compareText } from '../../kernel/compare-text.js';
 
 export interface ResourceMeta {
   readonly id: string;
@@ -59,9 +58,9 @@ export function sortKey(name: string): string {
   return `${natural}\u0000${name}`;
 }
 
-/** The order of resources by name, then by id. */
-export const byName = (a: { readonly id: string; readonly name: string }, b: typeof a): number =>
-  compareText(sortKey(a.name), sortKey(b.name)) || compareText(a.id, b.id);
+/** A key by which resources sort by name, then by id. */
+export const nameOrder = ({ id, name }: { readonly id: string; readonly name: string }): string =>
+  `${sortKey(name)}\u0000${id}`;
 
 /** The key of a name in the fleet's index of names. */
 export function nameIndexKey(type: string, name: string): string {

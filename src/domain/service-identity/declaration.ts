@@ -2,6 +2,7 @@
  * The rotation of the service's identity key: a second one is made, then the old one is retired. Private halves arrive
  * sealed (`src/commands/node-psks.ts`). Implements `docs/contract/rollouts.md#guided-rotation`.
  */
+import { firstOf } from '../../kernel/compare-text.js';
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import { ok } from '../../kernel/result.js';
@@ -10,7 +11,7 @@ import { nodeKey } from '../node/node.js';
 import { eventAudit, masked } from '../resource/audit-change.js';
 import { onRecord, type EventContext, type EventDeclarations } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
-import { byName } from '../resource/meta.js';
+import { sortKey } from '../resource/meta.js';
 import { refuse, type Decision } from '../resource/refusal.js';
 import { servedKeys, type ServedKeys, type ServiceKey } from '../service/served-keys.js';
 
@@ -78,11 +79,7 @@ function nodesLeft(fleet: FleetView, staticPublic: string): readonly string[] {
 }
 
 function sentenceOf(names: readonly string[]): string {
-  const shown = names
-    .map((name) => ({ id: name, name }))
-    .sort(byName)
-    .slice(0, limits.rest.nodesNamed)
-    .map(({ name }) => `"${name}"`);
+  const shown = firstOf(names, limits.rest.nodesNamed, sortKey).map((name) => `"${name}"`);
   const more = names.length > shown.length ? ` and ${names.length - shown.length} more` : '';
   const many = names.length === 1 ? '1 node has' : `${names.length} nodes have`;
   return `${many} a PSK of the old identity: ${shown.join(', ')}${more}; give them new ones, or send force: true`;

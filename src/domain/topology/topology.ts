@@ -2,7 +2,7 @@
  * The fleet as a picture: nodes, or groups of nodes, and the links between them that deployed chains run over. Pure. Implements
  * `docs/contract/rest.md#topology`.
  */
-import { compareText } from '../../kernel/compare-text.js';
+import { sortedBy } from '../../kernel/compare-text.js';
 import { getOrMake } from '../../kernel/maps.js';
 import { forEach } from '../../kernel/pieces.js';
 import { healthStates, type ChainHealth } from '../chain/health.js';
@@ -84,10 +84,7 @@ export function* drawGroups(
       if (group !== undefined) group.chains_down += 1;
     }
   });
-  const sorted = [...groups.values()]
-    .map((group) => ({ group, key: group.value === null ? undefined : sortKey(group.value) }))
-    .sort((a, b) => Number(a.key === undefined) - Number(b.key === undefined) || compareText(a.key ?? '', b.key ?? ''))
-    .map(({ group }) => group);
+  const sorted = sortedBy(groups.values(), ({ value }) => (value === null ? 'last' : `a ${sortKey(value)}`));
   yield;
   const links = yield* drawLinks(seen, new Map(sorted.map(({ value }, place) => [value, place])), groupOf);
   return { groups: sorted, links };

@@ -10,7 +10,7 @@ import type { AnyState } from '../../../domain/fleet/resources.js';
 import type { PolicyState } from '../../../domain/listener-policy/policy.js';
 import { defaultSettings, globalFields, policyFields, type SettingsState } from '../../../domain/settings/settings.js';
 import { sortKey } from '../../../domain/resource/meta.js';
-import { compareText } from '../../../kernel/compare-text.js';
+import { sortedBy } from '../../../kernel/compare-text.js';
 import type { Json, JsonObject } from '../../../kernel/json.js';
 import type { WholeFleet } from '../../../projections/port.js';
 import { policyReferences, settingsReferences, type Section, type Sections } from './sections.js';
@@ -29,9 +29,8 @@ export function* documentLines(
     const ofSet = owned(states(section.type));
     if (ofSet.length === 0) continue;
     yield `${section.name}:\n`;
-    const keyed = ofSet.map((state) => ({ key: sortKey(state.name), state }));
-    keyed.sort((a, b) => compareText(a.key, b.key));
-    for (const { state } of keyed) yield `  ${scalar(state.name)}: ${flow(fieldsOf(section, state, nameOf))}\n`;
+    for (const state of sortedBy(ofSet, ({ name }) => sortKey(name)))
+      yield `  ${scalar(state.name)}: ${flow(fieldsOf(section, state, nameOf))}\n`;
   }
   const policies = owned(states('listener_policy')) as readonly AnyState[] as readonly PolicyState[];
   if (policies.length > 0) {

@@ -4,13 +4,13 @@
  */
 import { z } from 'zod';
 import { sortKey } from '../../../domain/resource/meta.js';
-import { compareText } from '../../../kernel/compare-text.js';
+import { sortedBy } from '../../../kernel/compare-text.js';
 import type { MetricsFacts } from '../../../reports/port.js';
 import { answers, ok } from '../answers/envelope.js';
 import { listInPieces, sendPieces } from '../answers/streamed-json.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { diallersOf } from '../../../reports/status.js';
+import { diallersOf, nameOfNode } from '../../../reports/status.js';
 import { component, documented, sample } from '../schemas/documented.js';
 import { nodeId, time } from '../schemas/shared-schemas.js';
 
@@ -132,11 +132,8 @@ export function upstreamHealthRoutes(app: RestApp, deps: RestDeps): void {
 }
 
 async function* healthPieces(deps: RestDeps, upstreamId: string): AsyncGenerator<string, void> {
-  const nodes = [...diallersOf(deps.fleet, upstreamId)].map((id) => {
-    const name = deps.fleet.node(id)?.name ?? id;
-    return { id, name, key: sortKey(name) };
-  });
-  nodes.sort((a, b) => compareText(a.key, b.key));
+  const diallers = [...diallersOf(deps.fleet, upstreamId)].map((id) => ({ id, name: nameOfNode(deps, id) }));
+  const nodes = sortedBy(diallers, ({ name }) => sortKey(name));
   yield '{"items":';
   yield* listInPieces(nodes, (slice) => slice.map(({ id, name }) => healthSeenBy(deps, id, name, upstreamId)));
   yield '}';
