@@ -75,9 +75,9 @@ describe('a chat', () => {
     const { id, secret, group_secs, types } = await webhook({
       format: 'slack',
       types: ['rollout', 'command'],
-      group_secs: 1,
+      group_secs: 3,
     });
-    expect({ secret, group_secs, types }).toEqual({ secret: null, group_secs: 1, types: ['rollout', 'command'] });
+    expect({ secret, group_secs, types }).toEqual({ secret: null, group_secs: 3, types: ['rollout', 'command'] });
     const [first, second] = [await node(), await node()];
     await eventually(() => receiver.received.length).toBe(1);
     const [message] = receiver.received;
