@@ -62,7 +62,8 @@ export function createGenerationRaises(deps: GenerationRaisesDeps): GenerationRa
       return (await deps.passed(nodeId, reported)) ? { kind: 'raised' } : { kind: 'unavailable' };
     },
     seen(nodeId, at) {
-      const [time, known] = [Date.parse(at), raisedAt.get(nodeId) ?? []];
+      // A clock that is ahead delays the next one no longer than one that is right.
+      const [time, known] = [Math.min(Date.parse(at), clock.now()), raisedAt.get(nodeId) ?? []];
       // This instance's own raises are already noted, slightly earlier.
       const last = known.at(-1);
       const times = last !== undefined && time - last < spacing.everyMs ? known.slice(0, -1) : known;

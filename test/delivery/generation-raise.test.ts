@@ -103,6 +103,8 @@ describe('a raise of a generation', () => {
     const { raise, seen } = raises();
     seen('n1', new Date(clock.now() + 60 * minute).toISOString());
     expect(await raise('n1', 7)).toEqual({ kind: 'too_soon', retryAfterMs: minute });
+    clock.advance(minute);
+    expect(await raise('n1', 7)).toEqual({ kind: 'raised' });
   });
 });
 
