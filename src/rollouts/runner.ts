@@ -18,8 +18,9 @@ import {
   type RolloutState,
 } from '../domain/rollout/rollout.js';
 import { createTurns, startLoop } from '../kernel/background.js';
-import { isOfFuture, timestamp, type Clock } from '../kernel/clock.js';
+import { timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
+import { limits } from '../kernel/limits.js';
 import { logsWarning, type Logger } from '../kernel/logger.js';
 import { ranMs } from '../kernel/run-clock.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
@@ -144,7 +145,8 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
     },
   });
   let takenAt = Number.POSITIVE_INFINITY;
-  let newest = 0;
+  /** How far the wall clock is ahead of the monotonic one. */
+  let ahead = clock.now() - clock.monotonic();
   const { look, keep } = createLook(deps);
 
   /** Sets each clock back to where it stood when rollouts were last run. */
@@ -238,10 +240,12 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
 
   return {
     async turn() {
-      if (deps.readOnly() !== undefined || !(await lease.hold())) return;
-      // The clock was ahead and is right now: a clock that runs since a future time would stand still until then.
-      if (isOfFuture(newest, clock.now())) await takeOver();
-      newest = clock.now();
+      if (deps.readOnly() !== undefined) return;
+      const now = clock.now() - clock.monotonic();
+      // The machine slept, or the clock was set: that time counts on no clock, and one that runs since a future time stands still.
+      if (Math.abs(now - ahead) > limits.clocks.apartMs && lease.isHeld()) await takeOver();
+      ahead = now;
+      if (!(await lease.hold())) return;
       await each(unconfirmed(), wait).finally(carryOnAll);
     },
     async close() {

@@ -143,6 +143,25 @@ describe('a change that nobody confirms', () => {
     expect(play.reverts()).toBe(1);
   });
 
+  it('is waited for as long while the machine sleeps, or the clock is set ahead', async () => {
+    const play = await createPlay();
+    const runner = await play.runner();
+    await runner.turn();
+    await play.ask();
+    await runner.turn();
+    play.clock.jump(86_400_000);
+    for (let second = 0; second < secs - 3; second += 1) {
+      await runner.turn();
+      play.clock.advance(1_000);
+    }
+    expect(play.reverts()).toBe(0);
+    for (let second = 0; second < 6; second += 1) {
+      await runner.turn();
+      play.clock.advance(1_000);
+    }
+    expect(play.reverts()).toBe(1);
+  });
+
   it('shows a later end after a gap', async () => {
     const play = await createPlay();
     await (await play.runner()).turn();
