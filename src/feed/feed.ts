@@ -210,10 +210,7 @@ export function createFeed(deps: FeedDeps): Feed {
       return isBetween ? { position: moved.position - Math.ceil(named.position) + named.position, cursor } : moved;
     },
     read,
-    end() {
-      const place = follower.window()?.to ?? beforeAll;
-      return { place, live: follower.live() };
-    },
+    end: () => ({ place: follower.window()?.to ?? beforeAll, live: follower.live() }),
     onNews: follower.onNews,
     async wait(place, timeoutMs, signal) {
       const news = follower.until(() => (follower.window()?.to.position ?? -1) > place.position, timeoutMs);

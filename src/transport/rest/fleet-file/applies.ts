@@ -53,10 +53,8 @@ export function applyRoutes(app: RestApp, deps: RestDeps, sections: Sections): v
       const id = pathId(request.params, what);
       const dryRun = request.query.dry_run === 'true';
       const outcome = await deps.commands.fleetFile.revert(commandContext(request), id, dryRun);
-      if (!dryRun) {
-        void reply.header('x-position', String(outcome.position));
-      }
-      const { commands, notReverted } = outcome;
+      const { commands, notReverted, position } = outcome;
+      if (!dryRun) void reply.header('x-position', String(position));
       return ok({
         commands: await writtenEntries(deps, commands),
         not_reverted: await writtenEntries(deps, notReverted),

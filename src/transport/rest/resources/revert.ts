@@ -61,8 +61,7 @@ export function revertRoutes(app: RestApp, deps: RestDeps): void {
       const command = await commandToRevert(deps, request, id);
       const handlers = handlersOf(deps, command);
       if (request.query.dry_run === 'true') {
-        const changes = await handlers.preview(command, commandContext(request));
-        return ok({ entry_id: id, changes });
+        return ok({ entry_id: id, changes: await handlers.preview(command, commandContext(request)) });
       }
       const outcome = await handlers.revert(commandContext(request), command);
       setCommandHeaders(reply, outcome);
