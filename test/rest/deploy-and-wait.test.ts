@@ -195,10 +195,9 @@ describe('nodes', () => {
   test('a refresh does not wait for an agent that takes nothing of what it is sent', async () => {
     const { id } = await aNode('reads-nothing');
     const agent = await rest.connect(id);
-    const presence = vi.spyOn(rest.deps.reports, 'presence');
     const unsent = vi.spyOn(rest.deps.delivery, 'unsentMs').mockReturnValue(501);
     expect(await rest.data('POST', `/api/nodes/${id}/config`)).toMatchObject({ pushed: false });
-    expect(presence).toHaveBeenCalledTimes(1);
+    expect(unsent.mock.calls).toEqual([[id]]);
     unsent.mockRestore();
     expect((await agent.receive()).generation).toBe(rest.deps.fleet.generation(id));
     expect(rest.deps.delivery.unsentMs(id)).toBe(0);
