@@ -12,7 +12,7 @@ let clock: ManualClock;
 let rest: RestFixture;
 let nodeId: string;
 beforeEach(async () => {
-  clock = createManualClock(Date.now());
+  clock = createManualClock();
   rest = await startRest({ tokenTtlSeconds: 30 * 86_400 }, clock);
   nodeId = (await rest.data('POST', '/api/nodes', { body: { name: 'exit' } })).id;
 });

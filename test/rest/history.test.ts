@@ -10,7 +10,7 @@ const minutes = 60_000;
 let clock: ManualClock;
 let rest: RestFixture;
 beforeEach(async () => {
-  clock = createManualClock(Math.ceil(Date.now() / (60 * minutes)) * 60 * minutes);
+  clock = createManualClock();
   rest = await startRest({}, clock);
 });
 afterEach(() => rest.close());

@@ -63,7 +63,7 @@ const matters = async (): Promise<readonly string[][]> =>
 
 /** A chain over two nodes that ends in an upstream, and all is well. */
 beforeAll(async () => {
-  clock = createManualClock(Date.now());
+  clock = createManualClock();
   rest = await startRest({}, clock);
   [edge, relay] = [await site('edge'), await site('relay')];
   upstreamId = (await post('/api/l4-upstreams', { name: 'web', endpoint: 'web.example:443' })).id;

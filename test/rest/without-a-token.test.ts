@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createManualClock } from '../support/manual-clock.js';
 import { startRest, type RestFixture } from '../support/rest-fixture.js';
 
-const clock = createManualClock(Date.now());
+const clock = createManualClock();
 let rest: RestFixture;
 beforeAll(async () => {
   rest = await startRest({}, clock);
