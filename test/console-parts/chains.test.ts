@@ -1,7 +1,7 @@
 /** What the page of a chain works out: the one word of a hop, the arrow into it, the address for clients. */
 import { describe, expect, test } from 'vitest';
 import { clientAddressOf } from '../../console/src/chains/client-address.js';
-import { arrowOf, shownOf } from '../../console/src/chains/hop-state.js';
+import { arrowOf, moodOf, shownOf } from '../../console/src/chains/hop-state.js';
 import { pathChanges } from '../../console/src/chains/path-changes.js';
 import type { Definition, Hop } from '../../console/src/chains/chains.js';
 
@@ -32,6 +32,13 @@ describe('what a hop says', () => {
     const status = { ...well, ...changed } as Status;
     expect(shownOf(status, progress)).toEqual(shown);
     expect(arrowOf(status, progress, undefined)).toBe(arrow);
+  });
+
+  test('given a deployment of which a rollout still holds a node, it is under way', () => {
+    expect(moodOf(['applied', 'held'])).toBe('busy');
+    expect(moodOf(['applied', 'held', 'rejected'])).toBe('bad');
+    expect(moodOf(['applied', 'offline'])).toBe('warning');
+    expect(moodOf(['applied', 'applied'])).toBe('good');
   });
 
   test('given a link that loses much, the arrow is degraded', () => {

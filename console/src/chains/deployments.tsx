@@ -18,13 +18,14 @@ import { TextLink } from '../shared/ui/links.js';
 import { NamedLink } from '../shared/ui/named-link.js';
 import { NotYet } from '../shared/ui/page-skeleton.js';
 import { Section } from '../shared/ui/section.js';
-import { State, type Mood } from '../shared/ui/state.js';
+import { State } from '../shared/ui/state.js';
 import { When } from '../shared/ui/when.js';
 import { NodeProgress } from './chain-states.js';
 import { deploymentsQuery, goBack, type Chain, type Deployment, type DeploymentNode } from './chains.js';
 import { text } from './chains.text.js';
 import { DefinitionChanges } from './definition-changes.js';
 import classes from './deployments.module.css';
+import { moodOf } from './hop-state.js';
 
 /** More are shown when asked for. */
 const shownAtFirst = 8;
@@ -69,7 +70,7 @@ function Newest({ chain, deployment }: { readonly chain: Chain; readonly deploym
   const { nodes, at, chain_version: version } = deployment;
   const behind = nodes.filter(({ state }) => state !== 'applied');
   const says = behind.length === 0 ? text.allApplied : text.under(nodes.length - behind.length, nodes.length);
-  const mood = moodOf(nodes);
+  const mood = moodOf(nodes.map(({ state }) => state));
   return (
     <li className={classes.point} data-mood={mood}>
       <span className={classes.when}>
@@ -93,14 +94,6 @@ function Newest({ chain, deployment }: { readonly chain: Chain; readonly deploym
       )}
     </li>
   );
-}
-
-/** The worst of the nodes counts. */
-function moodOf(nodes: readonly DeploymentNode[]): Mood {
-  const states = new Set(nodes.map(({ state }) => state));
-  if (states.has('rejected')) return 'bad';
-  if (states.has('pending') || states.has('pushed')) return 'busy';
-  return states.has('offline') ? 'warning' : 'good';
 }
 
 type RejectionProps = DeploymentNode['errors'][number] & { readonly chain: Chain };

@@ -21,6 +21,13 @@ export function shownOf(
   return state === 'running' ? ['progress', 'listener'] : ['progress'];
 }
 
+/** The mood of a deployment: the worst of its nodes counts. */
+export function moodOf(progress: readonly Progress[]): Mood {
+  if (progress.includes('rejected')) return 'bad';
+  if (progress.some((state) => state === 'pending' || state === 'pushed' || state === 'held')) return 'busy';
+  return progress.includes('offline') ? 'warning' : 'good';
+}
+
 /** Whether traffic arrives: not at all, with losses, as it should, or unknown. */
 export function arrowOf(hop: HopStatus | undefined, progress: Progress | undefined, link: Link | undefined): Mood {
   if (hop === undefined || !hop.deployed || hop.status === 'pending') return 'idle';
