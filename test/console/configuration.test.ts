@@ -81,6 +81,10 @@ describe.skipIf(browser === undefined)('the configuration of a node', () => {
     await expectTexts(changes).toEqual([
       expect.stringMatching(/^Changed.*tcp 0\.0\.0\.0:444.*Listens on: tcp 0\.0\.0\.0:443 → tcp 0\.0\.0\.0:444$/s),
     ]);
+    // Both at once, as fast as one types.
+    await page.getByLabel('Generation', { exact: true }).fill(String(first));
+    await page.getByLabel('Compare with').fill(String(second));
+    await expectSearch(page).toBe(`?from=${second}&generation=${first}`);
     await page.getByLabel('Compare with').fill('');
     await page.getByRole('region', { name: 'Listeners' }).waitFor();
     await goTo(page, `/nodes/${edge}/config?from=${second}&generation=${first}&as=raw`);

@@ -30,7 +30,15 @@ export const NodeConfigPage = resourcePage(nodes, ({ resource: { id, name, gener
         </LinkButton>
       }
     >
-      <Choice search={search} newest={generation} />
+      <Group gap="md" align="flex-start">
+        <Generation
+          name="generation"
+          label={text.generation}
+          description={text.generationHint}
+          placeholder={String(generation ?? '')}
+        />
+        <Generation name="from" label={text.compareWith} description={text.compareHint} />
+      </Group>
       <Text size="sm" c="dimmed">
         {text.compiledToday}
       </Text>
@@ -39,33 +47,23 @@ export const NodeConfigPage = resourcePage(nodes, ({ resource: { id, name, gener
   );
 });
 
-interface ChoiceProps {
-  readonly search: NodeConfigSearch;
-  readonly newest: number | null;
+interface GenerationProps {
+  readonly name: 'generation' | 'from';
+  readonly label: string;
+  readonly description: string;
+  readonly placeholder?: string;
 }
 
-function Choice({ search, newest }: ChoiceProps): ReactNode {
+/** A generation in the address, which waits until one pauses typing. */
+function Generation({ name, ...input }: GenerationProps): ReactNode {
+  const search = useSearch({ from: '/nodes/$id/config' });
   const navigate = useNavigate({ from: '/nodes/$id/config' });
-  const show = useDebouncedCallback((changed: Partial<NodeConfigSearch>) => {
-    void navigate({ search: { ...search, page: undefined, ...changed }, replace: true });
+  const show = useDebouncedCallback((typed: number | string) => {
+    const generation = typed === '' ? undefined : Number(typed);
+    void navigate({ search: (now) => ({ ...now, page: undefined, [name]: generation }), replace: true });
   }, typingMs);
-  const field = (name: 'generation' | 'from') => ({
-    defaultValue: search[name] ?? '',
-    min: 0,
-    allowDecimal: false,
-    w: 200,
-    onChange: (typed: number | string) => show({ [name]: typed === '' ? undefined : Number(typed) }),
-  });
   return (
-    <Group gap="md" align="flex-start">
-      <NumberInput
-        {...field('generation')}
-        label={text.generation}
-        description={text.generationHint}
-        placeholder={newest === null ? '' : String(newest)}
-      />
-      <NumberInput {...field('from')} label={text.compareWith} description={text.compareHint} />
-    </Group>
+    <NumberInput {...input} defaultValue={search[name] ?? ''} min={0} allowDecimal={false} w={200} onChange={show} />
   );
 }
 
