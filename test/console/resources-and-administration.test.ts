@@ -168,13 +168,16 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await page.getByRole('row', { name: 'endpoint 203.0.113.9:443 203.0.113.10:443' }).waitFor();
   });
 
-  test('a plan of what a fleet file said before is not shown', async () => {
+  test.each([
+    ['a plan', 'svc: 1\nset: early\nnodes: {early: {}}\n'],
+    ['a mistake', 'svc: 1\nset: early\nearly: {}\n'],
+  ])('%s of what a fleet file said before is not shown', async (_what, early) => {
     const page = await site.openAs('operator', '/fleet-file');
     const document = page.getByRole('textbox', { name: 'Document (YAML or JSON)' });
     let come = (): void => undefined;
     const mayCome = new Promise<void>((resolve) => (come = resolve));
     await page.route('**/api/fleet/plan', (route) => mayCome.then(() => route.continue()));
-    await document.fill('svc: 1\nset: early\nnodes: {early: {}}\n');
+    await document.fill(early);
     await button(page, 'Preview changes').click();
     await document.fill('svc: 1\nset: late\nnodes: {late: {}}\n');
     const planned = page.waitForResponse('**/api/fleet/plan');
@@ -182,8 +185,25 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await (await planned).finished();
     await expectDisabled(button(page, 'Preview changes')).toBe(false);
     await expectAbsent(page, page.getByRole('region', { name: 'Plan' }));
+    await expectAbsent(page, page.locator('[aria-invalid=true]'));
     await button(page, 'Preview changes').click();
     await page.getByRole('region', { name: 'Plan' }).getByText('late').first().waitFor();
+  });
+
+  test('a dialog whose answer comes late leaves the one that was opened since', async () => {
+    const { id } = await site.admin.call<Resource>('POST', '/api/nodes', { name: 'slow' });
+    const page = await site.openAs('operator', `/nodes/${id}?dialog=compile`);
+    let come = (): void => undefined;
+    const mayCome = new Promise<void>((resolve) => (come = resolve));
+    await page.route(`**/api/nodes/${id}/config`, (route) => mayCome.then(() => route.continue()));
+    await button(page, 'Send').click();
+    await page.keyboard.press('Escape');
+    await more(page, 'Delete');
+    const question = page.getByRole('dialog', { name: 'Delete slow?' });
+    await question.waitFor();
+    come();
+    await page.getByText(/is sent when the agent connects/).waitFor();
+    await expectSearch(page).toBe('?dialog=delete');
   });
 
   test('a webhook is made, and its secret is shown once', async () => {

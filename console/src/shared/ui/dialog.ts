@@ -14,7 +14,8 @@ export function useDialog(name: string): Dialog {
   const show = (shown: string | undefined, replace: boolean): void =>
     void navigate({
       to: '.',
-      search: (search) => ({ ...search, dialog: shown }),
+      // What closes late leaves a dialog that was opened meanwhile.
+      search: (search) => ((shown ?? search.dialog) === name ? { ...search, dialog: shown } : search),
       replace,
       resetScroll: false,
     });
