@@ -190,6 +190,15 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await page.getByRole('region', { name: 'Plan' }).getByText('late').first().waitFor();
   });
 
+  test('a file that was edited can be chosen again', async () => {
+    const page = await site.openAs('operator', '/fleet-file');
+    const files = page.locator('input[type=file]');
+    await files.setInputFiles({ name: 'f.yaml', mimeType: 'text/yaml', buffer: Buffer.from('svc: 1\n') });
+    await expectValue(page.getByRole('textbox', { name: 'Document (YAML or JSON)' })).toBe('svc: 1\n');
+    // A browser does not tell of a file that is chosen already.
+    await expectValue(files).toBe('');
+  });
+
   test('a dialog whose answer comes late leaves the one that was opened since', async () => {
     const { id } = await site.admin.call<Resource>('POST', '/api/nodes', { name: 'slow' });
     const page = await site.openAs('operator', `/nodes/${id}?dialog=compile`);

@@ -1,6 +1,6 @@
 /** A field for the text of a file: pasted, chosen, or dropped on it. */
 import { Button, FileButton, Group, Textarea, type TextareaProps } from '@mantine/core';
-import type { DOMAttributes, ReactNode } from 'react';
+import { useRef, type DOMAttributes, type ReactNode } from 'react';
 import { text } from './forms.text.js';
 
 /** Makes an element take a file that is dropped on it, as text. */
@@ -25,8 +25,11 @@ interface TextFileProps extends Omit<TextareaProps, 'value' | 'onChange' | 'onDr
 }
 
 export function TextFile({ value = '', onChange, accept, ...input }: TextFileProps): ReactNode {
-  const read = (file: File | null | undefined): void => {
-    if (file !== null && file !== undefined) void file.text().then(onChange);
+  const reset = useRef<() => void>(null);
+  const read = (file: File | null): void => {
+    void file?.text().then(onChange);
+    // Otherwise the same file could not be chosen again, after an edit.
+    reset.current?.();
   };
   return (
     <div>
@@ -41,7 +44,7 @@ export function TextFile({ value = '', onChange, accept, ...input }: TextFilePro
         {...fileDrop(onChange)}
       />
       <Group gap="xs" pt={4}>
-        <FileButton onChange={read} accept={accept}>
+        <FileButton onChange={read} accept={accept} resetRef={reset}>
           {(button) => (
             <Button {...button} size="xs" variant="default">
               {text.chooseFile}
