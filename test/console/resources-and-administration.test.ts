@@ -215,6 +215,25 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await expectSearch(page).toBe('?dialog=delete');
   });
 
+  test('what is not known is shown neither as none nor as well', async () => {
+    const page = await site.openAs('viewer', '/topology?group_by=region&group=nowhere');
+    await page.getByText('No node is in this group').waitFor();
+    await expectAbsent(page, page.getByText('Nothing is wrong here'));
+    await page.route('**/api/dashboard/stats', (route) => route.abort());
+    await page.goto('/console/nodes');
+    await expectText(page.getByRole('group', { name: 'By state' })).toMatch(/offline\s–/);
+    const members = [{ node_id: 'some-node', addresses: ['192.0.2.7/24'], routes: [] }];
+    const network = { id: 'net', name: 'net', enabled: true, mtu: 1380, members, tunnels: [], credential_id: '' };
+    const at = '2030-01-31T12:00:00.000Z';
+    await page.route('**/api/l3-networks/net', (route) =>
+      route.fulfill({ json: { data: { ...network, created_at: at, updated_at: at } } }),
+    );
+    await page.route('**/api/l3-networks/net/nodes', (route) => route.abort());
+    await page.goto('/console/l3-networks/net');
+    await page.getByRole('table', { name: 'Members' }).getByText('192.0.2.7/24').waitFor();
+    await expectAbsent(page, page.getByText('never connected'));
+  });
+
   test('a webhook is made, and its secret is shown once', async () => {
     const page = await site.openAs('admin', '/webhooks/new');
     await page.getByRole('textbox', { name: 'Name' }).fill('pager');

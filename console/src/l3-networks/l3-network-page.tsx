@@ -16,7 +16,7 @@ export const L3NetworkPage = resourcePage(networks, ({ resource: network }) => {
   const { data: nodes } = useQuery(memberNodesQuery(network.id));
   const members = network.members.map((member): Member => {
     const node = nodes?.items.find(({ node_id: nodeId }) => nodeId === member.node_id);
-    return { ...member, name: node?.node_name ?? '', status: node?.node_status ?? 'pending' };
+    return { ...member, name: node?.node_name ?? '', status: node?.node_status };
   });
   return (
     <ResourcePage
@@ -68,7 +68,7 @@ const nameOf = (members: readonly Member[], id: string): string =>
 
 const memberColumns = columnsOf<Member>([
   [text.node, (row) => <ResourceLink type="node" id={row.node_id} name={row.name || null} />],
-  [text.status, (row) => <NodeStatus status={row.status} />],
+  [text.status, (row) => row.status && <NodeStatus status={row.status} />],
   [text.addresses, (row) => row.addresses.join(', ')],
   [text.routes, (row) => row.routes.join(', ') || none],
   [text.interface, (row) => row.interface_name, { minor: true }],

@@ -12,7 +12,8 @@ import classes from './network-drawing.module.css';
 export interface DrawnMember {
   readonly node_id: string;
   readonly name: string;
-  readonly status: MemberNode['node_status'];
+  /** Undefined until it is known. */
+  readonly status: MemberNode['node_status'] | undefined;
   readonly addresses: readonly string[];
 }
 
@@ -71,7 +72,7 @@ export function NetworkDrawing({ members, tunnels }: NetworkDrawingProps): React
           return (
             <g key={id}>
               <circle className={classes.member} data-status={status} cx={x} cy={y} r={size.dot}>
-                <title>{`${name}, ${known('node', status)[1]}, ${addresses.join(', ')}`}</title>
+                <title>{[name, ...(status ? [known('node', status)[1]] : []), ...addresses].join(', ')}</title>
               </circle>
               {members.length <= mostNamed && (
                 <text

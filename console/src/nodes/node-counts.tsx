@@ -23,14 +23,14 @@ export function NodeCounts({ search, onFilter }: FiltersProps<SearchOf<'node'>>)
     return {
       word,
       mood,
-      count: nodes?.[state] ?? 0,
+      count: nodes?.[state],
       chosen,
       onChoose: () => onFilter(chosen ? none : { ...none, ...filter }),
     };
   };
   const all: CountChip = {
     word: text.all,
-    count: nodes?.total ?? 0,
+    count: nodes?.total,
     chosen: search.status === undefined && search.apply === undefined,
     onChoose: () => onFilter({ status: undefined, apply: undefined }),
   };

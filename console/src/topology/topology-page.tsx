@@ -96,7 +96,9 @@ function Fleet({ labels: { items, nodes_total: total } }: { readonly labels: Sch
       </Group>
       {!drawable && <Text size="sm">{text.noLabels(formatCount(mostDrawn))}</Text>}
       {picture === undefined && drawable && <NotYet error={error} refetch={refetch} height={leastHeight} />}
-      {picture?.shapes.length === 0 && <State mood="good">{text.nothingWrong}</State>}
+      {picture?.shapes.length === 0 && (
+        <State mood={view.onlyWrong ? 'good' : 'idle'}>{view.onlyWrong ? text.nothingWrong : text.noSuchGroup}</State>
+      )}
       {picture !== undefined && picture.shapes.length > 0 && (
         <div className={classes.page} data-beside={picture.shapes.length <= mostRoomy || undefined}>
           <Drawing key={`${groupBy} ${group}`} picture={picture} groupBy={groupBy} search={search} meant={meant} />

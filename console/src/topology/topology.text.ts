@@ -11,6 +11,7 @@ export const text = {
   ungrouped: 'Each node',
   onlyWrong: 'Only what is wrong',
   nothingWrong: 'Nothing is wrong here',
+  noSuchGroup: 'No node is in this group',
   noLabels: (most: string) =>
     `More than ${most} nodes are drawn in groups. No node has a label yet: give nodes one, such as region.`,
   withoutLabel: (key: string) => `no ${key}`,

@@ -2,13 +2,14 @@
 import { UnstyledButton } from '@mantine/core';
 import type { ReactNode } from 'react';
 import classes from './count-chips.module.css';
-import { formatCount } from './format.js';
+import { formatCount, none } from './format.js';
 import { Sign, type Mood } from './state.js';
 
 export interface CountChip {
   readonly word: string;
   readonly mood?: Mood;
-  readonly count: number;
+  /** Undefined while it is not known. */
+  readonly count: number | undefined;
   readonly chosen: boolean;
   readonly onChoose: () => void;
 }
@@ -25,7 +26,7 @@ export function CountChips({
       {chips.map(({ word, mood, count, chosen, onChoose }) => (
         <UnstyledButton key={word} className={classes.chip} aria-pressed={chosen} onClick={onChoose}>
           {mood !== undefined && <Sign mood={mood} size={14} />}
-          {word} <b>{formatCount(count)}</b>
+          {word} <b>{count === undefined ? none : formatCount(count)}</b>
         </UnstyledButton>
       ))}
     </div>
