@@ -2,7 +2,6 @@
  * The resources of the API by their names on the command line, and the requests about them. One table serves get, create,
  * edit, delete and completion.
  */
-import { randomUUID } from 'node:crypto';
 import { Failure, exitCodes, usage } from './exit.js';
 import type { RolloutQuery } from './options.js';
 import { shown, type Column, type Row } from './output.js';
@@ -381,8 +380,7 @@ export async function createOne(
     return { name: called, ...fields };
   }
   const body = (called === undefined ? given : { ...given, [nameField]: called }) as never;
-  const header = { 'idempotency-key': randomUUID() };
-  return (await dataOf(api.POST(path as typeof anyList, { params: { header }, body }))) as Row;
+  return (await dataOf(api.POST(path as typeof anyList, { body }))) as Row;
 }
 
 /** @returns the changed resource @throws Failure, a 412 when it was changed since it was read */

@@ -1,7 +1,8 @@
 /**
- * The typed client of the service's OpenAPI document, with token, failures and read-your-writes. A refusal becomes a `Failure`
+ * The typed client of the service's OpenAPI document, with token, idempotency keys, failures and read-your-writes. A refusal becomes a `Failure`
  * with the service's own sentence.
  */
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { env } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -29,7 +30,11 @@ export async function connect({ server, token, insecure, caFile }: Access): Prom
   let position: string | null = null;
   api.use({
     onRequest({ request }) {
-      if (token !== undefined) request.headers.set('authorization', `Bearer ${token}`);
+      if (token !== undefined) {
+        request.headers.set('authorization', `Bearer ${token}`);
+        if (request.method === 'POST' && !request.headers.has('idempotency-key'))
+          request.headers.set('idempotency-key', randomUUID());
+      }
       if (position !== null && request.method === 'GET') request.headers.set('x-min-position', position);
       return request;
     },

@@ -1,5 +1,4 @@
 /** label, command: of one node or many. */
-import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { Failure, exitCodes, usage } from '../exit.js';
 import { leavesUndone, line, say, shown } from '../output.js';
@@ -53,9 +52,7 @@ async function label(words: readonly string[], options: Options): Promise<void> 
   const { api } = await openSession(options);
   const all = parts(await idsOf(api, named, options));
   for (const node_ids of all) {
-    const { entry } = await dataOf(
-      api.POST('/api/nodes/labels', { params: params(), body: { node_ids, set, remove } }),
-    );
+    const { entry } = await dataOf(api.POST('/api/nodes/labels', { body: { node_ids, set, remove } }));
     const done =
       entry === null ? 'nothing to change' : `changed labels of ${shown(entry.resource.name)} (entry ${entry.id})`;
     leavesUndone(node_ids !== all.at(-1));
@@ -71,22 +68,18 @@ async function send(named: readonly string[], word: string | undefined, options:
   const [only, ...others] = ids;
   if (only !== undefined && others.length === 0) {
     const sent = await dataOf(
-      api.POST('/api/nodes/{id}/commands', { params: { path: { id: only }, ...params() }, body: { command } }),
+      api.POST('/api/nodes/{id}/commands', { params: { path: { id: only } }, body: { command } }),
     );
     return line(`${sent.command} is ${sent.state} (${sent.id}) until ${sent.expires_at}`);
   }
   const all = parts(ids);
   for (const node_ids of all) {
-    const { entry, items } = await dataOf(
-      api.POST('/api/nodes/commands', { params: params(), body: { node_ids, command } }),
-    );
+    const { entry, items } = await dataOf(api.POST('/api/nodes/commands', { body: { node_ids, command } }));
     const until = shown(items[0]?.expires_at);
     leavesUndone(node_ids !== all.at(-1));
     await line(`${command} is queued for ${shown(entry.resource.name)} (entry ${entry.id}) until ${until}`);
   }
 }
-
-const params = () => ({ header: { 'idempotency-key': randomUUID() } });
 
 /** The nodes that are named, or that the filters find. @throws Failure */
 async function idsOf(api: Api, named: readonly string[], { filter }: Options): Promise<readonly string[]> {

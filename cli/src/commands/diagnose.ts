@@ -1,5 +1,4 @@
 /** diagnose: lets the agent of a node check itself and what it dials, and shows what it found. */
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
 import { Failure, exitCodes } from '../exit.js';
@@ -48,10 +47,7 @@ async function untilAnswered(api: Api, id: string, timeoutMs: number): Promise<v
   if (features.length > 0 && !features.includes('diagnostics'))
     throw refused(`${name} runs ${version}, which cannot run diagnostics`);
   const { id: commandId } = await dataOf(
-    api.POST('/api/nodes/{id}/commands', {
-      params: { ...params, header: { 'idempotency-key': randomUUID() } },
-      body: { command: 'RUN_DIAGNOSTICS' },
-    }),
+    api.POST('/api/nodes/{id}/commands', { params, body: { command: 'RUN_DIAGNOSTICS' } }),
   );
   let until = performance.now() + timeoutMs;
   for (let delivered = false; ;) {

@@ -1,5 +1,4 @@
 /** events, audit, incidents: what happens, what was done, and what went wrong. */
-import { randomUUID } from 'node:crypto';
 import { Option, type Command } from 'commander';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { Failure, exitCodes } from '../exit.js';
@@ -66,7 +65,7 @@ export function eventCommands(program: Command): void {
 
 async function confirm(id: string, options: GlobalOptions): Promise<void> {
   const { api } = await openSession(options);
-  const params = { path: { id }, header: { 'idempotency-key': randomUUID() } };
+  const params = { path: { id } };
   const { action, resource } = await dataOf(api.POST('/api/audit/{id}/confirm', { params }));
   await line(`confirmed: ${action} ${shown(resource.name)} (entry ${id})`);
 }

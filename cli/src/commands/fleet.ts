@@ -98,8 +98,7 @@ async function planned(api: Api, options: FileOptions): Promise<readonly Planned
   const plans: Planned[] = [];
   for (const document of documents) {
     const body = { document: document.text, ...flagsOf(options) };
-    const params = { header: { 'idempotency-key': randomUUID() } };
-    const made = await patiently(() => dataOf(api.POST('/api/fleet/plan', { params, body })), isBusy).catch(
+    const made = await patiently(() => dataOf(api.POST('/api/fleet/plan', { body })), isBusy).catch(
       withPlaces(document),
     );
     sayWarnings(made.warnings);

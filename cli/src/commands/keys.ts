@@ -1,5 +1,4 @@
 /** psk and identity: the keys by which agents and the service know each other, and how they are replaced. */
-import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { confirm } from '../ask.js';
 import { usage } from '../exit.js';
@@ -52,7 +51,7 @@ export function keyCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  svcctl identity rotate')
     .action(async (_options, command: Command) => {
       const { api } = await openSession(command.optsWithGlobals<GlobalOptions>());
-      await show(await dataOf(api.POST('/api/service/identity/rotate', { params: anew() })), 'table');
+      await show(await dataOf(api.POST('/api/service/identity/rotate')), 'table');
     });
   identity
     .command('retire')
@@ -64,11 +63,9 @@ export function keyCommands(program: Command): void {
       const { yes, force = false, ...options } = command.optsWithGlobals<RetireOptions>();
       const { api } = await openSession(options);
       await confirm('Retire the old identity? Its PSKs and join tokens no longer connect anything.', yes);
-      await show(await dataOf(api.POST('/api/service/identity/retire', { params: anew(), body: { force } })), 'table');
+      await show(await dataOf(api.POST('/api/service/identity/retire', { body: { force } })), 'table');
     });
 }
-
-const anew = () => ({ header: { 'idempotency-key': randomUUID() } });
 
 async function psk(node: string, { candidate, validDays, dropCandidate, yes, ...options }: PskOptions): Promise<void> {
   if (validDays !== undefined && candidate === undefined) throw usage('--valid-days: expected --candidate beside it');
@@ -98,7 +95,7 @@ async function textOf(
   id: string,
   query: { readonly mode?: 'candidate'; readonly valid_days?: number },
 ): Promise<string> {
-  const { control_psk } = await dataOf(api.POST('/api/nodes/{id}/psk', { params: { path: { id }, query, ...anew() } }));
+  const { control_psk } = await dataOf(api.POST('/api/nodes/{id}/psk', { params: { path: { id }, query } }));
   if (control_psk === null) throw new Error('a new PSK has a text');
   return control_psk;
 }

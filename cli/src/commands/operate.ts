@@ -118,14 +118,11 @@ interface JoinOptions extends GlobalOptions {
 
 async function join({ uses, label, prefix, expiresInHours, ...options }: JoinOptions): Promise<void> {
   const { api } = await openSession(options);
-  const id = randomUUID();
   const labels = Object.fromEntries(label.map((given) => pair(given, '--label')));
   const wanted = { uses, labels, name_prefix: prefix, expires_in_hours: expiresInHours };
   // Nobody has to think of a name for it.
-  const body = { name: `join-${id.slice(0, 8)}`, ...wanted } as Schemas['NewJoinToken'];
-  const { command, name } = await dataOf(
-    api.POST('/api/join-tokens', { params: { header: { 'idempotency-key': id } }, body }),
-  );
+  const body = { name: `join-${randomUUID().slice(0, 8)}`, ...wanted } as Schemas['NewJoinToken'];
+  const { command, name } = await dataOf(api.POST('/api/join-tokens', { body }));
   if (command === null)
     throw new Failure(exitCodes.refused, `the line was lost; delete join-tokens ${name}, and try again`);
   await tellSecrets([command]);
@@ -152,7 +149,7 @@ async function deploy(name: string, options: DeployOptions): Promise<void> {
           ...rolloutQuery(options),
           ...(options.wait === true ? ({ wait: 'applied', timeout_ms: waitMs } as const) : {}),
         },
-        header: { 'idempotency-key': randomUUID(), ...(etag === null ? {} : { 'if-match': etag }) },
+        header: etag === null ? {} : { 'if-match': etag },
       },
     }),
   );
@@ -220,7 +217,7 @@ async function revert(id: string, options: GlobalOptions & { readonly dryRun?: t
   const { api } = await openSession(options);
   const dryRun = options.dryRun === true;
   const query = dryRun ? ({ dry_run: 'true' } as never) : {};
-  const params = { path: { id }, query, header: { 'idempotency-key': randomUUID() } };
+  const params = { path: { id }, query };
   if (await isApply(api, id)) {
     const { commands, not_reverted } = await dataOf(api.POST('/api/fleet/applies/{id}/revert', { params }));
     for (const entry of commands) await showEntry(api, entry, dryRun);

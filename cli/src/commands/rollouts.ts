@@ -1,5 +1,4 @@
 /** rollouts: changes on their way to their nodes, and the steps that people take. */
-import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { ageOf, first, type ListOptions } from './events.js';
 import { filterOption, filtersOf, formatOption, wholeNumber } from '../options.js';
@@ -89,7 +88,7 @@ async function nodesOf(id: string, { filter, output, ...options }: ListOptions):
 
 async function step(id: string, verb: keyof typeof steps, options: GlobalOptions): Promise<void> {
   const { api } = await openSession(options);
-  const params = { path: { id }, header: { 'idempotency-key': randomUUID() } };
+  const params = { path: { id } };
   const { state, wave } = await dataOf(api.POST(`/api/rollouts/{id}/${verb}`, { params }));
   await line(`rollout ${id} is ${state}, wave ${wave}`);
 }

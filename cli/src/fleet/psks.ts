@@ -82,8 +82,7 @@ export function preparePsks(folder: string, { steps }: Plan): PreparedPsks {
 async function issuedAnew(api: Api, node: string): Promise<string | undefined> {
   try {
     const { id } = await findOne(api, typeOf('nodes'), node);
-    const params = { path: { id }, header: { 'idempotency-key': randomUUID() } };
-    const { control_psk } = await dataOf(api.POST('/api/nodes/{id}/psk', { params }));
+    const { control_psk } = await dataOf(api.POST('/api/nodes/{id}/psk', { params: { path: { id } } }));
     if (control_psk !== null) return control_psk;
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
