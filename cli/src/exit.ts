@@ -44,4 +44,5 @@ export class Failure extends Error {
 }
 
 export const usage = (sentence: string): Failure => new Failure(exitCodes.usage, sentence);
-export const declined = (): Failure => new Failure(exitCodes.refused, 'declined; nothing was changed');
+export const refused = (sentence: string): Failure => new Failure(exitCodes.refused, sentence);
+export const declined = (): Failure => refused('declined; nothing was changed');

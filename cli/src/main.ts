@@ -3,7 +3,7 @@
  * nothing of the service. Implements `docs/contract/automation.md#the-command-line-svcctl`.
  */
 import { argv, stderr, stdout } from 'node:process';
-import { Failure, exitCodes } from './exit.js';
+import { exitCodes, refused } from './exit.js';
 import { endUnread, sayFailure, tellUntold } from './output.js';
 import { run } from './run.js';
 
@@ -11,7 +11,7 @@ import { run } from './run.js';
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (tellUntold()) process.exit(exitCodes.refused);
   if (error.code === 'EPIPE') endUnread();
-  sayFailure(new Failure(exitCodes.refused, `the output cannot be written: ${error.message}`));
+  sayFailure(refused(`the output cannot be written: ${error.message}`));
   process.exit(exitCodes.refused);
 });
 // No reader is left.

@@ -2,7 +2,7 @@
  * The resources of the API by their names on the command line, and the requests about them. One table serves get, create,
  * edit, delete and completion.
  */
-import { Failure, exitCodes, usage } from './exit.js';
+import { refused, usage } from './exit.js';
 import type { RolloutQuery } from './options.js';
 import { shown, type Column, type Row } from './output.js';
 import { deletePolicy, listenerOf, pagesOfPolicies, savePolicy } from './policies.js';
@@ -414,8 +414,6 @@ export const labelOf = ({ plural, ofListener }: ResourceType, called: unknown, o
 
 /** The same for names that the service takes for equal. */
 export const nameKey = (text: string): string => text.normalize('NFC').toLowerCase();
-
-const refused = (sentence: string): Failure => new Failure(exitCodes.refused, sentence);
 
 async function idOfName(api: Api, type: ResourceType, wanted: string): Promise<string> {
   const found: string[] = [];

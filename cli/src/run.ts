@@ -1,7 +1,7 @@
 /** Runs one command line in this process: commands write to its streams, read its environment, and set its exit code. */
 import process from 'node:process';
 import { CommanderError } from 'commander';
-import { Failure, exitCodes } from './exit.js';
+import { Failure, exitCodes, refused } from './exit.js';
 import { sayFailure, tellUntold } from './output.js';
 import { createProgram } from './program.js';
 
@@ -18,10 +18,7 @@ export async function run(args: readonly string[]): Promise<number> {
 
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
-  const failure =
-    error instanceof Failure
-      ? error
-      : new Failure(exitCodes.refused, error instanceof Error ? error.message : String(error));
+  const failure = error instanceof Failure ? error : refused(error instanceof Error ? error.message : String(error));
   sayFailure(failure);
   return failure.exitCode;
 }

@@ -1,6 +1,6 @@
 /** label, command: of one node or many. */
 import type { Command } from 'commander';
-import { Failure, exitCodes, usage } from '../exit.js';
+import { refused, usage } from '../exit.js';
 import { leavesUndone, line, say, shown } from '../output.js';
 import { filterOption, filtersOf, pair } from '../options.js';
 import { findOne, nameKey, pagesOf, typeOf } from '../resources.js';
@@ -93,7 +93,7 @@ async function idsOf(api: Api, named: readonly string[], { filter }: Options): P
   for (const one of named) ids.add(listed.get(nameKey(one)) ?? (await findOne(api, nodes, one)).id);
   if (filter.length > 0)
     for await (const page of pagesOf(api, nodes, filtersOf(filter))) for (const row of page) ids.add(String(row['id']));
-  if (ids.size === 0) throw new Failure(exitCodes.refused, 'no node fits the filters');
+  if (ids.size === 0) throw refused('no node fits the filters');
   return [...ids];
 }
 

@@ -1,7 +1,7 @@
 /** diagnose: lets the agent of a node check itself and what it dials, and shows what it found. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
-import { Failure, exitCodes } from '../exit.js';
+import { refused } from '../exit.js';
 import { wholeNumber } from '../options.js';
 import { line, once, printList, printValue, shown, type Column } from '../output.js';
 import { findOne, typeOf } from '../resources.js';
@@ -34,8 +34,6 @@ export function diagnoseCommand(program: Command): void {
       await (output === 'text' ? printFound(name, found) : printValue(found, output));
     });
 }
-
-const refused = (sentence: string): Failure => new Failure(exitCodes.refused, sentence);
 
 /** @throws Failure if the agent cannot answer, or has not in time */
 async function untilAnswered(api: Api, id: string, timeoutMs: number): Promise<void> {

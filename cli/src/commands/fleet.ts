@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Option, type Command } from 'commander';
 import { confirm } from '../ask.js';
-import { Failure, exitCodes, usage } from '../exit.js';
+import { Failure, exitCodes, refused, usage } from '../exit.js';
 import { readDocuments, type FleetDocument } from '../fleet/documents.js';
 import { fileNameOf } from '../fleet/kept-files.js';
 import { preparePsks, type Applied } from '../fleet/psks.js';
@@ -143,7 +143,7 @@ async function plan(options: FileOptions): Promise<void> {
 
 function refuseObstacles(plans: readonly Planned[]): void {
   const count = plans.reduce((sum, one) => sum + one.plan.obstacles.length, 0);
-  if (count > 0) throw new Failure(exitCodes.refused, `${count} obstacles are in the way of an apply`);
+  if (count > 0) throw refused(`${count} obstacles are in the way of an apply`);
 }
 
 async function apply(options: ApplyOptions): Promise<void> {
@@ -169,7 +169,7 @@ async function apply(options: ApplyOptions): Promise<void> {
     for (const path of kept) await (isText ? line : say)(`wrote ${path}`);
     if (done.incomplete !== null) {
       const { error, commands_left } = done.incomplete;
-      throw new Failure(exitCodes.refused, `incomplete, ${commands_left} commands are left: ${error}`);
+      throw refused(`incomplete, ${commands_left} commands are left: ${error}`);
     }
   }
   if (options.wait === true) {
@@ -219,7 +219,7 @@ async function exportFleet({ set, directory, ...options }: ExportOptions): Promi
   const { api } = await openSession(options);
   const query = set === undefined ? {} : { set };
   const { documents } = await dataOf(api.GET('/api/fleet/export', { params: { query } }));
-  if (documents.length === 0) throw new Failure(exitCodes.refused, `there is no set ${shown(set)}`);
+  if (documents.length === 0) throw refused(`there is no set ${shown(set)}`);
   if (directory === undefined) {
     for (const [index, { document }] of documents.entries()) {
       await write(index === 0 ? document : `---\n${document}`);
@@ -232,7 +232,7 @@ async function exportFleet({ set, directory, ...options }: ExportOptions): Promi
       mkdirSync(directory, { recursive: true });
       writeFileSync(path, document);
     } catch (error) {
-      throw new Failure(exitCodes.refused, `${path}: ${(error as Error).message}`);
+      throw refused(`${path}: ${(error as Error).message}`);
     }
     say(`wrote ${path}`);
   }

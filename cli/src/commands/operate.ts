@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { createTwoFilesPatch } from 'diff';
-import { Failure, exitCodes, usage } from '../exit.js';
+import { exitCodes, refused, usage } from '../exit.js';
 import {
   line,
   paint,
@@ -123,8 +123,7 @@ async function join({ uses, label, prefix, expiresInHours, ...options }: JoinOpt
   // Nobody has to think of a name for it.
   const body = { name: `join-${randomUUID().slice(0, 8)}`, ...wanted } as Schemas['NewJoinToken'];
   const { command, name } = await dataOf(api.POST('/api/join-tokens', { body }));
-  if (command === null)
-    throw new Failure(exitCodes.refused, `the line was lost; delete join-tokens ${name}, and try again`);
+  if (command === null) throw refused(`the line was lost; delete join-tokens ${name}, and try again`);
   await tellSecrets([command]);
 }
 
@@ -168,10 +167,7 @@ async function deploy(name: string, options: DeployOptions): Promise<void> {
   }
   if (behind.length === 0) return;
   const states = [...new Set(behind.map(({ state }) => state))].join(', ');
-  throw new Failure(
-    exitCodes.refused,
-    `${behind.length} of ${deployment.nodes.length} nodes have not applied it: ${states}`,
-  );
+  throw refused(`${behind.length} of ${deployment.nodes.length} nodes have not applied it: ${states}`);
 }
 
 function colourOf(state: DeployedNode['state']): Colour {

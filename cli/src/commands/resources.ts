@@ -7,7 +7,7 @@ import { env } from 'node:process';
 import type { Command } from 'commander';
 import { parse } from 'yaml';
 import { confirm, hasTerminal, readStdin } from '../ask.js';
-import { Failure, exitCodes, usage } from '../exit.js';
+import { Failure, exitCodes, refused, usage } from '../exit.js';
 import {
   holdSecrets,
   line,
@@ -322,8 +322,7 @@ async function remove(
 ): Promise<void> {
   const session = await openSession(options);
   const found = await findOne(session.api, type, name);
-  if (type.plural === 'users')
-    throw new Failure(exitCodes.refused, 'users are not deleted; reset the password to shut somebody out');
+  if (type.plural === 'users') throw refused('users are not deleted; reset the password to shut somebody out');
   const label = labelOf(type, found.name, found.id);
   await confirm(`Delete ${label}?`, options.yes);
   const own = type.plural === 'tokens' && found.id === session.context.token_id;

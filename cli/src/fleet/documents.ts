@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { LineCounter, isMap, isScalar, isSeq, parseAllDocuments, visit, type Document } from 'yaml';
-import { Failure, exitCodes, usage } from '../exit.js';
+import { refused, usage } from '../exit.js';
 
 /** One YAML document of one file. */
 interface Part {
@@ -64,12 +64,12 @@ function partsOf(file: string, named: boolean): readonly Part[] {
     const sentences = errors.map(
       ({ pos: [at], message }) => `${placeAt(lines, at, named ? file : undefined)}${message}`,
     );
-    throw new Failure(exitCodes.refused, sentences.join('; '));
+    throw refused(sentences.join('; '));
   }
   return parsed.map((document) => {
     const value = plainValue(document, file);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      throw new Failure(exitCodes.refused, `${file}: expected a document that begins with svc: 1`);
+      throw refused(`${file}: expected a document that begins with svc: 1`);
     }
     return { file, document, lines, value: value as Record<string, unknown> };
   });
@@ -107,7 +107,7 @@ function plainValue(document: Document, file: string): unknown {
   try {
     return document.toJS({ maxAliasCount: mostAliases });
   } catch (error) {
-    throw new Failure(exitCodes.refused, `${file}: ${(error as Error).message}`);
+    throw refused(`${file}: ${(error as Error).message}`);
   }
 }
 
@@ -127,14 +127,11 @@ function merged(parts: readonly Part[], fill: Fill): Readonly<Record<string, unk
       else if (isRecord(before) && isRecord(content)) {
         const twice = Object.keys(content).find((name) => Object.hasOwn(before, name));
         if (twice !== undefined) {
-          throw new Failure(
-            exitCodes.refused,
-            `${file}: ${section}.${twice}: it stands in another file of the set too`,
-          );
+          throw refused(`${file}: ${section}.${twice}: it stands in another file of the set too`);
         }
         whole[section] = { ...before, ...content };
       } else if (before !== content && content !== null) {
-        throw new Failure(exitCodes.refused, `${file}: ${section}: another file of the set has another value`);
+        throw refused(`${file}: ${section}: another file of the set has another value`);
       }
     }
   }

@@ -3,7 +3,7 @@
  * `docs/contract/automation.md#the-command-line-svcctl`, `--wait`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Failure, exitCodes } from '../exit.js';
+import { refused } from '../exit.js';
 import { shown } from '../output.js';
 import { pagesOf, typeOf } from '../resources.js';
 import { isAway, patiently, type Api, type Schemas } from '../service.js';
@@ -42,7 +42,7 @@ export async function waitForNodes(
   if (behind.size === 0) return tell(`applied by ${counted(seen.length, 'node')}`);
   const total = [...behind.values()].reduce((sum, count) => sum + count);
   const states = [...behind].map(([state, count]) => `${count} ${state}`).join(', ');
-  throw new Failure(exitCodes.refused, `${total} of ${seen.length} nodes have not applied it: ${states}`);
+  throw refused(`${total} of ${seen.length} nodes have not applied it: ${states}`);
 }
 
 /** Whether an online node has not yet reported on its newest configuration. */
