@@ -6,8 +6,9 @@ import { CopyText } from '../shared/ui/copy-text.js';
 import { HistorySection } from '../shared/ui/history.js';
 import { Details, ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { ChainPath, useDeployedPath } from './chain-path.js';
-import { HealthState, StatusState } from './chain-states.js';
+import { HealthState } from './chain-health.js';
 import { chains, deploymentsQuery, machineQuery, type Chain } from './chains.js';
 import { text } from './chains.text.js';
 import { clientAddressOf } from './client-address.js';
@@ -22,7 +23,7 @@ export const ChainPage = resourcePage(chains, ({ resource: chain }) => (
     aside={
       <>
         {chain.status !== 'draft' && chain.status !== 'disabled' && <HealthState health={chain.health} />}
-        {chain.status !== 'deployed' && <StatusState status={chain.status} />}
+        {chain.status !== 'deployed' && <StateOf kind="chain" is={chain.status} />}
       </>
     }
     line={<Line chain={chain} />}

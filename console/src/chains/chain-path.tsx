@@ -9,11 +9,10 @@ import { shownValue } from '../shared/ui/changes.js';
 import { formatAddress, formatBytes, formatMilliseconds, formatShare } from '../shared/ui/format.js';
 import { ListenerState } from '../shared/ui/listener-state.js';
 import { NamedLink } from '../shared/ui/named-link.js';
-import { NodeStatus } from '../shared/ui/node-status.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { State } from '../shared/ui/state.js';
 import classes from './chain-path.module.css';
-import { NodeProgress } from './chain-states.js';
 import {
   chainLinksQuery,
   deploymentsQuery,
@@ -120,8 +119,8 @@ function HopStops({ chain, payload, index, hop, change, link }: HopStopsProps): 
         </div>
         {status !== undefined && change.kind !== 'added' && (
           <>
-            {shown.includes('node') && <NodeStatus status={status.status} />}
-            {shown.includes('progress') && progress !== undefined && <NodeProgress state={progress} />}
+            {shown.includes('node') && <StateOf kind="node" is={status.status} />}
+            {shown.includes('progress') && progress !== undefined && <StateOf kind="deployment" is={progress} />}
             {shown.includes('listener') && <ListenerState {...status} at={status.reported_at} />}
           </>
         )}

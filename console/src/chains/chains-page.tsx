@@ -5,16 +5,17 @@ import { ResourceSelect } from '../shared/forms/resource-select.js';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { formatBytes, formatRate, none } from '../shared/ui/format.js';
 import { listPage, nameColumn, type FiltersProps } from '../shared/ui/list-page.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { wordsOf } from '../shared/ui/states.js';
 import { When } from '../shared/ui/when.js';
-import { HealthState, StatusState } from './chain-states.js';
+import { HealthState } from './chain-health.js';
 import { chains, type Chain } from './chains.js';
 import { text } from './chains.text.js';
 
 const columns = columnsOf<Chain>([
   nameColumn('l4_chain'),
   [text.health, (row) => <HealthState health={row.health} />],
-  [text.status, (row) => <StatusState status={row.status} />],
+  [text.status, (row) => <StateOf kind="chain" is={row.status} />],
   [text.payload, (row) => text.payloads[row.payload], { minor: true }],
   [text.path, (row) => pathOf(row), { minor: true, cut: true }],
   [

@@ -19,8 +19,8 @@ import { NamedLink } from '../shared/ui/named-link.js';
 import { NotYet } from '../shared/ui/page-skeleton.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { When } from '../shared/ui/when.js';
-import { NodeProgress } from './chain-states.js';
 import { deploymentsQuery, goBack, type Chain, type Deployment, type DeploymentNode } from './chains.js';
 import { text } from './chains.text.js';
 import { DefinitionChanges } from './definition-changes.js';
@@ -84,7 +84,7 @@ function Newest({ chain, deployment }: { readonly chain: Chain; readonly deploym
         <ul className={classes.nodes}>
           {behind.map((node) => (
             <li key={node.node_id}>
-              <NamedLink type="node" id={node.node_id} /> <NodeProgress state={node.state} />
+              <NamedLink type="node" id={node.node_id} /> <StateOf kind="deployment" is={node.state} />
               {node.errors.map((error) => (
                 <Rejection key={`${error.resource_id} ${error.path}`} chain={chain} {...error} />
               ))}

@@ -7,10 +7,11 @@ import { useJustMade } from '../shared/just-made.js';
 import { Labels } from '../shared/ui/labels.js';
 import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { SecretOnce } from '../shared/ui/secret-once.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { When } from '../shared/ui/when.js';
 import { joinTokens, type CreatedJoinToken } from './join-tokens.js';
 import { text } from './join-tokens.text.js';
-import { Lets } from './lets.js';
+import { tokenState } from './machine-state.js';
 import { Machines } from './machines.js';
 
 export const JoinTokenPage = resourcePage(joinTokens, ({ resource: token }) => {
@@ -20,7 +21,7 @@ export const JoinTokenPage = resourcePage(joinTokens, ({ resource: token }) => {
     <ResourcePage
       of={joinTokens}
       resource={token}
-      aside={<Lets token={token} />}
+      aside={<StateOf kind="joinToken" is={tokenState(token)} />}
       removeMeaning={text.removeMeaning}
       removedForGood
       notice={

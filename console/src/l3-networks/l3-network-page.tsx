@@ -4,7 +4,7 @@ import { columnsOf, DataTable } from '../shared/ui/data-table.js';
 import { EnabledState } from '../shared/ui/enabled-state.js';
 import { formatAddress, formatCount, none } from '../shared/ui/format.js';
 import { NamedLink } from '../shared/ui/named-link.js';
-import { NodeStatus } from '../shared/ui/node-status.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
@@ -68,7 +68,7 @@ const nameOf = (members: readonly Member[], id: string): string =>
 
 const memberColumns = columnsOf<Member>([
   [text.node, (row) => <ResourceLink type="node" id={row.node_id} name={row.name || null} />],
-  [text.status, (row) => row.status && <NodeStatus status={row.status} />],
+  [text.status, (row) => row.status && <StateOf kind="node" is={row.status} />],
   [text.addresses, (row) => row.addresses.join(', ')],
   [text.routes, (row) => row.routes.join(', ') || none],
   [text.interface, (row) => row.interface_name, { minor: true }],

@@ -10,7 +10,7 @@ import { HeldBy } from '../shared/ui/held-by.js';
 import { HistorySection } from '../shared/ui/history.js';
 import { LinkButton } from '../shared/ui/links.js';
 import { Labels } from '../shared/ui/labels.js';
-import { NodeStatus } from '../shared/ui/node-status.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
 import { When } from '../shared/ui/when.js';
@@ -23,7 +23,6 @@ import { Listeners } from './listeners.js';
 import { Machine } from './machine.js';
 import { NodeChains } from './node-chains.js';
 import { NodeProblems } from './node-problems.js';
-import { ApplyState } from './node-state.js';
 import { nodes, referrersQuery, type CreatedNode, type Node } from './nodes.js';
 import { text } from './nodes.text.js';
 
@@ -40,8 +39,10 @@ export const NodePage = resourcePage(nodes, ({ resource: node }) => {
       resource={node}
       aside={
         <>
-          <NodeStatus status={node.status} />
-          {node.apply.state !== 'applied' && node.apply.state !== 'none' && <ApplyState state={node.apply.state} />}
+          <StateOf kind="node" is={node.status} />
+          {node.apply.state !== 'applied' && node.apply.state !== 'none' && (
+            <StateOf kind="apply" is={node.apply.state} />
+          )}
         </>
       }
       line={<Line node={node} />}
@@ -111,7 +112,7 @@ function Configuration({ node }: { readonly node: Node }): ReactNode {
     >
       <Facts
         facts={{
-          [text.state]: <ApplyState state={apply.state} />,
+          [text.state]: <StateOf kind="apply" is={apply.state} />,
           [text.since]: <When at={apply.at} />,
           [text.running]: number(applied),
           [text.newest]: number(generation),

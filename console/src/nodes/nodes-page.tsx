@@ -5,11 +5,11 @@ import type { SearchOf } from '../shared/api/crud.js';
 import { columnsOf } from '../shared/ui/data-table.js';
 import { formatShare, none } from '../shared/ui/format.js';
 import { listPage, nameColumn, type FiltersProps } from '../shared/ui/list-page.js';
-import { NodeStatus } from '../shared/ui/node-status.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { wordsOf } from '../shared/ui/states.js';
 import { When } from '../shared/ui/when.js';
 import { Labels } from '../shared/ui/labels.js';
-import { ApplyState, ListenerCount } from './node-state.js';
+import { ListenerCount } from './listener-count.js';
 import { ChosenNodes } from './chosen-nodes.js';
 import { NodeCounts } from './node-counts.js';
 import { nodes, type Node } from './nodes.js';
@@ -17,8 +17,8 @@ import { text } from './nodes.text.js';
 
 const columns = columnsOf<Node>([
   nameColumn('node'),
-  [text.status, (row) => <NodeStatus status={row.status} />, { sort: 'status' }],
-  [text.configuration, (row) => <ApplyState state={row.apply.state} />],
+  [text.status, (row) => <StateOf kind="node" is={row.status} />, { sort: 'status' }],
+  [text.configuration, (row) => <StateOf kind="apply" is={row.apply.state} />],
   [text.listeners, (row) => <ListenerCount listeners={row.listeners} />, { numeric: true }],
   [text.cpu, (row) => (row.cpu_usage === null ? none : formatShare(row.cpu_usage)), { numeric: true, minor: true }],
   [

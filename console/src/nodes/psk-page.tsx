@@ -14,7 +14,7 @@ import { sayDone } from '../shared/ui/done.js';
 import { Facts } from '../shared/ui/facts.js';
 import { Guide } from '../shared/ui/guide.js';
 import { LinkButton } from '../shared/ui/links.js';
-import { NodeStatus } from '../shared/ui/node-status.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { Page } from '../shared/ui/page.js';
 import { Problem } from '../shared/ui/problem.js';
 import { resourcePage } from '../shared/ui/resource-page.js';
@@ -41,7 +41,7 @@ export const PskPage = resourcePage(nodes, ({ resource: node }) => {
   return (
     <Page
       title={text.title(name)}
-      aside={<NodeStatus status={node.status} />}
+      aside={<StateOf kind="node" is={node.status} />}
       actions={
         <LinkButton variant="default" to="/nodes/$id" params={{ id }}>
           {name}

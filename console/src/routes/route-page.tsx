@@ -5,7 +5,7 @@ import { columnsOf } from '../shared/ui/data-table.js';
 import { EnabledState } from '../shared/ui/enabled-state.js';
 import { formatAddress } from '../shared/ui/format.js';
 import { ListTable } from '../shared/ui/list-table.js';
-import { NodeStatus } from '../shared/ui/node-status.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
@@ -31,7 +31,7 @@ export const RoutePage = resourcePage(routes, ({ resource: route }) => (
 const columns = columnsOf<RouteHop>([
   [text.place, (row) => row.index + 1, { numeric: true }],
   [text.node, (row) => <ResourceLink type="node" id={row.node_id} name={row.node_name} />],
-  [text.status, (row) => <NodeStatus status={row.node_status} />],
+  [text.status, (row) => <StateOf kind="node" is={row.node_status} />],
   [text.listens, (row) => formatAddress(row.listen_addr, row.listen_port)],
   [text.next, (row) => row.next_hop],
 ]);

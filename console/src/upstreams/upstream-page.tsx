@@ -16,9 +16,10 @@ import { ResourceLink } from '../shared/ui/resource-link.js';
 import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { When } from '../shared/ui/when.js';
 import { pageSize } from '../shared/search.js';
-import { HealthOfUpstream, securityOf } from './upstream-state.js';
+import { securityOf } from './security-of.js';
 import { upstreamHealthQuery, upstreams, worstFirst, type Upstream } from './upstreams.js';
 import { text } from './upstreams.text.js';
 
@@ -28,7 +29,7 @@ export const UpstreamPage = resourcePage(upstreams, ({ resource: upstream }) => 
     resource={upstream}
     aside={
       <>
-        <HealthOfUpstream health={upstream.health} />
+        <StateOf kind="upstream" is={upstream.health} />
         {!upstream.enabled && <EnabledState enabled={false} />}
       </>
     }

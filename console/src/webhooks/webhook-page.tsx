@@ -17,9 +17,10 @@ import { Problem } from '../shared/ui/problem.js';
 import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { SecretOnce } from '../shared/ui/secret-once.js';
 import { Section } from '../shared/ui/section.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { When } from '../shared/ui/when.js';
 import { FilterFacts } from './filter-facts.js';
-import { Lag, Outcome, WebhookState } from './webhook-state.js';
+import { Lag, Outcome } from './webhook-state.js';
 import { deliveriesQuery, pingWebhook, resumeWebhook, webhooks, type Delivery, type Webhook } from './webhooks.js';
 import { text } from './webhooks.text.js';
 
@@ -31,7 +32,7 @@ export const WebhookPage = resourcePage(webhooks, ({ resource: webhook }) => {
     <ResourcePage
       of={webhooks}
       resource={webhook}
-      aside={<WebhookState state={webhook.state} />}
+      aside={<StateOf kind="webhook" is={webhook.state} />}
       role="admin"
       actions={<Actions webhook={webhook} onSecret={setSecret} />}
       removeMeaning={text.removeMeaning}

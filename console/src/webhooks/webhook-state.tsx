@@ -1,15 +1,10 @@
-/** The states of webhooks and deliveries, each with its sign. */
+/** The outcome of a delivery, and how far behind a webhook is. */
 import type { ReactNode } from 'react';
 import { formatDuration } from '../shared/ui/format.js';
 import { State } from '../shared/ui/state.js';
-import { StateOf } from '../shared/ui/state-of.js';
 import type { Delivery, Webhook } from './webhooks.js';
 import classes from './webhooks.module.css';
 import { text } from './webhooks.text.js';
-
-export function WebhookState({ state }: Pick<Webhook, 'state'>): ReactNode {
-  return <StateOf kind="webhook" is={state} />;
-}
 
 /** The status of an answer, or why there was none. */
 export function Outcome({ status, error }: Pick<Delivery, 'status' | 'error'>): ReactNode {

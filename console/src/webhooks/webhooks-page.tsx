@@ -2,14 +2,15 @@
 import { columnsOf } from '../shared/ui/data-table.js';
 import { none } from '../shared/ui/format.js';
 import { listPage, nameColumn } from '../shared/ui/list-page.js';
+import { StateOf } from '../shared/ui/state-of.js';
 import { When } from '../shared/ui/when.js';
-import { Lag, Outcome, WebhookState } from './webhook-state.js';
+import { Lag, Outcome } from './webhook-state.js';
 import { webhooks, type Webhook } from './webhooks.js';
 import { text } from './webhooks.text.js';
 
 const columns = columnsOf<Webhook>([
   nameColumn('webhook'),
-  [text.state, (row) => <WebhookState state={row.state} />],
+  [text.state, (row) => <StateOf kind="webhook" is={row.state} />],
   [text.types, (row) => row.types.map((type) => text.shortTypes[type]).join(', '), { minor: true }],
   [text.lag, (row) => <Lag lag={row.lag} />, { numeric: true }],
   [

@@ -1,15 +1,9 @@
-/** The states of a node, each with its sign. */
+/** How many of the intended listeners of a node run. */
 import type { ReactNode } from 'react';
 import { formatCount, none } from '../shared/ui/format.js';
 import { State } from '../shared/ui/state.js';
-import { StateOf } from '../shared/ui/state-of.js';
 import type { Node } from './nodes.js';
 
-export function ApplyState({ state }: Pick<Node['apply'], 'state'>): ReactNode {
-  return <StateOf kind="apply" is={state} />;
-}
-
-/** How many of the intended listeners run. */
 export function ListenerCount({ listeners }: Pick<Node, 'listeners'>): ReactNode {
   if (listeners === null) return none;
   const { intended, running, failed } = listeners;
