@@ -95,7 +95,6 @@ export const configText = {
   through: (interfaceName: string, prefixes: readonly string[], routes: readonly string[], mtu: number) =>
     `, on interface ${interfaceName} with ${list(prefixes)} (MTU ${mtu})${routes.length === 0 ? '' : `, for ${list(routes)}`}`,
   multiplexes: (port: number) => `Takes multiplexed connections on tcp port ${port}.`,
-  off: 'off',
   onPort: (port: number) => `on tcp port ${port}`,
   empty: 'none',
 } as const;

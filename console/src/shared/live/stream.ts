@@ -5,12 +5,11 @@
  */
 import { createParser } from 'eventsource-parser';
 
-/** An item of the feed that names a resource or a node. */
+/** An item of the feed, which may name a resource. */
 export interface FeedItem {
   readonly type: string;
   readonly data: {
     readonly resource?: { readonly type: string; readonly id: string | null };
-    readonly node_id?: string;
   };
 }
 

@@ -3,12 +3,10 @@ export const text = {
   warnings: 'Agents cannot run all of it:',
   tryAgain: 'Try again',
   request: 'request',
-  cancel: 'Cancel',
   close: 'Close',
   history: 'History',
   stepDone: 'done',
   name: 'Name',
-  node: 'Node',
   listener: {
     running: 'running',
     untold: 'no report yet',
