@@ -5,7 +5,7 @@
 import { Button, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useState, type ReactNode } from 'react';
-import { newIdempotencyKey, type Schemas } from '../shared/api/client.js';
+import { newIdempotencyKey, randomHex, type Schemas } from '../shared/api/client.js';
 import { crud } from '../shared/api/crud.js';
 import { useAttempt } from '../shared/forms/attempt.js';
 import { text as formText } from '../shared/forms/forms.text.js';
@@ -149,7 +149,7 @@ const kinds: Readonly<Record<KeyType, Pick<MakeProps, 'fields' | 'meaning' | 'ma
           key_type: 'reality',
           x25519_credential_id: key,
           server_names: [server],
-          short_ids: [shortId()],
+          short_ids: [randomHex(shortIdBytes)],
           target_host: at < 0 ? imitated : imitated.slice(0, at),
           target_port: at < 0 ? 443 : Number(imitated.slice(at + 1)),
         });
@@ -163,12 +163,6 @@ const kinds: Readonly<Record<KeyType, Pick<MakeProps, 'fields' | 'meaning' | 'ma
 };
 
 const shortIdBytes = 8;
-
-function shortId(): string {
-  return [...crypto.getRandomValues(new Uint8Array(shortIdBytes))]
-    .map((byte) => byte.toString(16).padStart(2, '0'))
-    .join('');
-}
 
 export function MakeCredential({ keyType, onMade }: MadeProps & { readonly keyType: KeyType }): ReactNode {
   return <Make label={text.makeCredential[keyType]} onMade={onMade} {...kinds[keyType]} />;

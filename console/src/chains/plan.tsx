@@ -1,8 +1,9 @@
 /** The plan of a deploy for each node, and the deploy itself: it does what was shown, or is refused. */
-import { Alert, Button, List, Stack, Text } from '@mantine/core';
+import { Button, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import type { Schemas } from '../shared/api/client.js';
 import { useAttempt } from '../shared/forms/attempt.js';
 import { RolloutChoice, useRollout } from '../shared/forms/rollout-choice.js';
 import { queryClient } from '../shared/live/queries.js';
@@ -14,7 +15,6 @@ import { NamedLink } from '../shared/ui/named-link.js';
 import { NotYet } from '../shared/ui/page-skeleton.js';
 import { Problem } from '../shared/ui/problem.js';
 import { Section } from '../shared/ui/section.js';
-import { Sign } from '../shared/ui/state.js';
 import { Warnings } from '../shared/ui/warnings.js';
 import { deployChain, planQuery, tryDeploy, type Chain } from './chains.js';
 import { text } from './chains.text.js';
@@ -53,15 +53,7 @@ export function Plan({ chain }: { readonly chain: Chain }): ReactNode {
       <Stack gap="sm" mih={120}>
         {refused !== undefined && <Problem error={refused} />}
         {plan === undefined && <NotYet error={error} refetch={refetch} height={120} />}
-        {blocked && (
-          <Alert color="orange" variant="light" icon={<Sign mood="warning" />} title={text.inTheWay}>
-            <List size="sm">
-              {plan.collisions.map((sentence) => (
-                <List.Item key={sentence}>{sentence}</List.Item>
-              ))}
-            </List>
-          </Alert>
-        )}
+        {plan !== undefined && <Warnings sentences={plan.collisions} title={text.inTheWay} />}
         {plan !== undefined && <Warnings sentences={plan.warnings} />}
         <Text size="sm">{chain.deployed_at === null ? text.planFirst : text.planNext}</Text>
         {plan !== undefined && <PlannedNodes nodes={plan.nodes} />}
@@ -77,8 +69,7 @@ export function Plan({ chain }: { readonly chain: Chain }): ReactNode {
   );
 }
 
-type PlannedNode = NonNullable<ReturnType<typeof usePlan>['data']>['nodes'][number];
-const usePlan = (id: string) => useQuery(planQuery(id));
+type PlannedNode = Schemas['L4ChainPlan']['nodes'][number];
 
 const columns = columnsOf<PlannedNode>([
   [text.node, (row) => <NamedLink type="node" id={row.node_id} />, { cut: true }],

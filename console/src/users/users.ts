@@ -1,5 +1,5 @@
 /** Queries and commands of users, as an admin. */
-import { api, doneOf, newIdempotencyKey, type Done, type Schemas } from '../shared/api/client.js';
+import { api, doneOf, randomHex, type Done, type Schemas } from '../shared/api/client.js';
 import { crud } from '../shared/api/crud.js';
 
 export type User = Schemas['User'];
@@ -12,5 +12,4 @@ export const resetPassword = (id: string, body: Schemas['PasswordReset']): Promi
   doneOf(api.PUT('/api/auth/users/{id}/password', { params: { path: { id } }, body }));
 
 /** Sets a password that nobody knows. @throws Refusal */
-export const shutOut = (id: string): Promise<Done<ResetUser>> =>
-  resetPassword(id, { new_password: newIdempotencyKey() });
+export const shutOut = (id: string): Promise<Done<ResetUser>> => resetPassword(id, { new_password: randomHex(16) });

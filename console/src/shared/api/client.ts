@@ -100,7 +100,7 @@ export async function doneOf<T>(asked: Promise<Answer<T>>): Promise<Done<T>> {
 }
 
 /** A key under which a repeated POST writes nothing. Works without TLS too, where `crypto.randomUUID` does not. */
-export function newIdempotencyKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-}
+export const newIdempotencyKey = (): string => randomHex(16);
+
+export const randomHex = (bytes: number): string =>
+  [...crypto.getRandomValues(new Uint8Array(bytes))].map((byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -3,14 +3,14 @@
  * writing anything, where the service can tell. Shows nothing while there is no policy. Implements
  * `docs/contract/rollouts.md#starting-one`.
  */
-import { Alert, List, Stack, Text } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
 import { keepPreviousData, queryOptions, skipToken, useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { waveSizes, type RolloutPreview, type RolloutQuery } from '../rollout-preview.js';
 import { settingsQuery } from '../settings.js';
 import { formatCount } from '../ui/format.js';
 import { Problem } from '../ui/problem.js';
-import { Sign } from '../ui/state.js';
+import { Warnings } from '../ui/warnings.js';
 import { text } from './forms.text.js';
 import { policiesQuery, RolloutPolicySelect } from './rollout-policy-select.js';
 
@@ -73,15 +73,7 @@ function Waves({ waves, warnings }: RolloutPreview): ReactNode {
           ? text.noWaves
           : sizes.map((size, index) => `${text.wave(index + 1)}: ${text.nodes(formatCount(size), size)}`).join(' → ')}
       </Text>
-      {warnings.length > 0 && (
-        <Alert color="orange" variant="light" icon={<Sign mood="warning" />}>
-          <List size="sm">
-            {warnings.map((sentence) => (
-              <List.Item key={sentence}>{sentence}</List.Item>
-            ))}
-          </List>
-        </Alert>
-      )}
+      <Warnings sentences={warnings} title={null} />
     </>
   );
 }
