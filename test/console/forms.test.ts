@@ -133,6 +133,11 @@ describe.skipIf(browser === undefined)('a form', () => {
     await page.getByText('Priority saved.').waitFor();
     const { items } = await site.admin.call<{ items: object[] }>('GET', `/api/nodes/ports?node_id=${id}`);
     expect(items).toMatchObject([{ priorityOrder: ['reality', 'raw', 'tls', 'noise'], policySaved: true }]);
+    await goTo(page, '/listener-policies/edit');
+    await page.getByRole('combobox', { name: 'Node' }).fill('third');
+    await page.getByRole('option', { name: 'third' }).click();
+    await button(page, 'Save').click();
+    await page.getByText(/^This listener has a priority of its own already/).waitFor();
   });
 
   test('a search for a resource that failed does not seem to have found nothing', async () => {

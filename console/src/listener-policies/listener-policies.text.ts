@@ -27,6 +27,7 @@ export const text = {
   later: (kind: string) => `Move ${kind} down`,
   save: 'Save',
   done: 'Priority saved.',
+  exists: 'this listener has a priority of its own already; open it from the list to change it',
   removeMeaning: 'The default applies again. You can undo this.',
   kinds: { reality: 'REALITY', tls: 'TLS', noise: 'Noise', raw: 'raw' },
 } as const;

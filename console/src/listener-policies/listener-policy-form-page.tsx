@@ -3,7 +3,7 @@ import { ActionIcon, Group, Input, NumberInput, Select, Stack, Text, TextInput }
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { Done } from '../shared/api/client.js';
+import { Refusal, type Done } from '../shared/api/client.js';
 import { ResourceForm } from '../shared/forms/resource-form.js';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
 import { sayDoneOf } from '../shared/ui/done.js';
@@ -58,6 +58,9 @@ export function ListenerPolicyFormPage(): ReactNode {
     ? { ...listener, id: policyId(listener), version: listener.priorityOrder.join() }
     : undefined;
   const save = async (policy: Policy): Promise<Done<Stored>> => {
+    // Its order has not been seen.
+    if (key === undefined && data.items.some((item) => item.policySaved && policyId(item) === policyId(policy)))
+      throw new Refusal({ status: 409, code: 'conflict', sentence: text.exists, requestId: null });
     const done = await savePolicy(policy);
     return { ...done, data: { ...done.data, id: policyId(policy) } };
   };
