@@ -17,8 +17,7 @@ function receive(message: StreamMessage): void {
       const wasLive = state.kind === 'live';
       state = message.state;
       for (const changed of watchers) changed();
-      // A new stream begins at its own `now`, which is later than what the page has read; and derived items have no
-      // cursor, so a resumed stream does not repeat them.
+      // A new stream begins at its own `now`, which is later than what the page has read.
       if (!wasLive && state.kind === 'live') for (const listener of listeners) listener('everything');
       return;
     }

@@ -63,7 +63,9 @@ export function openFeedStream(tell: (message: StreamMessage) => void): FeedStre
       const parser = createParser({
         onEvent({ id, event = '', data }) {
           if (id !== undefined) cursor = id;
-          if (event === 'ready') become({ kind: 'live' });
+          // A resumed stream does not repeat derived items, which have no cursor.
+          if (event === 'ready' && state.kind === 'live') tell({ kind: 'gap' });
+          else if (event === 'ready') become({ kind: 'live' });
           else if (event !== 'end') gathered.push({ type: event, data: JSON.parse(data) as FeedItem['data'] });
         },
       });
