@@ -1,5 +1,5 @@
 /** UDP ENC between agents: chains of it, several keys and RAW on one socket, wrong keys, other keys while datagrams pass. */
-import { createSocket, type Socket } from 'node:dgram';
+import { createSocket } from 'node:dgram';
 import { afterEach, describe, expect, it } from 'vitest';
 import { encTiming } from '../../src/channel/enc/timing.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
@@ -8,23 +8,9 @@ import { eventually } from '../support/eventually.js';
 import { encRule, freePort, overEnc, snapshot, tcpServer, udpRule } from '../support/snapshots.js';
 import { udpPeers } from '../support/udp-peers.js';
 
-const { closers, echo, client } = udpPeers();
+const { closers, echo, client, ask } = udpPeers();
 const times = { ...encTiming };
 afterEach(() => void Object.assign(encTiming, times));
-
-/** Repeats the question until it is answered, because loopback UDP may drop datagrams. An answer ends with the question. */
-function ask(socket: Socket, port: number, text: string): Promise<string> {
-  return new Promise((resolve) => {
-    const send = (): void => socket.send(Buffer.from(text, 'latin1'), port, '127.0.0.1');
-    const again = setInterval(send, 200);
-    socket.on('message', (answer) => {
-      if (!answer.toString('latin1').endsWith(text)) return;
-      clearInterval(again);
-      resolve(answer.toString('latin1'));
-    });
-    send();
-  });
-}
 
 /** What passes over loopback to a port, both ways, as an onlooker sees it. */
 async function tap(port: number): Promise<{ readonly port: number; readonly seen: Buffer[] }> {

@@ -1,5 +1,4 @@
 /** The RAW UDP relay: sessions, the choice of endpoints, and how sessions end. */
-import type { Socket } from 'node:dgram';
 import { describe, expect, it } from 'vitest';
 import { createPins } from '../../src/agent/relays/pins.js';
 import { createRealityTargets } from '../../src/agent/relays/reality-targets.js';
@@ -16,19 +15,7 @@ import { cluster, freePort, snapshot, udpRule } from '../support/snapshots.js';
 import { eventually } from '../support/eventually.js';
 import { udpPeers } from '../support/udp-peers.js';
 
-const { closers, echo, client } = udpPeers();
-
-/** Repeats the question until it is answered, because loopback UDP may drop datagrams. */
-function ask(socket: Socket, port: number, text: string): Promise<string> {
-  return new Promise((resolve) => {
-    const again = setInterval(() => socket.send(text, port, '127.0.0.1'), 200);
-    socket.once('message', (answer) => {
-      clearInterval(again);
-      resolve(answer.toString());
-    });
-    socket.send(text, port, '127.0.0.1');
-  });
-}
+const { closers, echo, client, ask } = udpPeers();
 
 describe('a RAW UDP relay', () => {
   it('carries datagrams through two hops and keeps clients apart', async () => {

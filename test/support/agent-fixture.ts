@@ -14,7 +14,6 @@ import type {
   ServingState,
   PushSlot,
   SnapshotPush,
-  AgentCommandName,
 } from '../../src/delivery/port.js';
 import { ServicePayload, type AgentHello } from '../../src/gen/svc/control/v1/session.js';
 import { ConfigUpdate, RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
@@ -84,7 +83,6 @@ export interface AgentFixture {
   readonly servicePrivate: Uint8Array;
   readonly telemetry: FakeTelemetry;
   readonly facts: AgentEvent[];
-  readonly commands: Map<string, AgentCommandName[]>;
   readonly nodeSessions: FakeNodeSession[];
   /** What was given to the sampled log. */
   readonly refusals: { readonly reason: string; readonly address?: string }[];
@@ -162,7 +160,6 @@ export async function startAgentFixture(
   let deliveryState: ServingState = { kind: 'ready' };
   const facts: AgentEvent[] = [];
   const nodeSessions: FakeNodeSession[] = [];
-  const commands = new Map<string, AgentCommandName[]>();
   const refusals: AgentFixture['refusals'] = [];
   const changes: AgentFixture['changes'] = [];
   const telemetry = createFakeTelemetry();
@@ -252,12 +249,8 @@ export async function startAgentFixture(
       listen: startListener,
       reportAddress: async () => undefined,
       diagnostics: { take: async () => undefined },
-      hasCommands: (nodeId) => commands.has(nodeId),
-      async claimCommands(nodeId) {
-        const claimed = commands.get(nodeId) ?? [];
-        commands.delete(nodeId);
-        return claimed;
-      },
+      hasCommands: () => false,
+      claimCommands: async () => [],
       join: unused,
       storesAway: () => fixture.storesAway,
       random: () => 0.25,
@@ -290,7 +283,6 @@ export async function startAgentFixture(
     servicePrivate: identity.privateKey,
     telemetry,
     facts,
-    commands,
     nodeSessions,
     refusals,
     changes,

@@ -9,6 +9,11 @@ interface UdpPeers {
   /** A destination that answers with its tag before what was sent. @returns its endpoint */
   echo(tag: string): Promise<string>;
   client(): Socket;
+  /**
+   * Repeats the question until it is answered, because loopback UDP may drop datagrams.
+   * @returns the answer, which ends with the question
+   */
+  ask(socket: Socket, port: number, text: string): Promise<string>;
 }
 
 export function udpPeers(): UdpPeers {
@@ -24,6 +29,22 @@ export function udpPeers(): UdpPeers {
       const socket = createSocket('udp4');
       closers.push(async () => void socket.close());
       return socket;
+    },
+    ask(socket, port, text) {
+      return new Promise((resolve) => {
+        const send = (): void => socket.send(Buffer.from(text, 'latin1'), port, '127.0.0.1');
+        const again = setInterval(send, 200);
+        closers.push(async () => clearInterval(again));
+        const take = (bytes: Buffer): void => {
+          const answer = bytes.toString('latin1');
+          if (!answer.endsWith(text)) return;
+          clearInterval(again);
+          socket.off('message', take);
+          resolve(answer);
+        };
+        socket.on('message', take);
+        send();
+      });
     },
   };
 }
