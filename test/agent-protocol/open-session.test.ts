@@ -14,7 +14,7 @@ import { sessionIdOf } from '../../src/channel/noise/handshake.js';
 import { issueControlPsk } from '../../src/security/psk.js';
 import { startAgentFixture, type AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
-import { createRawAgent, helloOf, isRefused, type Opened, type RawAgent, type Refused } from '../support/raw-agent.js';
+import { codeOf, createRawAgent, helloOf, isRefused, type RawAgent, type Refused } from '../support/raw-agent.js';
 
 let fixture: AgentFixture;
 const agents: RawAgent[] = [];
@@ -52,10 +52,6 @@ async function proxyFrom(localAddress: string): Promise<{ host: string; port: nu
   proxies.push(proxy);
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   return { host: '127.0.0.1', port: (proxy.address() as AddressInfo).port };
-}
-
-function codeOf(answer: Opened | Refused): number {
-  return isRefused(answer) ? answer.code : status.OK;
 }
 
 test('a valid offer is granted the intervals in force, and the session id comes from the handshake hash', async () => {

@@ -13,7 +13,7 @@ import {
 import { startAgentFixture, type AgentFixture } from '../support/agent-fixture.js';
 import { eventually } from '../support/eventually.js';
 import { createManualClock } from '../support/manual-clock.js';
-import { createRawAgent, isRefused, type Opened, type RawAgent, type Refused } from '../support/raw-agent.js';
+import { codeOf, createRawAgent, type RawAgent } from '../support/raw-agent.js';
 
 const admissionDelayMs = 250;
 const failuresPerAddress = { perSecond: 5, burst: 10 };
@@ -60,8 +60,6 @@ async function flood(): Promise<void> {
   });
   await eventually(() => fixture.refusals.some(({ reason }) => reason === 'handshake_address_budget')).toBe(true);
 }
-
-const codeOf = (answer: Opened | Refused): number => (isRefused(answer) ? answer.code : status.OK);
 
 describe('behind an address whose failures are over its budget', () => {
   test('agents that had a session from there get in at once, every one, again and again', async () => {

@@ -66,6 +66,19 @@ async function serving<T>(dataDir: string, use: (service: ServiceHere) => Promis
   }
 }
 
+async function copyOf(name: string): Promise<string> {
+  const copy = join(root, name);
+  await cp(first, copy, { recursive: true });
+  return copy;
+}
+
+/** Starts the service, which ends by itself. */
+async function refusesToStart(env: Readonly<Record<string, string>>, why: RegExp): Promise<void> {
+  const program = startProgram('main', env);
+  await once(program.child, 'close');
+  expect([program.child.exitCode, program.output()]).toEqual([1, expect.stringMatching(why)]);
+}
+
 /** Writes fleet commands, then an event of `unknownType` as a newer release would. */
 async function written(dataDir: string, commands: readonly FleetCommand[], unknownType?: string): Promise<void> {
   const stores = await openEmbedded({ dataDir, clock: systemClock, logger: silentLogger });
@@ -284,9 +297,7 @@ describe('an installation', () => {
     const onProgress = (_bytes: number, events: number): void => (events > 0 ? stop.abort() : undefined);
     expect(await importFrom(archive, stores, { signal: stop.signal, onProgress })).toBeUndefined();
     await stores.close();
-    const program = startProgram('main', inFolder(half));
-    await once(program.child, 'close');
-    expect([program.child.exitCode, program.output()]).toEqual([1, expect.stringMatching(/hold an unfinished import/)]);
+    await refusesToStart(inFolder(half), /hold an unfinished import/);
     await cp(join(first, 'master.key'), join(half, 'master.key'));
     const copy = join(root, 'half.jsonl');
     const reads = [['log:verify'], ['log:export', copy]].map(([name = '', ...args]) => ({
@@ -323,8 +334,7 @@ describe('an installation', () => {
   });
 
   it('gets another master key and keeps running; the old key no longer opens anything', async () => {
-    const copy = join(root, 'rotated');
-    await cp(first, copy, { recursive: true });
+    const copy = await copyOf('rotated');
     const old = await readFile(join(copy, 'master.key'), 'utf8');
     const rotated = await run('keys:rotate-master', [], inFolder(copy));
     expect(rotated).toMatchObject({ code: 0, out: expect.stringMatching(/^The keyring is now wrapped by mk_/) });
@@ -334,9 +344,7 @@ describe('an installation', () => {
     expect(files).not.toContain('master.key.new');
     for (const text of [rotated.out, rotated.err]) expect(text).not.toContain(old.trim());
     await serving(copy, async (again) => expect(await nodesOf(await again.admin())).toEqual(before));
-    const wrong = startProgram('main', { ...inFolder(copy), SVC_MASTER_KEY: old.trim() });
-    await once(wrong.child, 'close');
-    expect([wrong.child.exitCode, wrong.output()]).toEqual([1, expect.stringMatching(/master key/)]);
+    await refusesToStart({ ...inFolder(copy), SVC_MASTER_KEY: old.trim() }, /master key/);
     // To a given key; refused while the current key is the wrong one.
     const given = { ...inFolder(copy), SVC_NEW_MASTER_KEY: Buffer.alloc(32, 7).toString('base64') };
     expect(await run('keys:rotate-master', [], { ...given, SVC_MASTER_KEY: old.trim() })).toMatchObject({ code: 1 });
@@ -348,8 +356,7 @@ describe('an installation', () => {
   }, 120_000);
 
   it('starts with one of its keys wherever the command that replaces it is killed, and the command repeated finishes it', async () => {
-    const copy = join(root, 'killed');
-    await cp(first, copy, { recursive: true });
+    const copy = await copyOf('killed');
     const keyFile = join(copy, 'master.key');
     const old = await readFile(keyFile, 'utf8');
     // The new key is made, and nothing is wrapped by it yet.
@@ -359,9 +366,7 @@ describe('an installation', () => {
     const given = { ...inFolder(copy), SVC_NEW_MASTER_KEY_FILE: join(copy, 'master.key.new') };
     expect(await run('keys:rotate-master', [], given)).toMatchObject({ code: 0 });
     expect(await readFile(keyFile, 'utf8')).toBe(old);
-    const wrong = startProgram('main', inFolder(copy));
-    await once(wrong.child, 'close');
-    expect([wrong.child.exitCode, wrong.output()]).toEqual([1, expect.stringMatching(/run keys:rotate-master again/)]);
+    await refusesToStart(inFolder(copy), /run keys:rotate-master again/);
 
     expect(await run('keys:rotate-master', [], inFolder(copy))).toMatchObject({ code: 0 });
     expect(await readFile(keyFile, 'utf8')).not.toBe(old);
@@ -369,8 +374,7 @@ describe('an installation', () => {
   }, 120_000);
 
   it('gets another master key by the same command again when that was killed while it wrote the key', async () => {
-    const copy = join(root, 'killed-writing');
-    await cp(first, copy, { recursive: true });
+    const copy = await copyOf('killed-writing');
     const killed = `
       import { open } from 'node:fs/promises';
       const file = await open('/dev/null');
@@ -382,8 +386,7 @@ describe('an installation', () => {
   });
 
   it('gets another key that seals, and still opens what the earlier one has sealed', async () => {
-    const copy = join(root, 'sealing');
-    await cp(first, copy, { recursive: true });
+    const copy = await copyOf('sealing');
     expect(await run('keys:rotate-sealing', [], inFolder(copy))).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^The keyring has 2 keys now; sk_[\w-]+ seals from now on\.\n$/),
@@ -396,8 +399,7 @@ describe('an installation', () => {
   });
 
   it('goes back to the compiler of an older release with higher generations, but not below this release', async () => {
-    const copy = join(root, 'gone-back');
-    await cp(first, copy, { recursive: true });
+    const copy = await copyOf('gone-back');
     const lower = (version: number): Promise<ScriptOutcome> => run('compiler:lower', [String(version)], inFolder(copy));
     expect(await lower(compilerVersion)).toMatchObject({
       code: 1,
@@ -427,8 +429,7 @@ describe('an installation', () => {
   });
 
   it('does not go back when a newer release has written an event that this one does not know', async () => {
-    const copy = join(root, 'newer-events');
-    await cp(first, copy, { recursive: true });
+    const copy = await copyOf('newer-events');
     await written(copy, [{ type: 'RaiseCompilerVersion', version: compilerVersion + 1 }], 'MoonPhaseChanged');
     expect(await run('compiler:lower', [String(compilerVersion)], inFolder(copy))).toMatchObject({
       code: 1,
@@ -437,8 +438,7 @@ describe('an installation', () => {
   });
 
   it('gets a new password for an account whose password is lost', async () => {
-    const copy = join(root, 'forgotten');
-    await cp(first, copy, { recursive: true });
+    const copy = await copyOf('forgotten');
     await serving(copy, async (before) => {
       await (await before.admin()).call('POST', '/api/join-tokens', { name: 'made by the admin' });
     });

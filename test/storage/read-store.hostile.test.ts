@@ -5,7 +5,10 @@ import { readStoreContract } from './contract/read-store.contract.js';
 let seed = 1;
 readStoreContract(
   'hostile',
-  () => embeddedHarness(({ readStore }) => hostileReadStore(readStore, (seed += 1))),
+  async () => {
+    const harness = await embeddedHarness(({ readStore }) => hostileReadStore(readStore, (seed += 1)));
+    return { ...harness, settled: () => harness.store().settled() };
+  },
   // Queries are passed on as they are.
   12,
 );

@@ -153,15 +153,23 @@ export function hostileEventStore(inner: EventStore, seed: number, how: Hostilit
   };
 }
 
+export interface HostileReadStore extends ReadStore {
+  /** Resolves when no repeated write is in flight. */
+  settled(): Promise<void>;
+}
+
 /**
  * Wraps a read store: guarded writes, sets and checkpoints are sometimes slow, and guarded writes and checkpoints are
  * sometimes repeated later, out of order. `insert` is never repeated, because its answer is part of the port.
  */
-export function hostileReadStore(inner: ReadStore, seed: number, how: Hostility = hostile): ReadStore {
+export function hostileReadStore(inner: ReadStore, seed: number, how: Hostility = hostile): HostileReadStore {
   const dice = createDice(seed);
   const running = new Set<Promise<unknown>>();
   const maybeLate = async (): Promise<void> => {
     if (dice.chance(how.late)) await delay(dice.below(how.lateMs + 1));
+  };
+  const settled = async (): Promise<void> => {
+    while (running.size > 0) await Promise.allSettled(running);
   };
   function repeatLater(again: () => Promise<unknown>): void {
     if (!dice.chance(how.writeRepeated)) return;
@@ -200,8 +208,9 @@ export function hostileReadStore(inner: ReadStore, seed: number, how: Hostility 
       await inner.saveCheckpoint(projection, version, point);
       repeatLater(() => inner.saveCheckpoint(projection, version, point));
     },
+    settled,
     async close() {
-      while (running.size > 0) await Promise.allSettled(running);
+      await settled();
       await inner.close();
     },
   };

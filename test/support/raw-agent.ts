@@ -1,7 +1,14 @@
 /**
  * An agent that does nothing by itself: the test chooses every byte that it sends. Real gRPC, the Noise of `src/noise`.
  */
-import { Client, Metadata, credentials, type ClientDuplexStream, type StatusObject } from '@grpc/grpc-js';
+import {
+  Client,
+  Metadata,
+  credentials,
+  status as grpcStatus,
+  type ClientDuplexStream,
+  type StatusObject,
+} from '@grpc/grpc-js';
 import { randomBytes } from 'node:crypto';
 import type { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
 import { SecureAgentServiceService } from '../../src/gen/svc/control/v1/secure_agent_service.js';
@@ -93,6 +100,8 @@ export interface RawAgent {
 export function isRefused(answer: object): answer is Refused {
   return 'code' in answer;
 }
+
+export const codeOf = (answer: Opened | Refused | Buffer): number => (isRefused(answer) ? answer.code : grpcStatus.OK);
 
 export function helloOf(partial: Partial<AgentHello> = {}): Sayable {
   const value = {
