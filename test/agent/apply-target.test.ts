@@ -1,6 +1,7 @@
 /** Applying snapshots to the data plane: all or nothing, and what is reported and rejected. */
-import { once } from 'node:events';
-import { connect } from 'node:net';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once, type EventEmitter } from 'node:events';
+import { connect, type Server } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { createRuntime } from '../../src/agent/runtime.js';
 import type { Gateway } from '../../src/agent/gateway.js';
@@ -32,6 +33,9 @@ function fetchText(port: number, host = '127.0.0.1'): Promise<string> {
     socket.on('end', () => resolve(Buffer.concat(parts).toString()));
   });
 }
+
+/** Where Node tells of the sockets that it makes. */
+const channels = ['net.server.socket', 'udp.socket'];
 
 const listenersOf = (gateway: Gateway): string[] =>
   gateway.runtimeListeners().map((row) => `${row.transport} ${row.listenAddr}:${row.listenPort} ${row.state}`);
@@ -154,6 +158,25 @@ describe('applying a snapshot', () => {
     await gateway.apply(snapshot(2));
     expect(listenersOf(gateway)).toEqual([]);
     expect(await fetchText(port)).toBe('ECONNREFUSED');
+  });
+
+  it('calls a listener failed only when its socket is gone, not after an error that it outlives', async () => {
+    const [port, gateway, sockets] = [await freePort(), runtime(), new Set<EventEmitter>()];
+    const found = (message: unknown): void => {
+      const { socket } = message as { readonly socket: EventEmitter & { readonly server?: Server } };
+      sockets.add(socket.server ?? socket);
+    };
+    for (const name of channels) subscribe(name, found);
+    closers.push(async () => channels.forEach((name) => unsubscribe(name, found)));
+    const target = await greeter('hello');
+    await gateway.apply(snapshot(1, { tcp: [tcpRule(port, target)], udp: [udpRule(port, target)] }));
+    expect(await fetchText(port)).toBe('hello');
+    // Not those of this test.
+    const own = [...sockets].filter((socket) => socket.listenerCount('error') > 0);
+    for (const socket of own) socket.emit('error', new Error('accept EMFILE'));
+    expect(own).toHaveLength(2);
+    expect(listenersOf(gateway)).toEqual([`tcp 127.0.0.1:${port} running`, `udp 127.0.0.1:${port} running`]);
+    expect(await fetchText(port)).toBe('hello');
   });
 
   it('lets live connections of a removed listener finish', async () => {

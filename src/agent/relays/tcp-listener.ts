@@ -23,7 +23,7 @@ import { createHttpProxy, type HttpProxy } from './http-proxy.js';
 import { relayLimits } from './limits.js';
 import { createMeter, type Meter } from './meters.js';
 import { createRealityHops, type RealityHops } from './reality-hops.js';
-import type { RelayDependencies, RelayListener, RoutedListener } from './relay.js';
+import type { RelayDependencies, RoutedListener } from './relay.js';
 import { reset, plainSide, splice, type Side } from './splice.js';
 import { acceptTls } from './tls.js';
 
@@ -46,7 +46,6 @@ export async function openTcpListener(
   let closing = false;
   let current: TcpService | undefined;
   let waiting: Socket[] = [];
-  let state: RelayListener['state'] = 'running';
 
   const start = (client: Socket, service: TcpService): void => {
     if (service.kind === 'names' || service.kind === 'reality') {
@@ -82,11 +81,8 @@ export async function openTcpListener(
     const opened = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept);
     opened.listen({ host: addr, port });
     await once(opened, 'listening');
-    opened.on('error', (error) => {
-      state = 'failed';
-      logger.error({ addr, port, error: errorText(error) }, 'a TCP listener failed');
-    });
-    state = 'running';
+    // For example, no file descriptor is left for the next connection: it takes connections again when there is one.
+    opened.on('error', (error) => logger.error({ addr, port, error: errorText(error) }, 'a TCP listener failed'));
     return opened;
   };
   let server = await listen();
@@ -94,7 +90,7 @@ export async function openTcpListener(
   return {
     meter,
     get state() {
-      return state;
+      return server.listening ? 'running' : 'failed';
     },
     route(service) {
       current = service;
@@ -108,7 +104,6 @@ export async function openTcpListener(
     suspend() {
       // Releases the port at once. The callback is not awaited, because it waits for all connections to close.
       server.close();
-      state = 'failed';
     },
     async resume() {
       server = await listen();

@@ -10,7 +10,7 @@ import { createEncListener, type EncPeer, type PeerAddress } from '../../channel
 import { errorText } from '../../kernel/errors.js';
 import type { RelayRoute, UdpService } from '../plan/plan.js';
 import { createMeter, type Meter } from './meters.js';
-import type { RelayDependencies, RelayListener, RoutedListener } from './relay.js';
+import type { RelayDependencies, RoutedListener } from './relay.js';
 import { sendQueueBytes, startFlow, type Flow } from './udp-flow.js';
 
 const maxFlows = 8192;
@@ -94,7 +94,6 @@ export async function openUdpListener(
   const meter = createMeter(dependencies.totals);
   const { flows, flowOf } = createFlows(dependencies, meter);
   let current: UdpService | undefined;
-  let state: RelayListener['state'] = 'running';
   let bound = false;
 
   const transmit = (datagram: Buffer, to: PeerAddress): boolean => {
@@ -136,12 +135,9 @@ export async function openUdpListener(
 
   const listen = async (): Promise<Socket> => {
     const opened = await boundSocket(addr, port);
-    opened.on('error', (error) => {
-      state = 'failed';
-      logger.error({ addr, port, error: errorText(error) }, 'a UDP listener failed');
-    });
+    // A datagram that cannot be received is lost like any other.
+    opened.on('error', (error) => logger.error({ addr, port, error: errorText(error) }, 'a UDP listener failed'));
     opened.on('message', receive);
-    state = 'running';
     bound = true;
     return opened;
   };
@@ -160,7 +156,6 @@ export async function openUdpListener(
   const release = (): void => {
     if (bound) listening.close();
     bound = false;
-    state = 'failed';
     for (const flow of flows.values()) flow.end(false);
     clearImmediate(answering);
     answering = undefined;
@@ -170,7 +165,7 @@ export async function openUdpListener(
   return {
     meter,
     get state() {
-      return state;
+      return bound ? 'running' : 'failed';
     },
     route(service) {
       current = service;
