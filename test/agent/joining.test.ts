@@ -21,8 +21,11 @@ import { compiledRoot } from '../../scripts/stack/process.js';
 import { joinByHand } from '../../src/agent/by-hand.js';
 import { readCommandLine } from '../../src/agent/command-line.js';
 import { canRun } from '../support/can-run.js';
+import { withDeadline } from '../../src/kernel/background.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import { issuePsk, startControlServer } from '../support/agent-control-server.js';
 import { eventually } from '../support/eventually.js';
-import { tokenWith } from '../support/machines.js';
+import { joinOf, tokenWith } from '../support/machines.js';
 import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
@@ -104,6 +107,20 @@ describe('join', () => {
       0,
       expect.stringContaining(`Joined already: this machine is node ${node_id}`),
     ]);
+  });
+
+  test('does not wait for the end of a session whose grant has come', async () => {
+    const issued = issuePsk();
+    const value = { nodeId: 'node-1', nodeName: 'n', controlPsk: issued.controlPsk };
+    const service = await startControlServer(
+      { onSaid: (said, session) => said.$case === 'join' && session.send({ $case: 'joinGrant', value }) },
+      issued,
+    );
+    const parts = Buffer.from(issued.controlPsk.replace('svcpsk1_', ''), 'base64url');
+    const token = `svcjoin1_${Buffer.concat([Buffer.alloc(16), parts]).toString('base64url')}`;
+    const joined = await withDeadline(joinOf(`127.0.0.1:${service.port}`, systemClock, token), 15_000);
+    await service.stop();
+    expect(joined).toMatchObject({ kind: 'joined', node_id: 'node-1' });
   });
 
   test('leaves nothing half-made but one pending node, wherever it is cut', async () => {

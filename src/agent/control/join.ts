@@ -10,6 +10,7 @@ import { SessionCloseReason, type JoinGrant } from '../../gen/svc/control/v1/ses
 import { timedOut, withDeadline } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { GrpcStatus } from '../../kernel/errors.js';
+import { limits } from '../../kernel/limits.js';
 import { createControlClient } from './client.js';
 import type { StreamEnd } from './stream.js';
 
@@ -58,7 +59,9 @@ export async function join(options: JoinOptions, signal: AbortSignal): Promise<J
     let grant: JoinGrant | undefined;
     const stream = opened.value.attach({
       onMessage(message) {
-        if (message.$case === 'joinGrant') grant = message.value;
+        if (message.$case !== 'joinGrant') return;
+        grant = message.value;
+        void withDeadline(stream.ended, limits.agentControl.closeWaitMs).then(() => stream.cut('joined'));
       },
     });
     stream.send({ $case: 'join', value: { requestId: Buffer.from(options.requestId), name: options.name } });
