@@ -14,6 +14,7 @@ import { silentLogger } from '../../src/kernel/logger.js';
 import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
 import { closersAfterEach } from '../support/closers.js';
 import { agentRuntime } from '../support/agent-runtime.js';
+import { attachedTo } from '../support/attached.js';
 import { createCertificate } from '../support/certificate.js';
 import { startPlainTarget } from '../support/plain-target.js';
 import { startTlsTarget, targetName } from '../support/reality-fixture.js';
@@ -124,6 +125,7 @@ describe('an agent that checks what it dials', () => {
     stop.abort();
     expect(await probing).toMatchObject([{ ok: false, value: expect.stringContaining('not reached') }]);
     expect(await node.probe(stop.signal)).toMatchObject([{ ok: false, value: 'not tried: no time was left' }]);
+    expect(attachedTo(stop.signal)).toEqual([]);
   });
 });
 

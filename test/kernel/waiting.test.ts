@@ -1,7 +1,7 @@
 /** The tools for waiting: places, conditions and pauses between tries. */
-import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { unlessAborted, withFirstOf } from '../../src/kernel/background.js';
+import { attachedTo } from '../support/attached.js';
 import { backoff } from '../../src/kernel/retry.js';
 import { createSemaphore } from '../../src/kernel/semaphore.js';
 import { createWaiters } from '../../src/kernel/waiters.js';
@@ -31,11 +31,7 @@ describe('the first of several signals', () => {
     const closing = new AbortController();
     const given = await withFirstOf([closing.signal], async (signal) => signal);
     expect(given.aborted).toBe(true);
-    expect(getEventListeners(closing.signal, 'abort')).toEqual([]);
-    // Where `AbortSignal.any` remembers what depends on a signal.
-    const symbols = Object.getOwnPropertySymbols(closing.signal);
-    const dependants = symbols.find(({ description }) => description === 'kDependantSignals');
-    expect(dependants === undefined ? undefined : Reflect.get(closing.signal, dependants)).toBeUndefined();
+    expect(attachedTo(closing.signal)).toEqual([]);
   });
 });
 

@@ -4,7 +4,7 @@
  */
 import type { DiagnosticsItem } from '../../gen/svc/control/v1/diagnostics.js';
 import type { RuleOrigin } from '../../gen/svc/control/v1/transport.js';
-import { createTurns } from '../../kernel/background.js';
+import { createTurns, withFirstOf } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import { unreachable } from '../../kernel/errors.js';
 import { formatHostPort, type HostPort } from '../../kernel/host-port.js';
@@ -34,11 +34,12 @@ interface Probe {
 export async function probeAll(target: Target, clock: Clock, signal: AbortSignal): Promise<readonly DiagnosticsItem[]> {
   const waiting = [...(await probesOf(target, clock)).values()].entries();
   const found: DiagnosticsItem[] = [];
-  const over = AbortSignal.any([signal, AbortSignal.timeout(allMs)]);
-  const work = async (): Promise<void> => {
-    for (const [index, probe] of waiting) found[index] = await tried(probe, clock, over);
-  };
-  await Promise.all(Array.from({ length: atOnce }, work));
+  await withFirstOf([signal, AbortSignal.timeout(allMs)], (over) => {
+    const work = async (): Promise<void> => {
+      for (const [index, probe] of waiting) found[index] = await tried(probe, clock, over);
+    };
+    return Promise.all(Array.from({ length: atOnce }, work));
+  });
   return found;
 }
 
@@ -49,7 +50,7 @@ async function tried(probe: Probe, clock: Clock, over: AbortSignal): Promise<Dia
   if (over.aborted) return { name, value: 'not tried: no time was left', ok: false };
   const late = AbortSignal.timeout(eachMs);
   const began = clock.monotonic();
-  const why = await probe.run(AbortSignal.any([over, late]));
+  const why = await withFirstOf([over, late], probe.run);
   const ms = Math.round(clock.monotonic() - began);
   if (why === undefined) return { name, value: `${probe.reached} in ${ms} ms`, ok: true };
   return { name, value: `not reached after ${ms} ms: ${late.aborted ? 'no answer in time' : why}`, ok: false };
