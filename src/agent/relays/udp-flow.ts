@@ -16,6 +16,8 @@ import type { Meter } from './meters.js';
 
 /** Datagrams held until the next hop is reachable. */
 const maxPending = 16;
+/** How long after it was sent a datagram in the clear counts as refused, if the next hop says so. */
+const refusalMs = 1_000;
 /** Above this many unsent bytes of a socket, datagrams are dropped. */
 export const sendQueueBytes = 1024 * 1024;
 
@@ -36,7 +38,10 @@ interface FlowOptions {
   readonly meter: Meter;
   readonly link: Link;
   readonly clock: Clock;
-  /** Called with the milliseconds until the next hop was reachable, or undefined if that failed. */
+  /**
+   * Called with the milliseconds until the next hop was reachable, or undefined if that failed. In the clear it is
+   * reachable when it has answered, or has not refused what was sent for a while.
+   */
   readonly settled: (connectMs: number | undefined) => void;
   /** Sends a datagram to the client; false if it was dropped. */
   readonly reply: (datagram: Buffer) => boolean;
@@ -51,14 +56,15 @@ export function startFlow({ endpoint, security, meter, link, clock, settled, rep
   let pending: Buffer[] = [];
   let socket: Socket | undefined;
   let enc: EncDialler | undefined;
-  /** Whether the next hop has become reachable, or has failed. */
+  /** The milliseconds until datagrams could be sent; undefined before. */
+  let connectMs: number | undefined;
   let isSettled = false;
   let over = false;
 
-  const settle = (connectMs: number | undefined): void => {
+  const settle = (ms: number | undefined): void => {
     if (isSettled) return;
     isSettled = true;
-    settled(connectMs);
+    settled(ms);
   };
   const transmit = (packet: Buffer): void => {
     if (!over && socket !== undefined && socket.getSendQueueSize() <= sendQueueBytes)
@@ -71,12 +77,14 @@ export function startFlow({ endpoint, security, meter, link, clock, settled, rep
   };
   const deliver = (datagram: Buffer): void => {
     lastUsed = clock.monotonic();
+    settle(connectMs);
     link.meter.received(datagram.length);
     if (reply(datagram)) meter.sent(datagram.length);
   };
   const ready = (): void => {
-    settle(clock.monotonic() - started);
-    if (enc !== undefined) link.connected(clock.monotonic() - started);
+    connectMs = clock.monotonic() - started;
+    if (enc !== undefined) link.connected(connectMs);
+    if (enc !== undefined || pending.length === 0) settle(connectMs);
     for (const datagram of pending.splice(0)) send(datagram);
   };
   const end = (failed: boolean): void => {
@@ -114,13 +122,14 @@ export function startFlow({ endpoint, security, meter, link, clock, settled, rep
     forward(datagram) {
       lastUsed = clock.monotonic();
       meter.received(datagram.length);
-      if (isSettled) send(datagram);
+      if (connectMs !== undefined) send(datagram);
       else if (pending.length < maxPending) pending.push(datagram);
     },
     get lastUsed() {
       return lastUsed;
     },
     poll() {
+      if (connectMs !== undefined && clock.monotonic() - started >= connectMs + refusalMs) settle(connectMs);
       if (enc?.poll(clock.monotonic()) !== 'dead') return;
       if (!enc.isReady) meter.handshakeFailed();
       fail();
