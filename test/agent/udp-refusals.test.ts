@@ -1,5 +1,6 @@
 /** What a node says of its UDP listeners and upstreams when peers refuse, or cannot be answered. */
-import { createSocket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { expect, it } from 'vitest';
 import { agentRuntime } from '../support/agent-runtime.js';
@@ -34,4 +35,20 @@ it('knows whether somebody answers or at least does not refuse, one-way targets 
   closers.push(async () => clearInterval(again));
   await eventually(known).toEqual({ echo: true, sink: true, none: false });
   expect(found).not.toContainEqual(expect.objectContaining({ none: true }));
+});
+
+it('drops a datagram from port 0, where nobody can be answered', async () => {
+  const [port, gateway, made] = [await freePort(), agentRuntime(closers), new Set<Socket>()];
+  const note = (message: unknown): void => void made.add((message as { readonly socket: Socket }).socket);
+  subscribe('udp.socket', note);
+  await gateway.apply(snapshot(1, { udp: [udpRule(port, await echo('t'))] }));
+  unsubscribe('udp.socket', note);
+  const from = { address: '127.0.0.1', family: 'IPv4', port: 0, size: 1 };
+  for (const socket of made) if (socket.address().port === port) socket.emit('message', Buffer.from('x'), from);
+  expect(gateway.runtimeListeners()[0]).toMatchObject({ state: 'running', totalSessions: 0n });
+  const socket = client();
+  const answered = once(socket, 'message');
+  const again = setInterval(() => socket.send('y', port, '127.0.0.1'), 50);
+  closers.push(async () => clearInterval(again));
+  expect(String((await answered)[0])).toBe('t:y');
 });

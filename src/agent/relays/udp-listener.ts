@@ -126,7 +126,8 @@ export async function openUdpListener(
   };
 
   const receive = (datagram: Buffer, client: PeerAddress): void => {
-    if (current === undefined) return;
+    // Nothing can be sent to port 0, which a spoofed datagram may be from.
+    if (current === undefined || client.port === 0) return;
     const isOwned = current.rawFirst && flows.has(`${client.address} ${client.port}`);
     const taken = isOwned ? 'other' : enc.take(datagram, client, clock.monotonic());
     if (taken === 'waits') answering ??= setImmediate(answerHandshakes);
