@@ -620,6 +620,14 @@ describe('a next hop that does not answer', () => {
     }
   });
 
+  it('but writes a status line that makes no sense, makes a 502', async () => {
+    for (const line of ['HTTP/1.1 000 none', 'HTTP/1.1 200 O\x01K']) {
+      const { port } = await proxyTo(await saying(`${line}\r\nContent-Length: 0\r\n\r\n`));
+      const { statusCode, statusMessage } = await ask(port);
+      expect([statusCode, statusMessage]).toEqual([502, 'Bad Gateway']);
+    }
+  });
+
   it('but goes on with interim answers to an offer of WebSocket makes a 502', async () => {
     const { port } = await proxyTo(await saying('HTTP/1.1 102 Processing\r\n\r\n', 2));
     const headers = { connection: 'upgrade', upgrade: 'websocket' };

@@ -203,8 +203,9 @@ async function passOn(
   const gone = new AbortController();
   const refuse = (status: number): void => {
     if (response.headersSent) return void response.destroy();
-    const body = `${status} ${STATUS_CODES[status] ?? ''}\n`;
-    response.writeHead(status, { 'content-type': 'text/plain', 'content-length': body.length }).end(body);
+    const reason = STATUS_CODES[status] ?? '';
+    const body = `${status} ${reason}\n`;
+    response.writeHead(status, reason, { 'content-type': 'text/plain', 'content-length': body.length }).end(body);
   };
   let failed = false;
   const fail = (status: number): void => {
@@ -251,7 +252,13 @@ async function passOn(
     response.sendDate = false;
     const close = context.draining() ? ['Connection', 'close'] : [];
     const headers = [...responseHeaders(incoming.rawHeaders), ...close];
-    response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage ?? '', headers);
+    try {
+      response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage ?? '', headers);
+    } catch {
+      // Node reads status lines that it does not write, such as 000.
+      fail(502);
+      return void outgoing.destroy();
+    }
     response.flushHeaders();
     incoming.on('data', () => {
       connection.count();
