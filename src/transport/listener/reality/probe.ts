@@ -119,7 +119,7 @@ function watch(socket: Socket): { readonly stream: Duplex; canImitate(): boolean
     if (flight === 'incomplete') flight = reader.push(bytes);
     incoming.push(bytes);
     for (let record = incoming.next(); typeof record === 'object'; record = incoming.next())
-      if (finished) lengths.push(record.bytes.length);
+      if (finished && lengths.length < tuning.recordsAfterFlight) lengths.push(record.bytes.length);
   };
   const stream = new Duplex({
     read: () => void socket.resume(),

@@ -13,7 +13,7 @@ export const tuning = {
   targetFlightMs: 5 * SECOND,
   /** From the answer to an agent to its Finished, unless the target ends it sooner. */
   finishedMs: 120 * SECOND,
-  /** Records of the target that are imitated while waiting for an agent's Finished. */
+  /** Records of the target that are imitated: while waiting for an agent's Finished, and after it. */
   recordsAfterFlight: 64,
   /** Meaningless records that an agent may send before its Finished: as many as OpenSSL and Go allow. */
   uselessRecords: 32,
