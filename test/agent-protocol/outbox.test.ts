@@ -59,7 +59,7 @@ function peer(): Peer {
     if (taken === undefined) return false;
     onItsWay = undefined;
     const frame = decodeFrame(taken.bytes)!;
-    const joined = joiner.push(valueOf(cipher.decrypt(frame.sequence, frame.ciphertext)), 0);
+    const joined = joiner.push(valueOf(cipher.decrypt(frame.sequence, frame.ciphertext)));
     expect(joined.kind).not.toBe('refused');
     if (joined.kind === 'payload') heard.push(String.fromCharCode(joined.payload[0]!));
     taken.done();

@@ -60,7 +60,7 @@ test('frames and fragments are refused or taken, and no more is held than a mess
   for (const fragments of inputs(fc.array(fragment, { maxLength: 90 }), 50)) {
     const joiner = createJoiner(limits.agent.joinedInBytes);
     for (const each of fragments) {
-      if (joiner.push(each, 0).kind === 'refused') break;
+      if (joiner.push(each).kind === 'refused') break;
       expect(joiner.heldBytes).toBeLessThanOrEqual(limits.agent.joinedInBytes);
     }
     joiner.discard();

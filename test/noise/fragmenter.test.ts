@@ -23,17 +23,15 @@ describe('a joiner of fragments', () => {
           const plaintexts = splitPayload(payload);
           plaintexts.forEach((part, index) => {
             expect(part.length).toBeLessThanOrEqual(65_519);
-            const result = joiner.push(part, index);
+            const result = joiner.push(part);
             if (index < plaintexts.length - 1) {
               expect(result).toEqual({ kind: 'more' });
-              expect(joiner.unfinishedSince).toBe(0);
             } else {
               if (result.kind !== 'payload') throw new Error(`unfinished: ${result.kind}`);
               expect(digest(result.payload)).toBe(digest(payload));
             }
           });
           expect(joiner.heldBytes).toBe(0);
-          expect(joiner.unfinishedSince).toBeUndefined();
         },
       ),
       { numRuns: 60 },
@@ -45,7 +43,7 @@ describe('a joiner of fragments', () => {
     for (const length of [5, 2 * maxFragmentBytes, 0, 7]) {
       const payload = randomBytes(length);
       const plaintexts = splitPayload(payload);
-      const results = plaintexts.map((part) => joiner.push(part, 0));
+      const results = plaintexts.map((part) => joiner.push(part));
       const last = results.at(-1);
       if (last?.kind !== 'payload') throw new Error('unfinished');
       expect(digest(last.payload)).toBe(digest(payload));
@@ -64,7 +62,7 @@ describe('a joiner of fragments', () => {
           let held = 0;
           cuts.forEach((cut, index) => {
             const isLast = index === cuts.length - 1;
-            const result = joiner.push(Buffer.concat([Buffer.of(isLast ? 0 : 1), cut]), 7);
+            const result = joiner.push(Buffer.concat([Buffer.of(isLast ? 0 : 1), cut]));
             held += cut.length;
             if (!isLast) expect(joiner.heldBytes).toBe(held);
             else if (result.kind !== 'payload') throw new Error(`unfinished: ${result.kind}`);
@@ -79,10 +77,10 @@ describe('a joiner of fragments', () => {
   it('accepts payloads up to exactly the limit of each direction', () => {
     for (const max of [limits.agent.joinedInBytes, limits.agent.joinedOutBytes]) {
       const whole = createJoiner(max);
-      const results = splitPayload(new Uint8Array(max)).map((part) => whole.push(part, 0).kind);
+      const results = splitPayload(new Uint8Array(max)).map((part) => whole.push(part).kind);
       expect(results.at(-1)).toBe('payload');
       const over = createJoiner(max);
-      const last = splitPayload(new Uint8Array(max + 1)).map((part) => over.push(part, 0));
+      const last = splitPayload(new Uint8Array(max + 1)).map((part) => over.push(part));
       expect(last.at(-1)).toEqual({ kind: 'refused', reason: 'payload_too_large' });
       expect(over.heldBytes).toBe(0);
     }
@@ -95,16 +93,15 @@ describe('a joiner of fragments', () => {
     ['a fragment larger than a message', plaintext(0x00, 65_519), 'fragment_too_large'],
   ])('refuses %s', (_name, bytes, reason) => {
     const joiner = createJoiner(limits.agent.joinedInBytes);
-    expect(joiner.push(plaintext(0x01, 16 * KiB), 5).kind).toBe('more');
-    expect(joiner.push(bytes, 6)).toEqual({ kind: 'refused', reason });
+    expect(joiner.push(plaintext(0x01, 16 * KiB)).kind).toBe('more');
+    expect(joiner.push(bytes)).toEqual({ kind: 'refused', reason });
     expect(joiner.heldBytes).toBe(0);
-    expect(joiner.unfinishedSince).toBeUndefined();
-    expect(joiner.push(plaintext(0x00, 1), 7)).toEqual({ kind: 'refused', reason: 'closed' });
+    expect(joiner.push(plaintext(0x00, 1))).toEqual({ kind: 'refused', reason: 'closed' });
   });
 
   it('accepts nothing after a discard', () => {
     const joiner = createJoiner(100);
     joiner.discard();
-    expect(joiner.push(plaintext(0x00, 1), 0)).toEqual({ kind: 'refused', reason: 'closed' });
+    expect(joiner.push(plaintext(0x00, 1))).toEqual({ kind: 'refused', reason: 'closed' });
   });
 });

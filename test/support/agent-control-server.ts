@@ -212,7 +212,7 @@ function serveControl(
     }
     const plaintext = noise.receive.decrypt(frame.sequence, frame.ciphertext);
     if (!plaintext.ok) return end(status.ABORTED, plaintext.error);
-    const joined = joiner.push(plaintext.value, 0);
+    const joined = joiner.push(plaintext.value);
     if (joined.kind === 'refused') return end(status.INVALID_ARGUMENT, joined.reason);
     if (joined.kind === 'more') return;
     const payload = AgentPayload.decode(joined.payload).payload;

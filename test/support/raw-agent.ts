@@ -204,7 +204,7 @@ export function createRawAgent(
     call.on('data', (bytes: Buffer) => {
       const frame = SecureFrame.decode(bytes);
       const plaintext = valueOf(opened.noise.receive.decrypt(frame.sequence, frame.ciphertext));
-      const joined = joiner.push(plaintext, 0);
+      const joined = joiner.push(plaintext);
       if (joined.kind === 'refused') throw new Error(joined.reason);
       if (joined.kind === 'more') return;
       const { payload } = ServicePayload.decode(joined.payload);

@@ -118,7 +118,7 @@ function sessionOn(connection: Connection, { noise, sessionId, grant }: Opened):
     const frame = SecureFrame.decode(message);
     const plaintext = noise.receive.decrypt(frame.sequence, frame.ciphertext);
     if (!plaintext.ok) throw new Error(`frame refused: ${plaintext.error}`);
-    const joined = joiner.push(plaintext.value, 0);
+    const joined = joiner.push(plaintext.value);
     if (joined.kind === 'refused') throw new Error(`fragment refused: ${joined.reason}`);
     return joined.kind === 'payload' ? readServicePayload(joined.payload) : undefined;
   };

@@ -112,7 +112,7 @@ export function createControlClient(options: ControlClientOptions): ControlClien
       withinMs: tookMs / 2,
       measuredAt: clock.monotonic(),
     },
-    attach: (handlers) => attachStream(client.control(), noise, sessionId, handlers, clock),
+    attach: (handlers) => attachStream(client.control(), noise, sessionId, handlers),
     discard: () => wipe(noise),
   });
 

@@ -7,7 +7,6 @@ import { createJoiner, splitPayload } from '../../channel/noise/fragmenter.js';
 import type { NoiseSession } from '../../channel/noise/handshake.js';
 import { AgentPayload, ServicePayload, type SecureFrame, type SessionClose } from '../../gen/svc/control/v1/session.js';
 import { withDeadline } from '../../kernel/background.js';
-import type { Clock } from '../../kernel/clock.js';
 import { limits } from '../../kernel/limits.js';
 
 export type ServiceMessage = Exclude<NonNullable<ServicePayload['payload']>, { readonly $case: 'close' }>;
@@ -45,7 +44,6 @@ export function attachStream(
   noise: NoiseSession,
   sessionId: Uint8Array,
   handlers: StreamHandlers,
-  clock: Clock,
 ): ControlStream {
   const joiner = createJoiner(limits.agent.joinedOutBytes);
   let closing = false;
@@ -76,7 +74,7 @@ export function attachStream(
       return lose('received a frame of another session');
     const plaintext = noise.receive.decrypt(frame.sequence, frame.ciphertext);
     if (!plaintext.ok) return lose(`frame refused: ${plaintext.error}`);
-    const joined = joiner.push(plaintext.value, clock.monotonic());
+    const joined = joiner.push(plaintext.value);
     switch (joined.kind) {
       case 'more':
         completion ??= setTimeout(

@@ -55,14 +55,12 @@ type JoinResult =
 
 interface Joiner {
   /**
-   * Takes the next decrypted plaintext and keeps its memory. `nowMs` comes from any clock that does not go back. After
-   * a refusal it holds nothing and refuses everything, because the session ends.
+   * Takes the next decrypted plaintext and keeps its memory. After a refusal it holds nothing and refuses everything,
+   * because the session ends.
    */
-  push(plaintext: Uint8Array, nowMs: number): JoinResult;
+  push(plaintext: Uint8Array): JoinResult;
   /** Bytes of the unfinished payload. */
   readonly heldBytes: number;
-  /** When the first fragment of the unfinished payload arrived, by the clock of `push`; undefined if there is none. */
-  readonly unfinishedSince: number | undefined;
   /** Releases everything it holds. */
   discard(): void;
 }
@@ -74,13 +72,12 @@ class FragmentJoiner implements Joiner {
   #parts: Uint8Array[] | undefined;
   #closed = false;
   heldBytes = 0;
-  unfinishedSince: number | undefined;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
-  push(plaintext: Uint8Array, nowMs: number): JoinResult {
+  push(plaintext: Uint8Array): JoinResult {
     if (this.#closed) return this.#refuse('closed');
     const marker = plaintext[0];
     if (marker === undefined) return this.#refuse('no_fragment_byte');
@@ -92,7 +89,6 @@ class FragmentJoiner implements Joiner {
       if (fragment.length < limits.agent.fragmentMinBytes) return this.#refuse('fragment_too_small');
       (this.#parts ??= []).push(fragment);
       this.heldBytes += fragment.length;
-      this.unfinishedSince ??= nowMs;
       return { kind: 'more' };
     }
     // A single fragment is the common case and needs no copy.
@@ -108,7 +104,6 @@ class FragmentJoiner implements Joiner {
   #release(): void {
     this.#parts = undefined;
     this.heldBytes = 0;
-    this.unfinishedSince = undefined;
   }
   #refuse(reason: JoinRefusal): JoinResult {
     this.discard();

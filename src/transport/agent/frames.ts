@@ -75,8 +75,7 @@ export class InboundFrames {
     const opened = this.#receive.decrypt(frame.sequence, frame.ciphertext);
     if (!opened.ok) return refuse('not_authentic');
     this.proven = true;
-    // The session itself checks a message's time limit.
-    const joined = this.#joiner.push(opened.value, 0);
+    const joined = this.#joiner.push(opened.value);
     switch (joined.kind) {
       case 'payload':
         return { kind: 'payload', bytes: joined.payload };
