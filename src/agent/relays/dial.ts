@@ -31,7 +31,7 @@ export async function dialNextHop(
 ): Promise<Dialled | undefined> {
   const { upstreams, links, clock } = dependencies;
   const picked = upstreams.pick(route);
-  if (picked.kind === 'refused') return undefined;
+  if (picked === undefined) return undefined;
   for (const endpoint of picked.endpoints) {
     const link = links.of(route.origin, endpoint, 'tcp');
     const started = clock.monotonic();

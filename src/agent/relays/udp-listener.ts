@@ -42,8 +42,8 @@ function createFlows({ upstreams, links, clock }: RelayDependencies, meter: Mete
     const existing = flows.get(key);
     if (existing !== undefined) return existing;
     const picked = upstreams.pick(route);
-    const [endpoint] = picked.kind === 'endpoints' ? picked.endpoints : [];
-    if (picked.kind === 'refused' || endpoint === undefined || flows.size >= maxFlows) {
+    const [endpoint] = picked?.endpoints ?? [];
+    if (picked === undefined || endpoint === undefined || flows.size >= maxFlows) {
       meter.refused();
       return undefined;
     }

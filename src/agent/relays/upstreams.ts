@@ -12,20 +12,18 @@ import { createSamples, type Samples } from './meters.js';
 /** How many endpoints of a cluster one connection tries. */
 const connectAttempts = 3;
 
-export type Pick =
-  | {
-      readonly kind: 'endpoints';
-      /** At least one, at most `connectAttempts`. */
-      readonly endpoints: readonly HostPort[];
-      /** Reports the result: how long the connect took in milliseconds, or undefined if all endpoints failed. */
-      settled(connectMs: number | undefined): void;
-    }
-  | { readonly kind: 'refused'; readonly reason: 'disabled' | 'unknown' };
+export interface Picked {
+  /** At least one, at most `connectAttempts`. */
+  readonly endpoints: readonly HostPort[];
+  /** Reports the result: how long the connect took in milliseconds, or undefined if all endpoints failed. */
+  settled(connectMs: number | undefined): void;
+}
 
 export interface Upstreams {
   /** Replaces the clusters for new sessions. A cluster that stays keeps its turn and its metrics. */
   set(clusters: ReadonlyMap<string, Cluster>): void;
-  pick(route: RelayRoute): Pick;
+  /** Undefined for a cluster that is disabled or unknown. */
+  pick(route: RelayRoute): Picked | undefined;
   /** Records the result of a cluster's check. */
   checked(cluster: string, healthy: boolean): void;
   /** Metrics of each cluster with any results; latencies since the last call. */
@@ -55,16 +53,13 @@ export function createUpstreams(latency: Samples, changed: () => void): Upstream
     changed();
   };
 
-  const pickCluster = (entry: Entry): Pick => {
-    const { endpoints, enabled } = entry.cluster;
-    if (!enabled) return { kind: 'refused', reason: 'disabled' };
-    if (endpoints.length === 0) return { kind: 'refused', reason: 'unknown' };
+  const pickCluster = (entry: Entry): Picked => {
+    const { endpoints } = entry.cluster;
     const start = entry.turn % endpoints.length;
     entry.turn = start + 1;
     entry.requests += 1;
     const inTurn = [...endpoints.slice(start), ...endpoints.slice(0, start)];
     return {
-      kind: 'endpoints',
       endpoints: inTurn.slice(0, connectAttempts),
       settled(connectMs) {
         // They may have been replaced while one of them was dialled.
@@ -94,10 +89,9 @@ export function createUpstreams(latency: Samples, changed: () => void): Upstream
     pick({ next }) {
       if (next.kind === 'cluster') {
         const entry = entries.get(next.name);
-        return entry === undefined ? { kind: 'refused', reason: 'unknown' } : pickCluster(entry);
+        return entry?.cluster.enabled === true ? pickCluster(entry) : undefined;
       }
       return {
-        kind: 'endpoints',
         endpoints: [next.endpoint],
         settled: (connectMs) => {
           if (connectMs !== undefined) latency.add(connectMs);
