@@ -311,12 +311,10 @@ async function connect(attack: StartAttack, signal: AbortSignal): Promise<Connec
   const snapshot = new Promise<RuntimeConfigSnapshot>((resolve) => {
     take = resolve;
   });
-  const stream = opened.value.attach({
-    onMessage(message) {
-      if (message.$case === 'configUpdate' && message.value.update?.$case === 'snapshot') {
-        take(message.value.update.value);
-      }
-    },
+  const stream = opened.value.attach((message) => {
+    if (message.$case === 'configUpdate' && message.value.update?.$case === 'snapshot') {
+      take(message.value.update.value);
+    }
   });
   return {
     stream,

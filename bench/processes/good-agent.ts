@@ -69,10 +69,8 @@ async function attempt({ host, port, nodes }: GoodAgent, index: number): Promise
     const first = new Promise<true>((resolve) => {
       configured = resolve;
     });
-    const stream = opened.value.attach({
-      onMessage: (message) => {
-        if (message.$case === 'configUpdate') configured(true);
-      },
+    const stream = opened.value.attach((message) => {
+      if (message.$case === 'configUpdate') configured(true);
     });
     stream.send({ $case: 'hello', value: AgentHello.fromPartial({ agentVersion: 'good/1' }) });
     stream.send({ $case: 'configRequest', value: { nodeId: '', configVersion: 0n, checksum: Buffer.alloc(0) } });

@@ -16,7 +16,7 @@ import type { ClockOffset } from '../diagnosis/diagnose.js';
 import { realityCredentials } from '../reality/credentials.js';
 import type { ControlEndpoint } from '../../channel/reality/endpoint.js';
 import { beginOpening, wipe, type Identity, type Opened, type OpenRefusal } from './opening.js';
-import { attachStream, type ControlStream, type StreamHandlers } from './stream.js';
+import { attachStream, type ControlStream, type OnMessage } from './stream.js';
 
 /** How long OpenSession may take. */
 export const openTimeoutMs = 10_000;
@@ -43,7 +43,7 @@ export interface OpenedSession {
   readonly grant: SessionGrant;
   readonly clockOffset: ClockOffset;
   /** Attaches the session to a Control stream. Called at most once. */
-  attach(handlers: StreamHandlers): ControlStream;
+  attach(onMessage: OnMessage): ControlStream;
   /** Wipes the keys of a session that will not be attached. */
   discard(): void;
 }
@@ -112,7 +112,7 @@ export function createControlClient(options: ControlClientOptions): ControlClien
       withinMs: tookMs / 2,
       measuredAt: clock.monotonic(),
     },
-    attach: (handlers) => attachStream(client.control(), noise, sessionId, handlers),
+    attach: (onMessage) => attachStream(client.control(), noise, sessionId, onMessage),
     discard: () => wipe(noise),
   });
 

@@ -57,12 +57,10 @@ export async function join(options: JoinOptions, signal: AbortSignal): Promise<J
       return { kind: 'unknown', message: 'the service does not know the join token: it is wrong, deleted or expired' };
     }
     let grant: JoinGrant | undefined;
-    const stream = opened.value.attach({
-      onMessage(message) {
-        if (message.$case !== 'joinGrant') return;
-        grant = message.value;
-        void withDeadline(stream.ended, limits.agentControl.closeWaitMs).then(() => stream.cut('joined'));
-      },
+    const stream = opened.value.attach((message) => {
+      if (message.$case !== 'joinGrant') return;
+      grant = message.value;
+      void withDeadline(stream.ended, limits.agentControl.closeWaitMs).then(() => stream.cut('joined'));
     });
     stream.send({ $case: 'join', value: { requestId: Buffer.from(options.requestId), name: options.name } });
     const end = await withDeadline(stream.ended, answerMs);

@@ -46,8 +46,8 @@ export interface Session {
   diagnosed(report: DiagnosticsReport): boolean;
   /** Sends no more heartbeats: they would suggest that the agent is reachable, which only another session can show. */
   hush(): void;
-  /** Sends a heartbeat in addition to the regular ones. @returns false if the session is over */
-  beat(): boolean;
+  /** Sends a heartbeat in addition to the regular ones. */
+  beat(): void;
   /** Sends a MetricsReport in addition to the regular ones. @returns false if the session is over */
   measure(): boolean;
   /**
@@ -97,7 +97,7 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
   let over = false;
   let hushed = false;
 
-  const stream: ControlStream = opened.attach({ onMessage: (message) => onMessage(message) });
+  const stream: ControlStream = opened.attach((message) => onMessage(message));
 
   const requestConfig = (fresh: boolean): void => {
     stream.send(configRequest(dependencies.nodeId, fresh ? undefined : gateway.applied));
@@ -186,7 +186,6 @@ export function startSession(opened: OpenedSession, dependencies: SessionDepende
     },
     beat() {
       if (!over) beat();
-      return !over;
     },
     measure() {
       if (!over) measure();

@@ -12,10 +12,8 @@ import { limits } from '../../kernel/limits.js';
 export type ServiceMessage = Exclude<NonNullable<ServicePayload['payload']>, { readonly $case: 'close' }>;
 export type AgentMessage = NonNullable<AgentPayload['payload']>;
 
-export interface StreamHandlers {
-  /** Called with each payload except SessionClose and unknown ones. Must not throw. */
-  onMessage(message: ServiceMessage): void;
-}
+/** Called with each payload except SessionClose and unknown ones. Must not throw. */
+export type OnMessage = (message: ServiceMessage) => void;
 
 export type StreamEnd =
   /** The service sent a SessionClose under the session's keys. */
@@ -38,12 +36,11 @@ const queuePayloads = 256;
 const queueBytes = 16 * 1024 * 1024;
 const empty = Buffer.alloc(0);
 
-/** @param handlers receive what the service sends, until the session ends */
 export function attachStream(
   call: ClientDuplexStream<SecureFrame, SecureFrame>,
   noise: NoiseSession,
   sessionId: Uint8Array,
-  handlers: StreamHandlers,
+  onMessage: OnMessage,
 ): ControlStream {
   const joiner = createJoiner(limits.agent.joinedOutBytes);
   let closing = false;
@@ -102,7 +99,7 @@ export function attachStream(
     }
     if (message === undefined) return;
     if (message.$case === 'close') return finish({ kind: 'closed', close: message.value });
-    if (!closing) handlers.onMessage(message);
+    if (!closing) onMessage(message);
   };
 
   call.on('data', receive);
