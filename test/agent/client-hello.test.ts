@@ -1,6 +1,6 @@
 /** Reading the server name out of first bytes: of real clients, cut into pieces, hostile, and random. */
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { serverNameIn } from '../../src/agent/relays/first-bytes.js';
 import { createNameTable } from '../../src/agent/plan/matches.js';
 import { createHelloCollector } from '../../src/channel/tls/hello-collector.js';
@@ -67,6 +67,17 @@ describe('the server name in first bytes', () => {
   };
   it.each(Object.entries(malformed))('is not taken from a ClientHello with %s', (_name, bytes) => {
     expect(read(bytes)).toBeUndefined();
+  });
+
+  it('is looked for at a cost that does not grow with the number of records', () => {
+    const head = [1, 0, 0x3f, 0];
+    const each = Array.from({ length: 10_000 }, (_, at) => Buffer.of(22, 3, 1, 0, 1, head[at] ?? 0));
+    const chunk = Buffer.concat(each);
+    const concat = vi.spyOn(Buffer, 'concat');
+    expect(read(chunk)).toBe('incomplete');
+    const copied = concat.mock.results.reduce((sum, { value }) => sum + (value as Buffer).length, 0);
+    concat.mockRestore();
+    expect(copied).toBeLessThan(20 * chunk.length);
   });
 
   it('is not looked for in more bytes than the bound', () => {

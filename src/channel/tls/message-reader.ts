@@ -16,24 +16,42 @@ export interface MessageReader {
   readonly partial: boolean;
 }
 
+/** How many pieces are kept apart: each copy of what has come so far is shared by that many. */
+const piecesMax = 64;
+
 /** @param lengthMax of a message with its header */
 export function createMessageReader(lengthMax: number): MessageReader {
-  let bytes: Buffer = Buffer.alloc(0);
+  let pieces: Buffer[] = [];
+  let size = 0;
+  /** Bytes needed before another look is worthwhile. */
+  let wanted = messageHeaderBytes;
+  const joined = (): Buffer => {
+    const [first] = pieces;
+    const whole = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces, size);
+    pieces = [whole];
+    return whole;
+  };
   return {
     push(content) {
-      bytes = bytes.length === 0 ? content : Buffer.concat([bytes, content]);
+      pieces.push(content);
+      size += content.length;
+      if (pieces.length > piecesMax) joined();
     },
     next() {
-      if (bytes.length < messageHeaderBytes) return 'incomplete';
+      if (size < wanted) return 'incomplete';
+      const bytes = joined();
       const length = messageHeaderBytes + bytes.readUIntBE(1, 3);
       if (length > lengthMax) return 'malformed';
-      if (bytes.length < length) return 'incomplete';
+      wanted = length;
+      if (size < wanted) return 'incomplete';
       const whole = bytes.subarray(0, length);
-      bytes = bytes.subarray(length);
+      pieces = size === length ? [] : [bytes.subarray(length)];
+      size -= length;
+      wanted = messageHeaderBytes;
       return { type: whole[0] ?? 0, bytes: whole, body: whole.subarray(messageHeaderBytes) };
     },
     get partial() {
-      return bytes.length > 0;
+      return size > 0;
     },
   };
 }
