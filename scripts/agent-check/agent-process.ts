@@ -1,5 +1,6 @@
 /** An agent that the kit starts and stops, in its own process. */
 import { spawn } from 'node:child_process';
+import { timedOut, withDeadline } from '../../src/kernel/background.js';
 import type { PlayedNode } from './node.js';
 
 /** The environment that configures an agent. */
@@ -29,7 +30,7 @@ const stopWithinMs = 6_000;
 /** @param command for a shell; a command of several programs should replace the shell with `exec` */
 export function agentCommand(command: string): AgentStarter {
   return (environment, heard) => {
-    let running: { readonly gone: Promise<void>; kill(signal: NodeJS.Signals): void } | undefined;
+    let running: { readonly gone: Promise<void>; kill(signal: NodeJS.Signals): void; deafen(): void } | undefined;
     return {
       async start() {
         // A process group of its own, so that the agent can be signalled even behind a shell.
@@ -50,21 +51,21 @@ export function agentCommand(command: string): AgentStarter {
             // It has already exited.
           }
         };
-        running = { gone, kill };
+        const deafen = (): void => {
+          for (const stream of [child.stdout, child.stderr]) stream.destroy();
+        };
+        running = { gone, kill, deafen };
       },
       async stop() {
         if (running === undefined) return true;
-        const { gone, kill } = running;
+        const { gone, kill, deafen } = running;
         kill('SIGTERM');
-        let timer: NodeJS.Timeout | undefined;
-        const late = new Promise<false>((resolve) => {
-          timer = setTimeout(() => resolve(false), stopWithinMs);
-        });
-        const inTime = await Promise.race([gone.then(() => true), late]);
-        clearTimeout(timer);
-        if (!inTime) kill('SIGKILL');
+        if ((await withDeadline(gone, stopWithinMs)) !== timedOut) return true;
+        kill('SIGKILL');
+        // What has left the group may live on, with the output.
+        deafen();
         await gone;
-        return inTime;
+        return false;
       },
     };
   };
