@@ -6,7 +6,7 @@
  * names. gRPC is in `transport/agent`. Implements `docs/contract/agent-protocol.md#the-listener`.
  */
 import { once } from 'node:events';
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { plainIp } from '../../kernel/addresses.js';
 import { withDeadline } from '../../kernel/background.js';
 import { addressRanges } from '../../kernel/cidr.js';
@@ -133,12 +133,6 @@ function startSweep(
   return sweep.unref();
 }
 
-/** @throws the operating system's error if the address cannot be bound */
-async function bind(server: Server, { host, port }: Pick<ListenerOptions, 'host' | 'port'>): Promise<void> {
-  server.listen({ host, port, backlog: limits.agent.listenBacklog });
-  await once(server, 'listening');
-}
-
 export type AcceptAgent = (connection: AgentConnection) => void;
 
 /** The accepted connections, from their first byte until they are handed over, joined to the target, or closed. */
@@ -173,13 +167,6 @@ function marksOf(
       if (entry !== undefined) costly(entry);
     },
   };
-}
-
-function endMirrored(table: ConnectionTable<Connection>): void {
-  for (let entry = table.longestMirrored(); entry !== undefined; entry = table.longestMirrored()) {
-    table.remove(entry);
-    entry.value.destroy();
-  }
 }
 
 function createConnections(options: ListenerOptions, reality: Reality | undefined, accept: AcceptAgent): Connections {
@@ -267,7 +254,12 @@ function createConnections(options: ListenerOptions, reality: Reality | undefine
       met: mirroring?.counts(),
       targetConnections,
     }),
-    endMirrored: () => endMirrored(table),
+    endMirrored() {
+      for (let entry = table.longestMirrored(); entry !== undefined; entry = table.longestMirrored()) {
+        table.remove(entry);
+        entry.value.destroy();
+      }
+    },
     async close(graceMs) {
       if (sockets.size === 0) return;
       const empty = new Promise<void>((resolve) => (onEmpty = resolve));
@@ -295,7 +287,8 @@ export async function startListener(options: ListenerOptions, accept: AcceptAgen
   );
   const sweep = startSweep(connections.table, clock, connections.mirroring, connections.end);
   try {
-    await bind(server, options);
+    server.listen({ host: options.host, port: options.port, backlog: limits.agent.listenBacklog });
+    await once(server, 'listening');
   } catch (error) {
     clearInterval(sweep);
     await reality?.close();
