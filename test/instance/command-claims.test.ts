@@ -6,14 +6,15 @@ import type { CollectionSpec, Fields, ReadStore } from '../../src/storage/read-s
 import { openCommandClaims, type CommandClaims, type CommandClaimsDeps } from '../../src/instance/command-claims.js';
 import { eventually } from '../support/eventually.js';
 import { createManualClock } from '../support/manual-clock.js';
-import { openTemporaryStores, type TemporaryStores } from '../support/temporary-stores.js';
+import { storesInMemory } from '../support/stores-in-memory.js';
+import type { TemporaryStores } from '../support/temporary-stores.js';
 
 let stores: TemporaryStores;
 let instances: CommandClaims[];
 const clock = createManualClock(Date.parse('2026-01-01T00:00:00.000Z'));
 
 beforeEach(async () => {
-  stores = await openTemporaryStores(clock);
+  stores = storesInMemory();
   const open = () => openClaims();
   instances = [await open(), await open()];
 });
@@ -124,9 +125,9 @@ test('a store that hangs delays no heartbeat; its late claims come with a later 
   expect(await instances[0]!.claim('n', queued)).toEqual([]);
 });
 
-/** Counts what is asked of the claims in a store. */
 const hour = 3_600_000;
 
+/** Counts what is asked of the claims in a store. */
 function counted(readStore: ReadStore): { readonly readStore: ReadStore; readonly calls: string[] } {
   const calls: string[] = [];
   const collection = async <F extends Fields>(spec: CollectionSpec) => {
@@ -205,7 +206,7 @@ test('the time of a delivery is known for as long as the command is shown, and g
 });
 
 test('a command that was queued before the read store was emptied counts as sent, and later ones do not', async () => {
-  const emptied = await openTemporaryStores(clock);
+  const emptied = storesInMemory();
   const [old, fresh] = [queue(2), queue(3)];
   const claims = await openClaims({ readStore: emptied.readStore, queued: () => [['node', old]] });
   try {
