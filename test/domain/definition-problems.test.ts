@@ -32,13 +32,7 @@ describe('the definition of a chain', () => {
       ['target.reality.outer'],
     ],
     ['may not end in both', { target: { endpoint: 'x:1', tls: pins, reality } }, ['target.reality']],
-    [
-      'of payload udp may leave TLS out',
-      { payload: 'udp', target: { endpoint: 'x:1', tls: undefined, reality: undefined } },
-      [],
-    ],
     ['of payload udp may end in an endpoint', { payload: 'udp', target: { endpoint: 'x:1' } }, []],
-    ['of payload udp may end in an upstream', { payload: 'udp', target: { upstream_id: 'u' } }, []],
     ['of payload udp may leave its target out', { payload: 'udp' }, []],
     ['may have wildcards alone where traffic enters', { hops: [tls('a', '*.x.example')] }, []],
     [
