@@ -47,17 +47,20 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const password = flags.has('--stdin') ? await firstLine() : randomBytes(18).toString('base64url');
   if (!isPassword(password)) throw new UsageError('A password has 12 to 256 characters');
   const installation = await openInstallation({ signal });
-  let reset: Reset;
+  let isChanged = false;
+  const noteChanged = (): void => {
+    isChanged = true;
+    say(`The password of ${name} is changed; all of its tokens have ended.`);
+  };
   try {
-    reset = await resetPassword(installation, name, password);
+    const reset = await resetPassword(installation, name, password, noteChanged).finally(() => installation.close());
+    if (reset.joinTokensDeleted > 0) say(`Join tokens of this account that were deleted: ${reset.joinTokensDeleted}.`);
+    if (!reset.everywhere)
+      say('A running instance has not confirmed yet that it refuses them; it will once it reads the log.');
   } finally {
-    await installation.close();
+    // Also when something failed after the change, because nobody else has it.
+    if (isChanged && !flags.has('--stdin')) say(password);
   }
-  say(`The password of ${name} is changed; all of its tokens have ended.`);
-  if (reset.joinTokensDeleted > 0) say(`Join tokens of this account that were deleted: ${reset.joinTokensDeleted}.`);
-  if (!reset.everywhere)
-    say('A running instance has not confirmed yet that it refuses them; it will once it reads the log.');
-  if (!flags.has('--stdin')) say(password);
   return exitCodes.done;
 }
 
@@ -67,8 +70,13 @@ interface Reset {
   readonly everywhere: boolean;
 }
 
-/** @throws CommandError, WrongMasterKeyError, ServiceError */
-async function resetPassword(installation: Installation, name: string, password: string): Promise<Reset> {
+/** @param onChanged called as soon as the password is changed @throws CommandError, WrongMasterKeyError, ServiceError */
+async function resetPassword(
+  installation: Installation,
+  name: string,
+  password: string,
+  onChanged: () => void,
+): Promise<Reset> {
   const { eventStore } = installation;
   const [clock, ids, logger] = [systemClock, randomIds, plainLogger];
   const { content, logChain } = await keyringOf(installation);
@@ -104,6 +112,7 @@ async function resetPassword(installation: Installation, name: string, password:
         context,
         () => undefined,
       );
+      onChanged();
       const joinTokensDeleted = first + (await deleteJoinTokens());
       return { joinTokensDeleted, everywhere: await refusedEverywhere(installation, revisionOf(changed), revoked) };
     } finally {
