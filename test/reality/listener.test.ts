@@ -97,6 +97,18 @@ describe('an agent', () => {
     }
   });
 
+  test('is let in when the clock of the service was an hour ahead at its start', async () => {
+    const restarted = await startRealityFixture(target.port);
+    try {
+      const { clock } = restarted.listener;
+      clock.jump(-3_600_000);
+      const opened = await openReality(await restarted.dial(), restarted.access, clock, 5_000);
+      expect(opened.ok).toBe(true);
+    } finally {
+      await restarted.close();
+    }
+  });
+
   test('has its address, and the forced close is that of the socket', async () => {
     const { stream, connection } = await reality.agent();
     expect(connection.remoteAddress).toBe('127.0.0.1');

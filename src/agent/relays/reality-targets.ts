@@ -60,7 +60,7 @@ export function createRealityTargets({ clock, logger, changed }: RealityTargetsO
   };
 
   return {
-    hellos: createHelloMemory(clock.now()),
+    hellos: createHelloMemory(clock),
     set(plans) {
       const wanted = new Map<string, { readonly target: HostPort; readonly names: Set<string> }>();
       for (const { target, serverNames } of Array.from(plans).flatMap(hopsOf)) {

@@ -2,6 +2,7 @@
  * Tells agents from strangers by their ClientHello. A stranger never learns why: the target answers instead. Pure
  * except for the memory of earlier hellos. Implements `docs/reality.md#the-session-id`.
  */
+import type { Clock } from '../../../kernel/clock.js';
 import { createSeenOnce, type SeenOnce } from '../../../kernel/seen-once.js';
 import { authKeyOf, openClaim, shortIdFromHex } from '../../../channel/reality/auth.js';
 import type { ClientHello } from '../../../channel/tls/client-hello.js';
@@ -21,12 +22,16 @@ export type Authenticate = (hello: ClientHello, now: number) => Verdict;
 /** The hellos already accepted from agents, so that none is accepted twice. Listeners that share keys share it too. */
 export interface HelloMemory {
   readonly seen: SeenOnce;
-  /** Milliseconds since the Unix epoch: hellos accepted earlier are not remembered. */
-  readonly since: number;
+  /** Milliseconds since the Unix epoch: hellos accepted earlier are not remembered. Moves back with a clock that was ahead. */
+  since(): number;
 }
 
-export function createHelloMemory(now: number): HelloMemory {
-  return { seen: createSeenOnce(tuning.replayEntries), since: now };
+export function createHelloMemory(clock: Clock): HelloMemory {
+  const [at, monotonic] = [clock.now(), clock.monotonic()];
+  return {
+    seen: createSeenOnce(tuning.replayEntries),
+    since: () => Math.min(at, clock.now() - (clock.monotonic() - monotonic)),
+  };
 }
 
 export function createAuthenticator(settings: RealityServer, { seen, since }: HelloMemory): Authenticate {
@@ -46,7 +51,7 @@ export function createAuthenticator(settings: RealityServer, { seen, since }: He
     const time = claim.seconds * 1000;
     // A claim has whole seconds.
     if (Math.abs(now - time) > settings.maxTimeDiffMs + 1000) return stranger('clock');
-    if (time + 1000 <= since) return stranger('replayed');
+    if (time + 1000 <= since()) return stranger('replayed');
     const until = time + settings.maxTimeDiffMs + 1000;
     if (seen.note(hello.random.toString('latin1'), until, now) !== 'new') return stranger('replayed');
     return { kind: 'agent', authKey };

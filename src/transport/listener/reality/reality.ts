@@ -87,7 +87,7 @@ export interface SharedHellos {
 
 export function createReality({ settings, clock, speaksSecond, sharedHellos, shared }: RealityOptions): Reality {
   const target = createTarget(settings.target);
-  const authenticate = createAuthenticator(settings, shared?.hellos ?? createHelloMemory(clock.now()));
+  const authenticate = createAuthenticator(settings, shared?.hellos ?? createHelloMemory(clock));
   const identity = createTemporaryIdentity();
   const watchMs = settings.probeMs ?? tuning.probeMs;
   const known = shared?.known ?? createKnownTarget({ target, serverNames: settings.serverNames, clock, watchMs });
