@@ -5,7 +5,7 @@ import { MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
 import { OuterTransport } from '../../src/gen/svc/control/v1/transport.js';
 import { metricsFacts } from '../../src/reports/from-wire.js';
 import { heartbeatFacts, linksIn, listenersIn } from '../../src/reports/reported.js';
-import { processNamed, tablesOnWire } from '../support/reported-tables.js';
+import { linkOfChain, processNamed, tablesOnWire } from '../support/reported-tables.js';
 
 const huge = 2n ** 64n - 1n;
 const most = Number.MAX_SAFE_INTEGER;
@@ -88,32 +88,8 @@ describe('a heartbeat', () => {
           bytes_out: most,
           active_sessions: 3,
         },
-        {
-          resource_type: 'l4_chain',
-          resource_id: '',
-          peer_node_id: '',
-          peer_endpoint: '',
-          outer: '',
-          rtt_ms: null,
-          jitter_ms: null,
-          loss_ratio: null,
-          bytes_in: 0,
-          bytes_out: 0,
-          active_sessions: 0,
-        },
-        {
-          resource_type: '',
-          resource_id: '',
-          peer_node_id: '',
-          peer_endpoint: '',
-          outer: '',
-          rtt_ms: null,
-          jitter_ms: null,
-          loss_ratio: null,
-          bytes_in: 0,
-          bytes_out: 0,
-          active_sessions: 0,
-        },
+        linkOfChain('', { outer: '' }),
+        linkOfChain('', { resource_type: '', outer: '' }),
       ],
       runtime_listeners: [
         {
