@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser } from './support/browser.js';
 import { tabTo } from './support/hands.js';
 import { openSite, type Site } from './support/site.js';
-import { addressOf, expectAbsent, expectText, expectValue } from './support/waiting.js';
+import { addressOf, expectAbsent, expectCount, expectText, expectValue, patienceMs } from './support/waiting.js';
 
 const browser = await openBrowser();
 describe.skipIf(browser === undefined)('by the keyboard alone', () => {
@@ -33,13 +33,23 @@ describe.skipIf(browser === undefined)('by the keyboard alone', () => {
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
   /** Required ones have a star. */
   const field = (page: Page, label: string) => page.getByLabel(new RegExp(`^${label}( \\*)?$`)).first();
-  /** The first of what a field offers for the words. */
+  /** The only one that a field offers for the words. */
   async function pick(page: Page, label: string, words: string): Promise<void> {
     const combobox = field(page, label);
     await type(page, combobox, words);
-    await page.getByRole('option', { name: words }).waitFor();
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('Enter');
+    const options = page.getByRole('option');
+    // Without what was offered before the words were typed.
+    await expectCount(options).toBe(1);
+    // A list that has just opened may forget which option is marked, and then ignores Enter.
+    const chosen = async (): Promise<boolean> => {
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('Enter');
+      return options.waitFor({ state: 'hidden', timeout: 5_000 }).then(
+        () => true,
+        () => false,
+      );
+    };
+    await expect.poll(chosen, { timeout: patienceMs }).toBe(true);
     await expectValue(combobox).toBe(words);
   }
 
