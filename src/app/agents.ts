@@ -112,7 +112,6 @@ export async function createAgents(core: Core, config: Config, known: Known = []
     clock,
     logger,
     compilerVersion,
-    position: () => projections.status().position,
     revision: queries.revision,
     accounts: () => accountsView.accounts.revision.value,
     onTokensEnded: accountsView.onTokensEnded,

@@ -1,6 +1,6 @@
 /**
- * The lease of an instance: what others must know of it before they purge tombstones, or report that sessions or tokens
- * have ended. Implements `docs/contract/agent-protocol.md#several-instances`.
+ * The lease of an instance: what others must know of it before they report that sessions or tokens have ended.
+ * Implements `docs/contract/agent-protocol.md#several-instances`.
  */
 import { startLoop } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
@@ -20,8 +20,6 @@ export interface InstanceLeaseDeps {
   readonly instanceId: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Log position that every read model of this instance has reached. */
-  position(): number;
   /** Revision of `svc-fleet` up to which this instance has closed the sessions of revoked nodes. */
   revokedUpTo(): number;
   /** Revision of `svc-accounts` up to which this instance refuses tokens ended by password changes. */
@@ -42,7 +40,6 @@ export interface InstanceLease {
 
 export interface LiveInstance {
   readonly instance_id: string;
-  readonly position: number;
   /** Revision of `svc-fleet` up to which it has closed the sessions of revoked nodes. */
   readonly revoked_up_to: number;
   /** Revision of `svc-accounts` up to which it refuses ended tokens. */
@@ -64,7 +61,6 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
     holder: instanceId,
     ttlMs: leaseMs,
     data: {
-      position: deps.position(),
       revoked_up_to: deps.revokedUpTo(),
       accounts: deps.accounts(),
       compiler_version: deps.compilerVersion,

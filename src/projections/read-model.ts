@@ -18,8 +18,8 @@ export interface ReadModel<F extends Fields = Fields> {
   /** Ids of the documents that the event concerns. Events are in their current shape. */
   keys(event: RecordedEvent): readonly string[];
   /**
-   * The document of `id` after one more event of `command`; undefined when it is deleted or still does not exist.
-   * Returns `fields` itself when nothing changes.
+   * The document of `id` after one more event of `command`: `fields` itself when nothing changes. Undefined only while
+   * there is none, because documents are never deleted.
    */
   evolve(fields: F | undefined, event: RecordedEvent, command: RecordedCommand, id: string): F | undefined;
 }

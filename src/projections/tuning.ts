@@ -13,10 +13,6 @@ export const tuning = {
   /** Events whose documents are written together. */
   batchEvents: 1000,
   parkedEntities: 10_000,
-  tombstonePurgeEveryMs: 10 * 60_000,
-  /** How long a tombstone stays after all instances have passed it, and how often the passed position is noted. */
-  tombstoneAgeMs: 24 * 60 * 60_000,
-  tombstoneMarkEveryMs: 60 * 60_000,
   /** How often expired documents are removed, and how many at once. */
   expiryEveryMs: 60_000,
   expiredDocuments: 1000,

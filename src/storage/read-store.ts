@@ -1,9 +1,8 @@
 /**
  * Port: read models, and the small shared state beside the log (telemetry, leases, last-good snapshots). No
- * transactions: writes of projected documents are guarded by log positions, a delete is a guarded tombstone, and the
- * checkpoint is written last, so any number of instances may project the same events. All other writes, except those of
- * leases, are durable when they resolve. Documents are found by id, or by their collection's only index. Implements
- * `docs/architecture.md#read-models`.
+ * transactions: writes of projected documents are guarded by log positions and the checkpoint is written last, so any
+ * number of instances may project the same events. All other writes, except those of leases, are durable when they
+ * resolve. Documents are found by id, or by their collection's only index. Implements `docs/architecture.md#read-models`.
  */
 import type { Json } from '../kernel/json.js';
 import type { ResumePoint, StoreTime } from './event-store.js';
@@ -55,15 +54,10 @@ export interface CollectionSpec {
   readonly index?: IndexSpec | undefined;
 }
 
-export type GuardedWrite<F extends Fields = Fields> =
-  | { readonly kind: 'put'; readonly id: string; readonly position: number; readonly fields: F }
-  | { readonly kind: 'delete'; readonly id: string; readonly position: number };
-
 export interface Collection<F extends Fields = Fields> {
   readonly spec: CollectionSpec;
-  /** A tombstone reads as undefined. */
   get(id: string): Promise<StoredDocument<F> | undefined>;
-  /** In the order of `ids`, without missing documents and tombstones. */
+  /** In the order of `ids`, without missing documents. */
   getMany(ids: readonly string[]): Promise<readonly StoredDocument<F>[]>;
   /** Up to `limit` documents after the id `after`, ordered by id. For walks through a whole collection. */
   list(after: string | undefined, limit: number): Promise<readonly StoredDocument<F>[]>;
@@ -76,20 +70,17 @@ export interface Collection<F extends Fields = Fields> {
   /** The number of documents in the groups: one read for a whole group, otherwise a walk like `find`. */
   count(range: GroupRange): Promise<number>;
   /**
-   * Applies, in order, each write whose position is above the one of the stored document or tombstone, and skips the
-   * others as repeated or late. Visible when it resolves, and durable before any later write of another kind: writes
-   * lost in a machine crash are repeated from the log, starting at the stored checkpoint.
-   * @returns how many were applied
+   * Puts, in order, each document whose position is above the one of the stored document, and skips the others as
+   * repeated or late. Visible when it resolves, and durable before any later write of another kind: writes lost in a
+   * machine crash are repeated from the log, starting at the stored checkpoint.
    */
-  write(writes: readonly GuardedWrite<F>[]): Promise<number>;
+  write(documents: readonly StoredDocument<F>[]): Promise<void>;
   /** Unguarded puts at position 0; the last one wins. For telemetry and the like, never for a projected collection. */
   set(documents: readonly { readonly id: string; readonly fields: F }[]): Promise<void>;
   /** Puts, in one write, the documents whose ids do not exist yet; each is atomic. @returns the ids that were put */
   insert(documents: readonly { readonly id: string; readonly fields: F }[]): Promise<readonly string[]>;
-  /** Removes without tombstones: only for documents that no projection writes, or whose events have expired. */
+  /** A late write may bring a removed document back: only for those that no projection writes, or that have expired. */
   remove(ids: readonly string[]): Promise<void>;
-  /** Removes tombstones up to a position. Call it once every live instance has passed that position. */
-  purgeTombstones(upTo: number): Promise<number>;
 }
 
 /**
@@ -143,7 +134,7 @@ export interface Checkpoint extends ResumePoint {
 export interface ReadStore {
   /** Opens a collection; creates it and its declared indexes when missing. Idempotent. */
   collection<F extends Fields>(spec: CollectionSpec): Promise<Collection<F>>;
-  /** Drops a physical collection with its documents, indexes and tombstones. Idempotent. */
+  /** Drops a physical collection with its documents and indexes. Idempotent. */
   drop(name: string, version: number): Promise<void>;
 
   loadCheckpoint(projection: string, version: number): Promise<Checkpoint | undefined>;

@@ -8,7 +8,6 @@ import { silentLogger } from '../../src/kernel/logger.js';
 const lease = (instance_id: string, accounts: number): LiveInstance => ({
   instance_id,
   accounts,
-  position: 0,
   revoked_up_to: 0,
   compiler_version: 1,
   activity: {

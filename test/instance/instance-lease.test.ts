@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => stores.close());
 
 const start = (
-  position: InstanceLeaseDeps['position'],
+  accounts: InstanceLeaseDeps['accounts'],
   { instanceId = 'i1', readStore = stores.readStore } = {},
 ): Promise<InstanceLease> =>
   startInstanceLease({
@@ -29,9 +29,8 @@ const start = (
     instanceId,
     clock,
     logger: silentLogger,
-    position,
     revokedUpTo: () => 3,
-    accounts: () => 5,
+    accounts,
     compilerVersion: 3,
     activity: () => activity,
   });
@@ -42,43 +41,42 @@ const activity = {
 const seen = {
   instance_id: 'i1',
   revoked_up_to: 3,
-  accounts: 5,
   compiler_version: 3,
   activity,
   started_at: '2025-01-01T00:00:00.000Z',
 };
 
 test('a live instance shows its values of the last renewal, until it closes', async () => {
-  let position = 41;
-  const lease = await start(() => position);
-  position = 42;
-  expect(await liveInstances(stores.readStore)).toEqual([{ ...seen, position: 41 }]);
+  let accounts = 41;
+  const lease = await start(() => accounts);
+  accounts = 42;
+  expect(await liveInstances(stores.readStore)).toEqual([{ ...seen, accounts: 41 }]);
   await lease.publish();
-  expect(await liveInstances(stores.readStore)).toEqual([{ ...seen, position: 42 }]);
+  expect(await liveInstances(stores.readStore)).toEqual([{ ...seen, accounts: 42 }]);
   await lease.close();
   expect(await liveInstances(stores.readStore)).toEqual([]);
 });
 
 test('an older value that a store takes long to write does not replace a newer one', async () => {
-  let position = 41;
+  let accounts = 41;
   const slow: (() => void)[] = [];
   const { leases } = stores.readStore;
   const take: typeof leases.take = async (kind, claim) => {
-    if (position === 42) await new Promise<void>((resolve) => slow.push(resolve));
+    if (accounts === 42) await new Promise<void>((resolve) => slow.push(resolve));
     await leases.take(kind, claim);
   };
-  const lease = await start(() => position, { readStore: { ...stores.readStore, leases: { ...leases, take } } });
-  position = 42;
+  const lease = await start(() => accounts, { readStore: { ...stores.readStore, leases: { ...leases, take } } });
+  accounts = 42;
   const older = lease.publish();
   await eventually(() => slow).toHaveLength(1);
-  position = 43;
+  accounts = 43;
   const newer = lease.publish();
   await new Promise((resolve) => setImmediate(resolve));
   slow[0]?.();
   await Promise.all([older, newer]);
-  expect(await liveInstances(stores.readStore)).toEqual([{ ...seen, position: 43 }]);
+  expect(await liveInstances(stores.readStore)).toEqual([{ ...seen, accounts: 43 }]);
   // Nor does it bring back the lease of an instance that has closed meanwhile.
-  position = 42;
+  accounts = 42;
   const last = lease.publish();
   await eventually(() => slow).toHaveLength(2);
   const closed = lease.close();

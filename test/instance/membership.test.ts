@@ -24,7 +24,6 @@ const join = (instanceId: string, over: Partial<MembershipDeps>): Promise<Member
     logger: silentLogger,
     compilerVersion: 1,
     activity: () => took(0),
-    position: () => 0,
     revision: () => 0,
     accounts: () => 0,
     onTokensEnded: () => undefined,

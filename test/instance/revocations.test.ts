@@ -13,7 +13,6 @@ function fleet(ids: readonly string[]) {
     const publish = async (): Promise<void> => {
       leases.set(instanceId, {
         instance_id: instanceId,
-        position: 0,
         revoked_up_to: revocations.closedUpTo(),
         accounts: 0,
         compiler_version: 1,

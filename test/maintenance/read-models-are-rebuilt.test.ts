@@ -68,7 +68,7 @@ async function spoil(model: string, version = groupVersion): Promise<void> {
   const collection = collections.get(model)!;
   const items = await collection.list(undefined, 1);
   expect(items, 'the random log has to leave a document of this model; otherwise choose another seed').toHaveLength(1);
-  await collection.write([{ kind: 'put', id: items[0]!.id, position: 2 ** 40, fields: { spoilt: true } }]);
+  await collection.write([{ id: items[0]!.id, position: 2 ** 40, fields: { spoilt: true } }]);
 }
 
 describe('a rebuild', () => {

@@ -11,7 +11,7 @@ import { announceReading, anyReader, othersRead, stopReading } from '../../src/p
 import { ProjectionsStopped } from '../../src/projections/engine/fold.js';
 import type { ParkedEntity } from '../../src/projections/port.js';
 import type { ReadModel } from '../../src/projections/read-model.js';
-import type { Collection, GuardedWrite, ReadStore, StoredDocument } from '../../src/storage/read-store.js';
+import type { Collection, ReadStore, StoredDocument } from '../../src/storage/read-store.js';
 
 /** One event about the entities that its data names; the type says what the fold makes of it. */
 function command(position: number, type: string, ...ids: readonly string[]): RecordedCommand {
@@ -34,7 +34,7 @@ function command(position: number, type: string, ...ids: readonly string[]): Rec
   return { stream: 'svc-fleet', events: [event] };
 }
 
-/** Lists the types of events; `Bad` cannot be applied, `Nameless` not even named, `Same` changes nothing, `Delete` deletes. */
+/** Lists the types of events; `Bad` cannot be applied, `Nameless` not even named, `Same` changes nothing. */
 const model = (name: string): ReadModel => ({
   name,
   keys({ type, data }) {
@@ -43,7 +43,6 @@ const model = (name: string): ReadModel => ({
   },
   evolve(fields, { type }) {
     if (type === 'Bad') throw new Error('cannot be applied');
-    if (type === 'Delete') return undefined;
     return type === 'Same' ? fields : { types: `${String(fields?.['types'] ?? '')}${type}` };
   },
 });
@@ -56,11 +55,11 @@ interface Setup {
   readonly parked?: readonly string[];
   readonly rebuilding?: boolean;
   /** What a write of these documents throws, if anything. */
-  fails?(writes: readonly GuardedWrite[]): Error | undefined;
+  fails?(writes: readonly StoredDocument[]): Error | undefined;
 }
 
 function target({ stored = [], models = ['one'], parked = [], rebuilding = false, fails }: Setup = {}) {
-  const written: (readonly GuardedWrite[])[] = [];
+  const written: (readonly StoredDocument[])[] = [];
   const loaded: (readonly string[])[] = [];
   const added: ParkedEntity[] = [];
   const logged: object[] = [];
@@ -73,7 +72,7 @@ function target({ stored = [], models = ['one'], parked = [], rebuilding = false
       loaded.push(ids);
       return stored.filter(({ id }) => ids.includes(id));
     },
-    async write(writes: readonly GuardedWrite[]) {
+    async write(writes: readonly StoredDocument[]) {
       running += 1;
       tried.push(writes.length);
       await new Promise((resolve) => setImmediate(resolve));
@@ -81,7 +80,6 @@ function target({ stored = [], models = ['one'], parked = [], rebuilding = false
       const error = fails?.(writes);
       if (error !== undefined) throw error;
       written.push(writes);
-      return writes.length;
     },
   } as unknown as Collection;
   const apply: ApplyTarget = {
@@ -109,8 +107,8 @@ describe('applied commands', () => {
     expect(loaded).toEqual([['a', 'b', 'c']]);
     expect(written).toEqual([
       [
-        { kind: 'put', id: 'a', position: 30, fields: { types: 'XEF' } },
-        { kind: 'put', id: 'b', position: 20, fields: { types: 'E' } },
+        { id: 'a', position: 30, fields: { types: 'XEF' } },
+        { id: 'b', position: 20, fields: { types: 'E' } },
       ],
     ]);
   });
@@ -145,7 +143,7 @@ describe('applied commands', () => {
           seen.push(name);
           return [];
         },
-        write: async () => 0,
+        write: async () => undefined,
       }) as unknown as Collection;
     const collections = new Map(['one', 'two', 'three'].map((name) => [name, noting(name)]));
     setImmediate(() => void seen.push('other'));
@@ -213,7 +211,7 @@ describe('applied commands', () => {
 });
 
 describe('a write that the store refuses for good', () => {
-  const puts = ['a', 'b', 'c'].map((id, index): GuardedWrite => ({ kind: 'put', id, position: index, fields: {} }));
+  const puts = ['a', 'b', 'c'].map((id, index): StoredDocument => ({ id, position: index, fields: {} }));
 
   it('is parked alone, and all others are written', async () => {
     const { apply, written } = target({

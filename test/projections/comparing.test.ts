@@ -19,22 +19,19 @@ import { storesInMemory } from '../support/stores-in-memory.js';
 
 const release = 3;
 const forever = 2 ** 50;
-/** Holds what the last event of each id says; one type of event sets documents, the other deletes them. */
+/** Holds what the last event of each id says. */
 const holding = (name: string, what: string): ReadModel => ({
   name,
   keys: ({ type, data }) => {
     if (data['nameless'] === true) throw new Error('no names');
     return type.startsWith(what) ? (data['ids'] as string[]) : [];
   },
-  evolve: (_fields, { type, data }) =>
-    type.endsWith('Deleted')
-      ? undefined
-      : {
-          name: String(data['name']),
-          bytes: Buffer.from(String(data['name'])),
-          kept: 'kept',
-          until: String(data['until'] ?? forever).padStart(20, '0'),
-        },
+  evolve: (_fields, { data }) => ({
+    name: String(data['name']),
+    bytes: Buffer.from(String(data['name'])),
+    kept: 'kept',
+    until: String(data['until'] ?? forever).padStart(20, '0'),
+  }),
 });
 const models: readonly ReadModel[] = [
   {
@@ -46,8 +43,6 @@ const models: readonly ReadModel[] = [
 ];
 const set = (ids: readonly string[], name: string, more: object = {}): Planned =>
   planned(streams.fleet, [{ type: 'NodeCreated', data: { ids, name, ...more } }]);
-const removed = (...ids: readonly string[]): Planned =>
-  planned(streams.fleet, [{ type: 'NodeDeleted', data: { ids } }]);
 const upstream = (id: string, more: object = {}): Planned =>
   planned(streams.fleet, [{ type: 'UpstreamCreated', data: { ids: [id], name: id, ...more } }]);
 
@@ -94,14 +89,14 @@ async function tamper(id: string, change: (fields: Fields) => Fields | undefined
   const { position, fields } = (await nodes.get(id)) ?? { position: 0, fields: {} };
   await nodes.remove([id]);
   const changed = change(fields);
-  if (changed !== undefined) await nodes.write([{ kind: 'put', id, position: position + by, fields: changed }]);
+  if (changed !== undefined) await nodes.write([{ id, position: position + by, fields: changed }]);
 }
 /** How often the comparison waited for documents that are behind. */
 const waits = (): number => sleeps.slept.filter((ms) => ms === 2 * tuning.checkpointEveryMs).length;
 
 describe('read models that hold what the log says', () => {
   it('have no difference, each document is compared once, and the progress is told', async () => {
-    await written(set(['a', 'b'], 'one'), upstream('u'), removed('b'));
+    await written(set(['a'], 'one'), upstream('u'));
     expect(await check()).toEqual({ documents: 2, differences: [], differenceCount: 0, behind: 0 });
     const head = await side.stores.eventStore.headPosition();
     expect(progress[0]).toMatch(new RegExp(`^folding \\d+/${head}$`));
@@ -226,8 +221,8 @@ describe('a difference is told', () => {
 describe('documents that the read models in use have not reached', () => {
   it('are behind and not different, after one round of waiting for all of them', async () => {
     await written(set(['a', 'b'], 'one'));
-    await side.append([set(['a', 'c'], 'two'), removed('b'), upstream('u')]);
-    expect(await check()).toEqual({ documents: 4, differences: [], differenceCount: 0, behind: 4 });
+    await side.append([set(['a', 'c'], 'two'), upstream('u')]);
+    expect(await check()).toEqual({ documents: 4, differences: [], differenceCount: 0, behind: 3 });
     expect(waits()).toBe(tuning.compareRounds - 1);
   });
 
@@ -258,19 +253,7 @@ describe('documents that the read models in use have not reached', () => {
     expect(await check()).toMatchObject({ documents: 1, differences: [], behind: 1 });
   });
 
-  it('are those that the log has deleted since, and no others', async () => {
-    await written(set(['a', 'b'], 'one'), removed('b'));
-    await side.append([removed('a')]);
-    // One of the deletes is behind them, the other is not.
-    expect(await check()).toMatchObject({ differences: [], behind: 1 });
-    await follow();
-    expect(await check()).toMatchObject({ documents: 0, differences: [], behind: 0 });
-    // Shown although they have passed the delete.
-    await tamper('a', () => ({ name: 'x' }), 1);
-    expect(await check()).toMatchObject({ differenceCount: 1, behind: 0 });
-  });
-
-  it('are not those that were never in a log without deletes', async () => {
+  it('are not those that were never in the log', async () => {
     await written(set(['a'], 'one'));
     await side.append([set(['c'], 'one')]);
     await tamper('planted', () => ({ name: 'x' }), 7);
@@ -286,16 +269,6 @@ describe('documents that the read models in use have not reached', () => {
     expect(await check()).toMatchObject({
       differences: ['nodes b: position 20; name is "x", the log says "two"'],
       behind: 0,
-    });
-  });
-
-  it('are not those that are newer than anything that was deleted', async () => {
-    await written(set(['a'], 'one'));
-    await side.append([removed('a')]);
-    await tamper('planted', () => ({ name: 'x' }), 1_000);
-    expect(await check()).toMatchObject({
-      differences: ['nodes planted: shown at position 1000, but the log has no such document'],
-      behind: 1,
     });
   });
 

@@ -6,14 +6,13 @@ import type { ReadModel } from '../../src/projections/read-model.js';
 import { commandOf, eventOf } from '../support/recorded-events.js';
 
 describe('the fold of one entity', () => {
-  /** Counts events; a `D` deletes, an `N` changes nothing, an `X` cannot be applied. */
+  /** Counts events; an `N` changes nothing, an `X` cannot be applied. */
   const model: ReadModel<{ readonly count: number }> = {
     name: 'counts',
     keys: ({ type }) => (type === 'O' ? [] : type === 'B' ? ['a', 'b', 'a'] : ['a']),
     evolve(fields, { type }) {
       if (type === 'X') throw new Error('a bug');
-      if (type === 'N') return fields;
-      return type === 'D' ? undefined : { count: (fields?.count ?? 0) + 1 };
+      return type === 'N' ? fields : { count: (fields?.count ?? 0) + 1 };
     },
   };
   const fold = (commands: readonly RecordedCommand[], document?: { position: number; fields: { count: number } }) =>
@@ -39,15 +38,10 @@ describe('the fold of one entity', () => {
 
   it('is one write at the position of the last command that changed it', () => {
     expect(fold([commandOf(eventOf(1), eventOf(2)), commandOf(eventOf(3, 'N'))])).toEqual({
-      write: { kind: 'put', id: 'a', position: 2, fields: { count: 2 } },
+      write: { id: 'a', position: 2, fields: { count: 2 } },
       poisoned: undefined,
     });
     expect(fold([commandOf(eventOf(3, 'N'))])).toEqual({ write: undefined, poisoned: undefined });
-    expect(fold([commandOf(eventOf(1)), commandOf(eventOf(2, 'D'))]).write).toEqual({
-      kind: 'delete',
-      id: 'a',
-      position: 2,
-    });
   });
 
   it('skips what its document already reflects', () => {
@@ -63,7 +57,7 @@ describe('the fold of one entity', () => {
   it('stays as the command before left it when one cannot be applied', () => {
     const poisonedAt = (position: number): object => ({ position, error: 'Error: a bug' });
     expect(fold([commandOf(eventOf(1)), commandOf(eventOf(2), eventOf(3, 'X')), commandOf(eventOf(4))])).toEqual({
-      write: { kind: 'put', id: 'a', position: 1, fields: { count: 1 } },
+      write: { id: 'a', position: 1, fields: { count: 1 } },
       poisoned: poisonedAt(3),
     });
     expect(fold([commandOf(eventOf(1, 'X'))])).toEqual({ write: undefined, poisoned: poisonedAt(1) });

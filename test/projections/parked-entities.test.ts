@@ -36,7 +36,7 @@ describe('parked entities', () => {
       false,
     ]);
     const fields = { projection: 'nodes', entity: 'n1', position: 4, error: 'a bug' };
-    expect(calls.slice(1)).toEqual([{ kind: 'put', id: 'nodes/n1', position: 4, fields }]);
+    expect(calls.slice(1)).toEqual([{ id: 'nodes/n1', position: 4, fields }]);
     const later = await openParking(storeOf(collectionOf([{ id: 'nodes/n1', fields }]).collection), 3);
     expect(later.list()).toEqual([entity('n1')]);
   });

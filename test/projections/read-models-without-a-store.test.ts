@@ -142,8 +142,7 @@ function documentsOf<F extends Fields>(model: ReadModel<F>, log: readonly Record
     for (const [id, steps] of workOf(model as unknown as ReadModel, [command])) {
       const { write, poisoned } = foldEntity(model as unknown as ReadModel, id, documents.get(id), steps);
       expect(poisoned).toBeUndefined();
-      if (write?.kind === 'delete') documents.delete(id);
-      if (write?.kind === 'put') documents.set(id, { id, position: write.position, fields: write.fields });
+      if (write !== undefined) documents.set(id, write);
     }
   }
   return new Map([...documents].map(([id, { fields }]) => [id, fields as F]));

@@ -81,7 +81,7 @@ async function inUse(): Promise<readonly Readonly<Record<string, Fields>>[]> {
 /** Writes a document that the log does not have, which only a rebuild removes. */
 async function spoil(name: string, version: number): Promise<void> {
   const collection = await readStore.collection({ name, version });
-  await collection.write([{ kind: 'put', id: 'spoilt', position: 1, fields: { count: 9 } }]);
+  await collection.write([{ id: 'spoilt', position: 1, fields: { count: 9 } }]);
 }
 /** A signal that aborts once the rebuild has written documents of a read model. */
 function interrupted(name: string): Pick<RebuildOptions, 'readStore' | 'signal'> {

@@ -38,8 +38,7 @@ afterEach(async () => {
   await stores.close();
 });
 
-const put = (id: string, position: number): Promise<number> =>
-  seen.write([{ kind: 'put', id, position, fields: { n: position } }]);
+const put = (id: string, position: number): Promise<void> => seen.write([{ id, position, fields: { n: position } }]);
 
 it('documents that a projection writes are visible before their flush', async () => {
   await put('a', 1);

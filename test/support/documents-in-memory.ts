@@ -1,5 +1,5 @@
 /** A collection of documents in memory, which remembers what it was asked. Not a store: it neither filters nor sorts. */
-import type { Collection, Fields, GuardedWrite } from '../../src/storage/read-store.js';
+import type { Collection, Fields, StoredDocument } from '../../src/storage/read-store.js';
 
 /** A collection in memory, as far as the engine uses one. */
 export function collectionOf(initial: readonly { readonly id: string; readonly fields: Fields }[] = []) {
@@ -20,16 +20,12 @@ export function collectionOf(initial: readonly { readonly id: string; readonly f
     set: async (entries: readonly { readonly id: string; readonly fields: Fields }[]) => {
       for (const { id, fields } of entries) documents.set(id, fields);
     },
-    write: async (writes: readonly GuardedWrite[]) => {
+    write: async (writes: readonly StoredDocument[]) => {
       calls.push(...writes);
     },
     remove: async (ids: readonly string[]) => {
       removed.push(ids.length);
       for (const id of ids) documents.delete(id);
-    },
-    purgeTombstones: async (upTo: number) => {
-      calls.push(upTo);
-      return 2;
     },
   };
   return { collection: collection as unknown as Collection, documents, calls, removed };

@@ -184,12 +184,9 @@ export function hostileReadStore(inner: ReadStore, seed: number, how: Hostility 
       async write(writes) {
         await maybeLate();
         const cut = dice.chance(how.split) ? dice.below(writes.length + 1) : writes.length;
-        const applied =
-          cut === writes.length
-            ? await collection.write(writes)
-            : (await collection.write(writes.slice(0, cut))) + (await collection.write(writes.slice(cut)));
+        await collection.write(writes.slice(0, cut));
+        if (cut < writes.length) await collection.write(writes.slice(cut));
         repeatLater(() => collection.write(writes));
-        return applied;
       },
       async set(documents) {
         await maybeLate();

@@ -134,14 +134,9 @@ function logInMemory(): EventStore {
 }
 
 function collectionInMemory(spec: Collection['spec']): Collection {
-  /** Without fields: a tombstone. */
-  const held = new Map<string, { readonly position: number; readonly fields: Fields | undefined }>();
-  const live = (): StoredDocument[] =>
-    [...held].flatMap(([id, { position, fields }]) => (fields === undefined ? [] : [{ id, position, fields }]));
-  const get = (id: string): StoredDocument | undefined => {
-    const { position = 0, fields } = held.get(id) ?? {};
-    return fields === undefined ? undefined : { id, position, fields };
-  };
+  const held = new Map<string, StoredDocument>();
+  const get = (id: string): StoredDocument | undefined => held.get(id);
+  const live = (): StoredDocument[] => [...held.values()];
   return {
     spec,
     get: async (id) => get(id),
@@ -160,32 +155,23 @@ function collectionInMemory(spec: Collection['spec']): Collection {
         .sort((a, b) => compareText(a.id, b.id))
         .slice(0, limit)
         .flatMap(({ id }) => get(id) ?? []),
-    async write(writes) {
-      let applied = 0;
-      for (const write of writes) {
-        if (write.position <= (held.get(write.id)?.position ?? -1)) continue;
-        const { position } = write;
-        if (write.kind === 'put') placeIn(spec.index, write.fields);
-        held.set(write.id, { position, fields: write.kind === 'put' ? write.fields : undefined });
-        applied += 1;
+    async write(documents) {
+      for (const document of documents) {
+        if (document.position <= (get(document.id)?.position ?? -1)) continue;
+        placeIn(spec.index, document.fields);
+        held.set(document.id, document);
       }
-      return applied;
     },
     async set(documents) {
-      for (const { id, fields } of documents) held.set(id, { position: 0, fields });
+      for (const { id, fields } of documents) held.set(id, { id, position: 0, fields });
     },
     async insert(documents) {
       const missing = documents.filter(({ id }) => get(id) === undefined);
-      for (const { id, fields } of missing) held.set(id, { position: 0, fields });
+      for (const { id, fields } of missing) held.set(id, { id, position: 0, fields });
       return missing.map(({ id }) => id);
     },
     async remove(ids) {
       for (const id of ids) held.delete(id);
-    },
-    async purgeTombstones(upTo) {
-      const over = [...held].filter(([, { position, fields }]) => fields === undefined && position <= upTo);
-      for (const [id] of over) held.delete(id);
-      return over.length;
     },
   };
 }

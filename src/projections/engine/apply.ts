@@ -6,7 +6,7 @@ import { yieldToEventLoop } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
 import type { RecordedCommand } from '../../kernel/event.js';
 import type { Logger } from '../../kernel/logger.js';
-import type { GuardedWrite } from '../../storage/read-store.js';
+import type { StoredDocument } from '../../storage/read-store.js';
 import { foldEntity, ProjectionsStopped, shortError, workOf, type Work } from './fold.js';
 import type { Parking } from './parked.js';
 import type { ParkedEntity } from '../port.js';
@@ -80,9 +80,9 @@ async function prepare(
   model: ReadModel,
   work: Work,
   poisoned: ParkedEntity[],
-): Promise<readonly GuardedWrite[]> {
+): Promise<readonly StoredDocument[]> {
   const ids = [...work.keys()].filter((id) => !parking.has(model.name, id));
-  const prepared: GuardedWrite[] = [];
+  const prepared: StoredDocument[] = [];
   for (let start = 0; start < ids.length; start += documentsPerTurn) {
     if (start > 0) await yieldToEventLoop();
     const some = ids.slice(start, start + documentsPerTurn);
@@ -103,7 +103,7 @@ const isOutage = (error: unknown): boolean => error instanceof ServiceError && e
 export async function writeAll(
   { collections }: ApplyTarget,
   model: string,
-  writes: readonly GuardedWrite[],
+  writes: readonly StoredDocument[],
   poisoned: ParkedEntity[],
 ): Promise<void> {
   const collection = collections.get(model);

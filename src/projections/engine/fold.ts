@@ -4,7 +4,7 @@
  */
 import { errorText } from '../../kernel/errors.js';
 import { lastEvent, type RecordedCommand, type RecordedEvent } from '../../kernel/event.js';
-import type { Fields, GuardedWrite, StoredDocument } from '../../storage/read-store.js';
+import type { Fields, StoredDocument } from '../../storage/read-store.js';
 import type { ReadModel } from '../read-model.js';
 import { tuning } from '../tuning.js';
 
@@ -67,7 +67,7 @@ export interface Poisoned {
 
 export interface Folded {
   /** Undefined when nothing changed. */
-  readonly write: GuardedWrite | undefined;
+  readonly write: StoredDocument | undefined;
   readonly poisoned: Poisoned | undefined;
 }
 
@@ -75,9 +75,6 @@ export interface Folded {
 export function shortError(error: unknown): string {
   return errorText(error).slice(0, tuning.errorChars);
 }
-
-const writeOf = (id: string, position: number, fields: Fields | undefined): GuardedWrite =>
-  fields === undefined ? { kind: 'delete', id, position } : { kind: 'put', id, position, fields };
 
 /**
  * Folds the steps of an entity, except those that its document already reflects (repeats, or a faster instance). If a step
@@ -92,8 +89,8 @@ export function foldEntity(
   const reflected = document?.position ?? -1;
   let fields: Fields | undefined = document?.fields;
   let changedAt = -1;
-  // An entity that one batch creates and deletes is a delete too: a slower instance may still write the document in between.
-  const written = (): GuardedWrite | undefined => (changedAt < 0 ? undefined : writeOf(id, changedAt, fields));
+  const written = (): StoredDocument | undefined =>
+    changedAt < 0 || fields === undefined ? undefined : { id, position: changedAt, fields };
   for (const { command, events } of steps) {
     const { position } = lastEvent(command);
     if (position <= reflected) continue;

@@ -16,7 +16,7 @@ import { placeOf, readLayout, versionIn, type Layout } from './layout.js';
 import { openParking, type Parking } from './parked.js';
 import type { Projections } from '../port.js';
 import { createProgress, createStatusBoard, type Progress, type StatusBoard } from './progress.js';
-import { createPurge, removeExpired, startRemovals } from './removals.js';
+import { removeExpired, startRemovals } from './removals.js';
 import type { ReadModel } from '../read-model.js';
 import { groupName, openCollections, openForQueries, type QueryCollections } from '../read-models.js';
 import { startRunner, type Runner } from './runner.js';
@@ -54,7 +54,7 @@ interface Opened {
   readonly number: number;
   readonly parking: Parking;
   readonly runner: Runner;
-  readonly removals: readonly Loop[];
+  readonly removals: Loop;
 }
 
 /** Opens the read models in their layout, and starts to follow the log. @throws ServiceError `unavailable` */
@@ -103,19 +103,7 @@ async function open(options: GroupOptions, progress: Progress, status: StatusBoa
     onCaughtUp: activate,
     onAnotherLog: (sentence) => options.onAnotherLog?.(sentence),
   });
-  const purge = createPurge({
-    readStore,
-    deletionTime,
-    async checkpoint() {
-      const stored = await readStore.loadCheckpoint(groupName, place);
-      return stored === undefined ? undefined : passedBy(stored);
-    },
-    collections: () => collections.values(),
-  });
-  const removals = [
-    startRemovals(tuning.tombstonePurgeEveryMs, 'tombstones', purge, logger),
-    startRemovals(tuning.expiryEveryMs, 'expired documents', expiry, logger),
-  ];
+  const removals = startRemovals(tuning.expiryEveryMs, expiry, logger);
   return { queries, queryable: () => queryable, number: layout.number, parking, runner, removals };
 }
 
@@ -195,7 +183,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
       progress.close();
       await opening;
       await probe.close();
-      for (const loop of opened?.removals ?? []) await loop.close();
+      await opened?.removals.close();
       await opened?.runner.close();
     },
   };

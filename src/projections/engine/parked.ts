@@ -3,7 +3,7 @@
  * neither a restart nor another instance projects an entity that lacks an event. A raised version starts without them. Part of
  * `docs/architecture.md#read-models`.
  */
-import type { Collection, GuardedWrite, ReadStore } from '../../storage/read-store.js';
+import type { Collection, ReadStore } from '../../storage/read-store.js';
 import type { ParkedEntity } from '../port.js';
 import { ProjectionsStopped } from './fold.js';
 import { tuning } from '../tuning.js';
@@ -49,8 +49,7 @@ export async function openParking(store: ReadStore, version: number): Promise<Pa
           `more than ${tuning.parkedEntities} entities would be parked: the fault is not in single entities`,
         );
       }
-      const writes = entities.map(({ projection, id, position, error }): GuardedWrite<ParkedFields> => ({
-        kind: 'put',
+      const writes = entities.map(({ projection, id, position, error }) => ({
         id: keyOf(projection, id),
         position,
         fields: { projection, entity: id, position, error },

@@ -9,15 +9,7 @@ import type { Clock } from '../../kernel/clock.js';
 import { canonicalJson } from '../../kernel/json.js';
 import type { Logger } from '../../kernel/logger.js';
 import { passedBy, type EventStore } from '../../storage/event-store.js';
-import type {
-  Collection,
-  CollectionSpec,
-  FieldValue,
-  Fields,
-  GuardedWrite,
-  ReadStore,
-  StoredDocument,
-} from '../../storage/read-store.js';
+import type { Collection, FieldValue, Fields, ReadStore, StoredDocument } from '../../storage/read-store.js';
 import { isInRange } from '../../storage/group-index.js';
 import { startGroup, type Group } from '../engine/group.js';
 import { placeOf, readLayout, versionIn, type Layout } from '../engine/layout.js';
@@ -77,15 +69,7 @@ export async function checkReadModels(options: CheckOptions): Promise<CheckRepor
     const names = models.map(({ name }) => name).join(', ');
     throw new Error(`there is no read model "${options.only}": expected one of ${names}`);
   }
-  const deletes = new Map<string, number>();
-  const watched = watchDeletes(scratch, deletes);
-  const fresh = await startGroup({
-    ...options,
-    readStore: watched,
-    release,
-    models,
-    deletionTime: () => undefined,
-  });
+  const fresh = await startGroup({ ...options, readStore: scratch, release, models, deletionTime: () => undefined });
   try {
     if (!(await folded(fresh, options))) return undefined;
     const layout = await readLayout(readStore, release);
@@ -96,10 +80,9 @@ export async function checkReadModels(options: CheckOptions): Promise<CheckRepor
       const { name, index } = model;
       const [inUse, copy] = [live.get(name), copies.get(name)];
       if (inUse === undefined || copy === undefined) continue;
-      const lastDelete = (): number => deletes.get(name) ?? 0;
       const over = model.expired?.(options.clock.now());
       const expired = (fields: Fields): boolean => over !== undefined && isInRange(index, fields, over);
-      const side = { expired, name, inUse, copy, fresh, options, release, layout, lastDelete };
+      const side = { expired, name, inUse, copy, fresh, options, release, layout };
       const done = await compareCollections(side, findings);
       const wrong = done && index !== undefined ? await indexDifferences(name, inUse, index, options.signal) : [];
       if (!done || wrong === undefined) return undefined;
@@ -137,27 +120,6 @@ interface Side {
   readonly layout: Layout;
   /** Whether a document is no longer shown. */
   expired(fields: Fields): boolean;
-  /** Position of the last delete in the fresh fold. */
-  lastDelete(): number;
-}
-
-/** Notes the position of the last delete of each collection: a missing document does not say when it was deleted. */
-function watchDeletes(store: ReadStore, deletes: Map<string, number>): ReadStore {
-  return {
-    ...store,
-    async collection<F extends Fields>(spec: CollectionSpec) {
-      const collection = await store.collection<F>(spec);
-      return {
-        ...collection,
-        write(writes: readonly GuardedWrite<F>[]) {
-          for (const { kind, position } of writes) {
-            if (kind === 'delete') deletes.set(spec.name, Math.max(position, deletes.get(spec.name) ?? 0));
-          }
-          return collection.write(writes);
-        },
-      };
-    },
-  };
 }
 
 /** Compares every document that either side has; false when the signal ended it. */
@@ -238,22 +200,13 @@ async function compareNow(side: Side, ids: readonly string[]): Promise<readonly 
   const upToDate = await fresh.reached(head, tuning.compareGiveUpMs);
   if (!upToDate) throw new Error('the fresh fold no longer follows the log');
   const expected = new Map((await copy.getMany(ids)).map((document) => [document.id, document]));
-  return ids.map((id) => [id, compare(current.get(id), expected.get(id), passed, side.lastDelete())]);
+  return ids.map((id) => [id, compare(current.get(id), expected.get(id), passed)]);
 }
 
-/**
- * @param passed position that the read models in use have passed
- * @param lastDelete position of the fresh fold's last delete
- */
-function compare(
-  live: StoredDocument | undefined,
-  fresh: StoredDocument | undefined,
-  passed: number,
-  lastDelete: number,
-): Comparison {
+/** @param passed position that the read models in use have passed */
+function compare(live: StoredDocument | undefined, fresh: StoredDocument | undefined, passed: number): Comparison {
   if (fresh === undefined) {
     if (live === undefined) return { kind: 'equal' };
-    if (live.position < lastDelete && passed < lastDelete) return { kind: 'behind' };
     return { kind: 'different', how: `shown at position ${live.position}, but the log has no such document` };
   }
   if (live === undefined) {

@@ -18,14 +18,13 @@ export function byIds(ids: readonly string[]): { readonly _id: string | { readon
 }
 
 /**
- * Repeats a step until it returns an outcome. Waits in between, because a majority read may be slightly behind the
- * document that a write meets.
+ * Repeats a step until it returns true. Waits in between, because a majority read may be slightly behind the document
+ * that a write meets.
  * @throws ServiceError `unavailable` when others keep overtaking it
  */
-export async function untilSettled<T extends {}>(step: () => Promise<T | undefined>): Promise<T> {
+export async function untilSettled(step: () => Promise<boolean>): Promise<void> {
   for (let attempt = 0; attempt < attempts; attempt += 1) {
-    const outcome = await step();
-    if (outcome !== undefined) return outcome;
+    if (await step()) return;
     await sleep(backoff(overtakenRetry, attempt));
   }
   throw new ServiceError('unavailable', 'The read store cannot write these documents now: others keep changing them.');

@@ -16,10 +16,6 @@ import { reading } from './tuning.js';
 
 const whole = { ...reading, projection: withoutPlace } as const;
 
-function decodeAll(documents: readonly MongoDocument[]): readonly StoredDocument[] {
-  return documents.flatMap((document) => decodeDocument(document) ?? []);
-}
-
 /** A single group is compared directly, like an id (`batches.ts`). */
 function inRange({ groups, from, below, times }: GroupRange): Filter<MongoDocument> {
   const [first] = groups;
@@ -47,29 +43,31 @@ function createCollection(spec: CollectionSpec, documents: MongoCollection<Mongo
       const byId = new Map<string, StoredDocument>();
       for (const part of batches([...new Set(ids)])) {
         const found = await documents.find(byIds(part), whole).toArray();
-        for (const document of decodeAll(found)) byId.set(document.id, document);
+        for (const document of found) byId.set(document._id, decodeDocument(document));
       }
       return ids.flatMap((id) => byId.get(id) ?? []);
     },
     async list(after, limit) {
-      const filter = after === undefined ? { live: true } : { live: true, _id: { $gt: after } };
-      return decodeAll(await documents.find(filter, { ...whole, sort: { _id: 1 }, limit }).toArray());
+      const filter = after === undefined ? {} : { _id: { $gt: after } };
+      return (await documents.find(filter, { ...whole, sort: { _id: 1 }, limit }).toArray()).map(decodeDocument);
     },
     async find(query) {
       assertQuery(spec, query);
       const { skip = 0, limit } = query;
       const direction = query.direction === 'asc' ? 1 : -1;
       const sort = { order: direction, _id: direction } as const;
-      return decodeAll(await documents.find(inRange(query), { ...whole, sort, skip, limit }).toArray());
+      return (await documents.find(inRange(query), { ...whole, sort, skip, limit }).toArray()).map(decodeDocument);
     },
     async count(range) {
       assertQuery(spec, range);
       return documents.countDocuments(inRange(range), reading);
     },
-    write: (writes) => applyGuarded(documents, spec.index, writes),
+    write: (all) => applyGuarded(documents, spec.index, all),
     async set(all) {
       // The last document of an id wins, and a command must not contain an id twice.
-      const newest = new Map(all.map(({ id, fields }) => [id, encodeDocument(spec.index, id, 0, fields)]));
+      const newest = new Map(
+        all.map(({ id, fields }) => [id, encodeDocument(spec.index, { id, position: 0, fields })]),
+      );
       for (const part of batches([...newest.values()])) {
         const operations = part.map((replacement) => ({
           replaceOne: { filter: { _id: replacement._id }, replacement, upsert: true },
@@ -78,7 +76,7 @@ function createCollection(spec: CollectionSpec, documents: MongoCollection<Mongo
       }
     },
     async insert(all) {
-      const encoded = all.map(({ id, fields }) => encodeDocument(spec.index, id, 0, fields));
+      const encoded = all.map(({ id, fields }) => encodeDocument(spec.index, { id, position: 0, fields }));
       const inserted: string[] = [];
       for (const part of batches(encoded)) {
         const inserting = documents.insertMany([...part], { ordered: false });
@@ -88,23 +86,18 @@ function createCollection(spec: CollectionSpec, documents: MongoCollection<Mongo
       return inserted;
     },
     async remove(ids) {
-      for (const part of batches(ids)) await documents.deleteMany({ _id: { $in: [...part] }, live: true });
-    },
-    async purgeTombstones(upTo) {
-      return (await documents.deleteMany({ live: false, position: { $lte: upTo } })).deletedCount;
+      for (const part of batches(ids)) await documents.deleteMany({ _id: { $in: [...part] } });
     },
   };
 }
 
 const physicalName = (name: string, version: number): string => `${name}__v${version}`;
 
-/** For walks by id and the purge of tombstones. */
-const byId: IndexKey = { live: 1, _id: 1 };
 const byGroup: IndexKey = { groups: 1, order: 1, _id: 1 };
 
 /** The time comes after the order, so that a walk in this order filters by it without reading documents. */
 const indexesOf = (index: IndexSpec | undefined): readonly IndexKey[] =>
-  index === undefined ? [byId] : [byId, index.time === undefined ? byGroup : { ...byGroup, time: 1 }];
+  index === undefined ? [] : [index.time === undefined ? byGroup : { ...byGroup, time: 1 }];
 
 /** Writes to a dropped collection are refused, because they would recreate it without its indexes. */
 interface Opened {

@@ -1,7 +1,6 @@
 /**
  * The form of a document in MongoDB. Its fields are one JSON text, exact for every key and nesting, unlike BSON; binary
- * fields are stored beside it. Queries run on `groups`, `order` and `time`. A tombstone is a document that is not `live`
- * and has only a position, so one filter guards puts and deletes alike.
+ * fields are stored beside it. Queries run on `groups`, `order` and `time`.
  */
 import { Binary } from 'mongodb';
 import { placeIn, type IndexPlace } from '../group-index.js';
@@ -17,8 +16,9 @@ interface Bytes {
 export interface MongoDocument extends Partial<IndexPlace> {
   readonly _id: string;
   readonly position: number;
-  readonly live: boolean;
-  readonly json?: string;
+  /** Release 0.1.0, which may share the store, lists only documents that have it. */
+  readonly live: true;
+  readonly json: string;
   readonly bytes?: readonly Bytes[];
 }
 
@@ -26,12 +26,7 @@ export interface MongoDocument extends Partial<IndexPlace> {
 export const withoutPlace = { order: 0, groups: 0, time: 0 } as const;
 
 /** @throws RangeError on a bad id, or when the document is larger than a server accepts */
-export function encodeDocument(
-  index: IndexSpec | undefined,
-  id: string,
-  position: number,
-  fields: Fields,
-): MongoDocument {
+export function encodeDocument(index: IndexSpec | undefined, { id, position, fields }: StoredDocument): MongoDocument {
   assertDocumentId(id);
   const entries = Object.entries(fields);
   const binary = entries.filter((entry): entry is [string, Uint8Array] => entry[1] instanceof Uint8Array);
@@ -42,21 +37,12 @@ export function encodeDocument(
   if (size > tuning.documentBytes) {
     throw new RangeError(`document ${id} has ${size} bytes, more than ${tuning.documentBytes}`);
   }
-  const document = { _id: id, position, live: true, json, ...placeIn(index, fields) };
+  const document = { _id: id, position, live: true as const, json, ...placeIn(index, fields) };
   if (binary.length === 0) return document;
   return { ...document, bytes: binary.map(([field, bytes]) => ({ field, value: new Binary(bytes) })) };
 }
 
-/** @throws RangeError on a bad id */
-export function encodeTombstone(id: string, position: number): MongoDocument {
-  assertDocumentId(id);
-  return { _id: id, position, live: false };
-}
-
-/** @returns undefined for a tombstone */
-export function decodeDocument(document: MongoDocument): StoredDocument | undefined {
-  const { _id: id, position, live, json, bytes } = document;
-  if (!live || json === undefined) return undefined;
+export function decodeDocument({ _id: id, position, json, bytes }: MongoDocument): StoredDocument {
   const fields = JSON.parse(json) as Fields;
   if (bytes === undefined) return { id, position, fields };
   const binary = bytes.map(({ field, value }): [string, FieldValue] => [field, new Uint8Array(value.value())]);

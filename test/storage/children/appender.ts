@@ -31,7 +31,7 @@ async function writeForEver(): Promise<void> {
   for (;;) {
     n += 1;
     const fields = { all: 'all', n: String(n).padStart(9, '0') };
-    await documents.write([{ kind: 'put', id: `id-${n % 50}`, position: n, fields }]);
+    await documents.write([{ id: `id-${n % 50}`, position: n, fields }]);
     writeSync(1, `document ${n}\n`);
   }
 }

@@ -38,7 +38,7 @@ onMongoServers('documents on MongoDB', (server) => {
       ['halves', '\ud800 \udc00'],
       ['bytes', new Uint8Array([0, 1, 255])],
     ]);
-    await collection.write([{ kind: 'put', id: 'a', position: 2 ** 53 - 1, fields }]);
+    await collection.write([{ id: 'a', position: 2 ** 53 - 1, fields }]);
     const document = await collection.get('a');
     expect(document?.position).toBe(2 ** 53 - 1);
     expect(Object.keys(document!.fields).sort()).toEqual(Object.keys(fields).sort());
@@ -68,8 +68,8 @@ onMongoServers('documents on MongoDB', (server) => {
     const large = new Uint8Array(16 * 2 ** 20);
     await expect(
       collection.write([
-        { kind: 'put', id: 'small', position: 1, fields: {} },
-        { kind: 'put', id: 'large', position: 1, fields: { large } },
+        { id: 'small', position: 1, fields: {} },
+        { id: 'large', position: 1, fields: { large } },
       ]),
     ).rejects.toThrow(RangeError);
     expect(await collection.list(undefined, 5)).toEqual([]);

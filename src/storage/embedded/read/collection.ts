@@ -3,19 +3,12 @@
  * it creates collections, and `group-entries.ts` keeps their index. Implements `read-store.ts` (Collection).
  */
 import { yieldToEventLoop } from '../../../kernel/background.js';
-import { unreachable } from '../../../kernel/errors.js';
 import { bounds } from '../../bounds.js';
 import { assertQuery, placeIn } from '../../group-index.js';
-import type { Collection, CollectionSpec, Fields, GuardedWrite, StoredDocument } from '../../read-store.js';
+import type { Collection, CollectionSpec, Fields, StoredDocument } from '../../read-store.js';
 import type { Durability } from '../environment.js';
 import { tuning } from '../tuning.js';
-import {
-  decodeDocument,
-  decodeTombstone,
-  documentPosition,
-  encodeDocument,
-  encodeTombstone,
-} from './document-codec.js';
+import { decodeDocument, documentPosition, encodeDocument } from './document-codec.js';
 import { applyTally, countIn, findIds, moveEntries, type Tally } from './group-entries.js';
 import {
   collectionPrefix,
@@ -31,8 +24,6 @@ import {
 /** The state of a physical collection, shared by everyone who opened it. */
 export interface CollectionState {
   readonly number: number;
-  /** False while it certainly has no tombstone, which saves a read per write. */
-  tombstones: boolean;
   dropped: boolean;
 }
 
@@ -71,92 +62,36 @@ function setFields(operation: Operation, id: string, fields: Fields | undefined)
   replace(operation, id, 0, old, fields);
 }
 
-function applyGuarded(operation: Operation, write: GuardedWrite): boolean {
-  const { batch, state } = operation;
-  const { id, position } = write;
-  const key = documentKey(state.number, id);
-  const old = batch.get('documents', key);
-  const tombstone = state.tombstones ? batch.get('tombstones', key) : undefined;
-  if (old !== undefined && position <= documentPosition(old)) return false;
-  if (tombstone !== undefined && position <= decodeTombstone(tombstone)) return false;
-  switch (write.kind) {
-    case 'put':
-      replace(operation, id, position, old, write.fields);
-      if (tombstone !== undefined) batch.remove('tombstones', key);
-      return true;
-    case 'delete':
-      replace(operation, id, position, old, undefined);
-      batch.put('tombstones', key, encodeTombstone(position));
-      state.tombstones = true;
-      return true;
-    default:
-      return unreachable(write);
-  }
+function putIfNewer(operation: Operation, { id, position, fields }: StoredDocument): void {
+  const old = operation.batch.get('documents', documentKey(operation.state.number, id));
+  if (old === undefined || position > documentPosition(old)) replace(operation, id, position, old, fields);
 }
 
-/** Writes to a collection, as operations in the environment's queue. */
+/** Runs an operation on parts of a list, in order. All are queued at once, to share a flush where possible. */
 function createWriter(run: RunWrite, spec: CollectionSpec, state: CollectionState) {
-  function write<T>(operation: (one: Operation) => T, durability?: Durability): Promise<T> {
-    return run((batch) => {
-      if (state.dropped) throw new Error(`collection ${spec.name} version ${spec.version} was dropped`);
-      const tally: Tally = new Map();
-      const outcome = operation({ batch, tally, spec, state });
-      applyTally(batch, tally);
-      return outcome;
-    }, durability);
-  }
-
-  /** Runs the parts in order; all are queued at once, to share a flush where possible. */
-  async function inParts<T, R>(
+  return async <T, R>(
     all: readonly T[],
     operation: (one: Operation, part: readonly T[]) => R,
     durability?: Durability,
-  ): Promise<R[]> {
+  ): Promise<R[]> => {
     const parts: Promise<R>[] = [];
     for (let start = 0; start < all.length; start += writesPerOperation) {
       const part = all.slice(start, start + writesPerOperation);
-      parts.push(write((one) => operation(one, part), durability));
+      const write = (batch: ReadBatch): R => {
+        if (state.dropped) throw new Error(`collection ${spec.name} version ${spec.version} was dropped`);
+        const tally: Tally = new Map();
+        const outcome = operation({ batch, tally, spec, state }, part);
+        applyTally(batch, tally);
+        return outcome;
+      };
+      parts.push(run(write, durability));
     }
     const outcomes = await Promise.allSettled(parts);
     return outcomes.map((outcome) => {
       if (outcome.status === 'rejected') throw outcome.reason;
       return outcome.value;
     });
-  }
-
-  return { write, inParts };
-}
-
-type Writer = ReturnType<typeof createWriter>;
-
-/** Removes the tombstones up to a position. @returns how many */
-async function purgeTombstones(
-  environment: ReadEnvironment,
-  state: CollectionState,
-  { inParts }: Writer,
-  upTo: number,
-): Promise<number> {
-  const isOld = (value: Buffer): boolean => decodeTombstone(value) <= upTo;
-  let removed = 0;
-  const { to, ...range } = within(collectionPrefix(state.number));
-  let { from } = range;
-  for (;;) {
-    const slice = environment.entries('tombstones', { from, to, limit: tuning.sliceEntries });
-    const last = slice.at(-1);
-    if (last === undefined) return removed;
-    const old = slice.filter(({ value }) => isOld(value)).map(({ key }) => key);
-    const counts = await inParts(old, ({ batch }, keys) => {
-      const still = keys.filter((key) => {
-        const value = batch.get('tombstones', key);
-        return value !== undefined && isOld(value);
-      });
-      for (const key of still) batch.remove('tombstones', key);
-      return still.length;
-    });
-    removed += counts.reduce((sum, count) => sum + count, 0);
-    from = justAbove(last.key);
-    await yieldToEventLoop();
-  }
+  };
 }
 
 export function createCollection(
@@ -165,8 +100,7 @@ export function createCollection(
   spec: CollectionSpec,
   state: CollectionState,
 ): Collection {
-  const writer = createWriter(run, spec, state);
-  const { inParts } = writer;
+  const inParts = createWriter(run, spec, state);
   const load = (id: string): StoredDocument | undefined => {
     const value = environment.get('documents', documentKey(state.number, id));
     return value === undefined ? undefined : decodeDocument(id, value);
@@ -212,14 +146,15 @@ export function createCollection(
       assertQuery(spec, range);
       return countIn(environment, state.number, range);
     },
-    async write(writes) {
-      const applied = await inParts(
-        writes,
-        (operation, part) => part.filter((one) => applyGuarded(operation, one)).length,
+    async write(documents) {
+      await inParts(
+        documents,
+        (operation, part) => {
+          for (const one of part) putIfNewer(operation, one);
+        },
         // After a machine crash, lost writes are repeated from the log, starting at the checkpoint in the same store.
         'visible',
       );
-      return applied.reduce((sum, count) => sum + count, 0);
     },
     async set(documents) {
       await inParts(documents, (operation, part) => {
@@ -241,6 +176,5 @@ export function createCollection(
         for (const id of part) setFields(operation, id, undefined);
       });
     },
-    purgeTombstones: (upTo) => purgeTombstones(environment, state, writer, upTo),
   };
 }

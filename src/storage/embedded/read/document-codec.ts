@@ -1,6 +1,5 @@
 /**
- * A document as bytes: JSON, followed by the raw bytes of its binary fields, such as a last-good snapshot. Tombstones
- * are stored in another database and are just a position.
+ * A document as bytes: JSON, followed by the raw bytes of its binary fields, such as a last-good snapshot.
  */
 import type { FieldValue, Fields, StoredDocument } from '../../read-store.js';
 
@@ -53,11 +52,3 @@ export function documentPosition(value: Buffer): number {
   const start = value[0] === binaryMark ? 6 : 1;
   return Number(value.toString('latin1', start, value.indexOf(',', start)));
 }
-
-export function encodeTombstone(position: number): Buffer {
-  const value = Buffer.allocUnsafe(8);
-  value.writeDoubleBE(position, 0);
-  return value;
-}
-
-export const decodeTombstone = (value: Buffer): number => value.readDoubleBE(0);

@@ -1,7 +1,7 @@
 /**
  * The layout of the read store in LMDB: the databases, and the keys of documents.
  *
- * `documents` and `tombstones`: (collection number, id). `index` and `counts`: see `group-entries.ts`. `collections`:
+ * `documents`: (collection number, id). `index` and `counts`: see `group-entries.ts`. `collections`:
  * name@version → number. `state`: checkpoints, pointers, counters.
  */
 import { assertDocumentId } from '../../bounds.js';
@@ -10,7 +10,6 @@ import type { Batch } from '../group-writer.js';
 
 export const readDatabases = {
   documents: 'bytes',
-  tombstones: 'bytes',
   index: 'bytes',
   counts: 'bytes',
   collections: 'bytes',

@@ -129,7 +129,7 @@ function createCollections(environment: ReadEnvironment, run: RunWrite) {
   }
 
   async function sweep(number: number): Promise<void> {
-    for (const database of ['documents', 'tombstones', 'index', 'counts'] as const) {
+    for (const database of ['documents', 'index', 'counts'] as const) {
       await removeAll(database, collectionPrefix(number));
     }
     await run((batch) => batch.remove('state', droppedKey(number)));
@@ -143,8 +143,7 @@ function createCollections(environment: ReadEnvironment, run: RunWrite) {
         const number = numberIn(batch, name);
         const open = states.get(name);
         if (open !== undefined && !open.dropped && open.number === number) return open;
-        const tombstones = environment.keys('tombstones', { ...within(collectionPrefix(number)), limit: 1 }).length > 0;
-        const created = { number, tombstones, dropped: false };
+        const created = { number, dropped: false };
         states.set(name, created);
         return created;
       });
