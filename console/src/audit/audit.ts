@@ -1,6 +1,7 @@
 /** Queries and commands of the audit. */
-import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
+import { read } from '../shared/api/read.js';
 import { pageSize } from '../shared/search.js';
 import { previewOf, type RolloutPreview, type RolloutQuery } from '../shared/rollout-preview.js';
 import { auditFilters, type AuditSearch } from './audit-search.js';
@@ -8,34 +9,18 @@ import { auditFilters, type AuditSearch } from './audit-search.js';
 export type AuditEntry = Schemas['AuditEntry'];
 
 export const auditQuery = (search: AuditSearch) => {
-  const query = { ...auditFilters(search), ...(search.page !== undefined && { page: search.page }) };
-  return queryOptions({
-    queryKey: ['audit', 'list', query],
-    queryFn: ({ signal }) =>
-      dataOf(api.GET('/api/audit', { params: { query: { ...query, page_size: pageSize } }, signal })),
-    placeholderData: keepPreviousData,
-  });
+  const query = { ...auditFilters(search), page: search.page, page_size: pageSize };
+  return read('audit', '/api/audit', { query }, { keepsPrevious: true });
 };
 
 /** @param id empty: nothing is requested */
-export const entryQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['audit', 'one', id],
-    queryFn: ({ signal }) => dataOf(api.GET('/api/audit/{id}', { params: { path: { id } }, signal })),
-    enabled: id !== '',
-  });
+export const entryQuery = (id: string) => read('audit', '/api/audit/{id}', { path: { id } }, { enabled: id !== '' });
 
 /** All changes of an entry that shows only the first ones. */
-export const changesQuery = (id: string, page: number) =>
-  queryOptions({
-    queryKey: ['audit', 'changes', id, page],
-    queryFn: ({ signal }) =>
-      dataOf(
-        api.GET('/api/audit/{id}/changes', { params: { path: { id }, query: { page, page_size: pageSize } }, signal }),
-      ),
-    placeholderData: keepPreviousData,
-    staleTime: Infinity,
-  });
+export const changesQuery = (id: string, page: number) => {
+  const params = { path: { id }, query: { page, page_size: pageSize } };
+  return { ...read('audit', '/api/audit/{id}/changes', params, { keepsPrevious: true }), staleTime: Infinity };
+};
 
 /** The changes that a revert would make. @throws Refusal that the revert would get */
 export const revertPlanQuery = (id: string) =>

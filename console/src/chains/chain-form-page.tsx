@@ -65,8 +65,9 @@ function Rejected({ form, chainId, field }: RejectedProps): ReactNode {
 function Fields({ form, resource }: FieldsProps<Values, Chain>): ReactNode {
   const { field } = useSearch({ strict: false });
   const { hops, payload } = form.getValues();
-  const { data: all = [] } = useQuery(transportsQuery);
-  const allowed = (carried: Chain['payload']): readonly Transport[] => all.filter((one) => one.payload === carried);
+  const { data: all } = useQuery(transportsQuery);
+  const allowed = (carried: Chain['payload']): readonly Transport[] =>
+    all?.items.filter((one) => one.payload === carried) ?? [];
   const first = allowed(payload)[0];
   /** Hops that cannot carry it become the first kind that can. */
   const carry = (chosen: Chain['payload']): void => {

@@ -43,7 +43,7 @@ export const ChainPage = resourcePage(chains, ({ resource: chain }) => (
 /** What clients dial, if it is known, and what the chain is for. */
 function Line({ chain }: { readonly chain: Chain }): ReactNode {
   const first = useDeployedPath(chain)?.hops[0];
-  const { data: machine } = useQuery({ ...machineQuery(first?.node_id ?? ''), enabled: first !== undefined });
+  const { data: machine } = useQuery(machineQuery(first?.node_id ?? ''));
   const address = first && machine && clientAddressOf(first, machine);
   return (
     <>

@@ -183,11 +183,11 @@ function Traffic({ forth, back }: { readonly forth: number; readonly back: numbe
 
 /** The listener of a hop, as its agent reports it; other hops may share it. */
 function useListener(hop: Hop, payload: Definition['payload']) {
-  const { data: transports = [] } = useQuery(transportsQuery);
-  const listens = transports.find(
+  const { data: transports } = useQuery(transportsQuery);
+  const listens = transports?.items.find(
     (one) => one.payload === payload && one.outer === hop.outer && one.security === hop.security,
   )?.listens;
-  return useQuery(listenerQuery(hop, listens)).data;
+  return useQuery(listenerQuery(hop, listens)).data?.nodes[0]?.listeners[0];
 }
 
 interface TargetStopsProps {

@@ -1,8 +1,9 @@
 /** Queries and commands of chains. */
 import { queryOptions } from '@tanstack/react-query';
-import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
+import { api, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import { previewOf, type RolloutPreview, type RolloutQuery } from '../shared/rollout-preview.js';
-import { crud, readOne } from '../shared/api/crud.js';
+import { crud } from '../shared/api/crud.js';
+import { read } from '../shared/api/read.js';
 
 export type Chain = Schemas['L4Chain'];
 export type Hop = Schemas['ShownHop'];
@@ -15,54 +16,32 @@ export type Link = Schemas['NodeLink'];
 /** Other types that the state of a chain depends on. */
 const follows = ['node', 'agent', 'l4_upstream', 'credential'] as const;
 
-export const chains = crud('l4_chain', follows);
+export const chains = crud('l4_chain');
+const machines = crud('node');
 
 /** Measurements of agents between the nodes of a chain. */
 export const chainLinksQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['l4_chain', 'links', id],
-    queryFn: ({ signal }) => dataOf(api.GET('/api/l4-chains/{id}/links', { params: { path: { id } }, signal })),
-    meta: { follows: ['agent'] },
-  });
+  read('l4_chain', '/api/l4-chains/{id}/links', { path: { id } }, { follows: ['agent'] });
 
-/** The node of a hop. */
-export const machineQuery = (id: string) =>
-  queryOptions({ queryKey: ['node', 'one', id], queryFn: ({ signal }) => readOne('node', id, signal) });
+/** The node of a hop. @param id empty: nothing is requested */
+export const machineQuery = (id: string) => ({ ...machines.one(id), enabled: id !== '' });
 
 /** The listener of a hop as its agent reports it. Others may share it. */
 export const listenerQuery = (hop: Hop, listens: Transport['listens'] | undefined) => {
   const { node_id, listen_addr, listen_port } = hop;
-  return queryOptions({
-    queryKey: ['node', 'listener', node_id, listens, listen_addr, listen_port],
-    queryFn: async ({ signal }) => {
-      const query = { node_id, listen_addr, listen_port, ...(listens && { transport: listens }) };
-      const { nodes } = await dataOf(api.GET('/api/nodes/ports/runtime', { params: { query }, signal }));
-      return nodes[0]?.listeners[0] ?? null;
-    },
-    enabled: listens !== undefined,
-    meta: { follows: ['agent'] },
-  });
+  const query = { node_id, listen_addr, listen_port, transport: listens };
+  const reading = { follows: ['agent'], enabled: listens !== undefined };
+  return read('node', '/api/nodes/ports/runtime', { query }, reading);
 };
 
 /** How the nodes that dial an upstream see it. */
-export const targetHealthQuery = (id: string | undefined) =>
-  queryOptions({
-    queryKey: ['l4_upstream', 'health', id],
-    queryFn: ({ signal }) =>
-      dataOf(api.GET('/api/l4-upstreams/{id}/health', { params: { path: { id: id ?? '' } }, signal })),
-    enabled: id !== undefined,
-    meta: { follows: ['agent', 'l4_chain'] },
-  });
+export const targetHealthQuery = (id: string | undefined) => {
+  const reading = { follows: ['agent', 'l4_chain'], enabled: id !== undefined };
+  return read('l4_upstream', '/api/l4-upstreams/{id}/health', { path: { id: id ?? '' } }, reading);
+};
 
 export const deploymentsQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['l4_chain', 'deployments', id],
-    queryFn: ({ signal }) => {
-      const params = { path: { id }, query: { definition: true } };
-      return dataOf(api.GET('/api/l4-chains/{id}/deployments', { params, signal }));
-    },
-    meta: { follows },
-  });
+  read('l4_chain', '/api/l4-chains/{id}/deployments', { path: { id }, query: { definition: true } }, { follows });
 
 /** The plan with the version of the chain, for `If-Match`. */
 export const planQuery = (id: string) =>
@@ -76,37 +55,27 @@ export const planQuery = (id: string) =>
   });
 
 /** The combinations that a hop may have: the same for every chain. */
-export const transportsQuery = queryOptions({
-  queryKey: ['l4_chain_transports'],
-  queryFn: async ({ signal }) => (await dataOf(api.GET('/api/l4-chains/transports', { signal }))).items,
+export const transportsQuery = {
+  ...read('l4_chain_transports', '/api/l4-chains/transports', {}),
   staleTime: Infinity,
-});
+};
 
 const anyPort = ['l4_chain', 'route', 'l3_network', 'connectivity', 'listener_policy'] as const;
 
 export const freePortsQuery = (nodeId: string, transport: Transport['listens'] | undefined) =>
-  queryOptions({
-    queryKey: ['node', 'free ports', nodeId, transport],
-    queryFn: async ({ signal }) => {
-      const params = { path: { id: nodeId }, query: { transport: transport ?? 'tcp' } };
-      return (await dataOf(api.GET('/api/nodes/{id}/free-ports', { params, signal }))).ports;
-    },
-    enabled: nodeId !== '' && transport !== undefined,
-    meta: { follows: anyPort },
-  });
+  read(
+    'node',
+    '/api/nodes/{id}/free-ports',
+    { path: { id: nodeId }, query: { transport: transport ?? 'tcp' } },
+    { follows: anyPort, enabled: nodeId !== '' && transport !== undefined },
+  );
 
-/** Other listeners intended on a port of a node. */
-export const portUsersQuery = (nodeId: string, transport: Transport['listens'] | undefined, port: number) =>
-  queryOptions({
-    queryKey: ['node', 'port users', nodeId, transport, port],
-    queryFn: async ({ signal }) => {
-      const query = { node_id: nodeId, listen_port: port, ...(transport && { transport }) };
-      const { items } = await dataOf(api.GET('/api/nodes/ports', { params: { query }, signal }));
-      return items.flatMap(({ routes }) => routes);
-    },
-    enabled: nodeId !== '' && transport !== undefined && port > 0 && port < 65_536,
-    meta: { follows: anyPort },
-  });
+/** The listeners intended on a port of a node. */
+export const portUsersQuery = (nodeId: string, transport: Transport['listens'] | undefined, port: number) => {
+  const enabled = nodeId !== '' && transport !== undefined && port > 0 && port < 65_536;
+  const query = { node_id: nodeId, listen_port: port, transport };
+  return read('node', '/api/nodes/ports', { query }, { follows: anyPort, enabled });
+};
 
 /** @param etag of the plan, or of the chain, that was seen */
 export const deployChain = (

@@ -129,8 +129,8 @@ interface PortFieldProps {
 
 function PortField({ form, index, listens, chainId }: PortFieldProps): ReactNode {
   const { node_id: nodeId = '', listen_port: typed = '' } = form.getValues().hops[index] ?? {};
-  const { data: free = [] } = useQuery(freePortsQuery(nodeId, listens));
-  const { data: routes = [] } = useQuery(portUsersQuery(nodeId, listens, Number(typed)));
+  const free = useQuery(freePortsQuery(nodeId, listens)).data?.ports ?? [];
+  const users = useQuery(portUsersQuery(nodeId, listens, Number(typed))).data?.items ?? [];
   // Filled in once for each node and transport, never over typed text.
   const filled = useRef({ for: '', port: '' });
   const [first] = free;
@@ -141,7 +141,10 @@ function PortField({ form, index, listens, chainId }: PortFieldProps): ReactNode
     filled.current = { for: place, port: String(first) };
     form.setFieldValue(`hops.${index}.listen_port`, String(first));
   });
-  const others = routes.filter(({ resourceId }) => resourceId !== chainId).map(({ resourceName: name }) => name);
+  const others = users
+    .flatMap(({ routes }) => routes)
+    .filter(({ resourceId }) => resourceId !== chainId)
+    .map(({ resourceName: name }) => name);
   return (
     <Autocomplete
       label={text.port}

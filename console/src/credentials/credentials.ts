@@ -5,5 +5,4 @@ import { crud } from '../shared/api/crud.js';
 export type Credential = Schemas['Credential'];
 export type Certificate = Schemas['Certificate'];
 
-/** The list of what uses a credential changes without the credential. */
-export const credentials = crud('credential', ['l4_chain', 'l3_network']);
+export const credentials = crud('credential');

@@ -1,6 +1,7 @@
 /** Commands of fleet files. A document may hold secrets, so only the page keeps it, never the cache. */
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
+import { read } from '../shared/api/read.js';
 import { previewOf, type RolloutPreview, type RolloutQuery } from '../shared/rollout-preview.js';
 
 export type Plan = Schemas['FleetPlan'];
@@ -44,28 +45,15 @@ export type DriftItem = Schemas['FleetDriftItem'];
 export type Reverted = Schemas['FleetReverted'];
 
 /** The sets, with how much of each has drifted. */
-export const setsQuery = queryOptions({
-  queryKey: ['fleet', 'sets'],
-  queryFn: ({ signal }) => dataOf(api.GET('/api/fleet/sets', { signal })),
-  meta: { follows: 'all' },
-});
+export const setsQuery = read('fleet', '/api/fleet/sets', {}, { follows: 'all' });
 
 /** The resources of a set that were changed by hand. */
 export const driftQuery = (set: string) =>
-  queryOptions({
-    queryKey: ['fleet', 'drift', set],
-    queryFn: ({ signal }) => dataOf(api.GET('/api/fleet/sets/{set}/drift', { params: { path: { set } }, signal })),
-    meta: { follows: 'all' },
-  });
+  read('fleet', '/api/fleet/sets/{set}/drift', { path: { set } }, { follows: 'all' });
 
 /** A past apply with a page of its steps. */
 export const applyQuery = (id: string, page = 1) =>
-  queryOptions({
-    queryKey: ['fleet', 'apply', id, page],
-    queryFn: ({ signal }) =>
-      dataOf(api.GET('/api/fleet/applies/{id}', { params: { path: { id }, query: { page } }, signal })),
-    meta: { follows: ['audit'] },
-  });
+  read('fleet', '/api/fleet/applies/{id}', { path: { id }, query: { page } }, { follows: ['audit'] });
 
 /** What taking an apply back would write. @throws Refusal that it would get */
 export const revertPlanQuery = (id: string) =>

@@ -1,6 +1,7 @@
 /** Queries about incidents. */
-import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, Refusal, type Schemas } from '../shared/api/client.js';
+import { read } from '../shared/api/read.js';
 import { pageSize } from '../shared/search.js';
 import { text } from './incidents.text.js';
 
@@ -10,18 +11,12 @@ export type Incident = Schemas['Incident'];
 const follows = ['node', 'l4_chain', 'l4_upstream', 'credential'];
 
 export const incidentsQuery = (filters: {
-  readonly resource_type?: Incident['resource']['type'] | undefined;
-  readonly resource_id?: string | undefined;
-  readonly page?: number | undefined;
+  readonly resource_type?: Incident['resource']['type'];
+  readonly resource_id?: string;
+  readonly page?: number;
   readonly open?: 'true';
 }) =>
-  queryOptions({
-    queryKey: ['incident', 'list', filters],
-    queryFn: ({ signal }) =>
-      dataOf(api.GET('/api/incidents', { params: { query: { ...filters, page_size: pageSize } as never }, signal })),
-    placeholderData: keepPreviousData,
-    meta: { follows },
-  });
+  read('incident', '/api/incidents', { query: { ...filters, page_size: pageSize } }, { follows, keepsPrevious: true });
 
 /** One incident, found among the newest of its resource. */
 export const incidentQuery = (id: string, resourceId: string) =>
@@ -44,12 +39,7 @@ const shown = 10;
 const aside = 'session,user,api_token,join_token,webhook,rollout_policy';
 
 /** Changes of the fleet in the hour before, newest first. */
-export const changesBeforeQuery = ({ began_at: to }: Incident) =>
-  queryOptions({
-    queryKey: ['audit', 'before', to],
-    queryFn: ({ signal }) => {
-      const from = new Date(Date.parse(to) - beforeMs).toISOString();
-      const query = { from, to, not_resource_type: aside, page_size: shown };
-      return dataOf(api.GET('/api/audit', { params: { query }, signal }));
-    },
-  });
+export const changesBeforeQuery = ({ began_at: to }: Incident) => {
+  const from = new Date(Date.parse(to) - beforeMs).toISOString();
+  return read('audit', '/api/audit', { query: { from, to, not_resource_type: aside, page_size: shown } });
+};

@@ -7,8 +7,7 @@ import type { Machine } from './machine-state.js';
 export type JoinToken = Schemas['JoinToken'];
 export type CreatedJoinToken = Schemas['CreatedJoinToken'];
 
-/** Each use makes a node. */
-export const joinTokens = crud('join_token', ['node']);
+export const joinTokens = crud('join_token');
 
 /** A node that a machine has made, which may be deleted by now. */
 export const machineQuery = (id: string) =>

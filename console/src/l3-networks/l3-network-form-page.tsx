@@ -8,7 +8,7 @@ import { editPage, newPage, type FieldsProps } from '../shared/forms/form-pages.
 import { NameField } from '../shared/forms/name-field.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
-import { namesOfCredentialQuery, networks, type L3Network } from './l3-networks.js';
+import { credentialQuery, networks, type L3Network } from './l3-networks.js';
 import { text } from './l3-networks.text.js';
 
 type Member = Schemas['Member'];
@@ -80,8 +80,7 @@ function sent(values: Partial<Values>): Schemas['L3NetworkChanges'] {
 }
 
 function Fields({ form }: FieldsProps<Values, L3Network>): ReactNode {
-  const { credential_id: credential } = form.getValues();
-  const { data: names = [] } = useQuery(namesOfCredentialQuery(credential));
+  const { data: credential } = useQuery(credentialQuery(form.getValues().credential_id));
   return (
     <>
       <NameField form={form} hint={text.nameHint} />
@@ -94,7 +93,7 @@ function Fields({ form }: FieldsProps<Values, L3Network>): ReactNode {
       <Select
         label={text.serverName}
         description={text.serverNameHint}
-        data={names}
+        data={credential?.server_names ?? []}
         required
         {...form.getInputProps('server_name')}
       />

@@ -1,21 +1,16 @@
 /** Queries and commands of listener policies, which the port table holds. */
-import { queryOptions } from '@tanstack/react-query';
-import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
+import { api, doneOf, type Done, type Schemas } from '../shared/api/client.js';
+import { read } from '../shared/api/read.js';
 
 export type Policy = Schemas['NewListenerPolicy'];
 export type Listener = Schemas['Port'];
 export type ListenerKey = Pick<Policy, 'nodeId' | 'transport' | 'listenAddr' | 'listenPort'>;
 
 /** @param nodeId absent: of all nodes */
-export const listenersQuery = (nodeId: string | undefined) =>
-  queryOptions({
-    queryKey: ['listener_policy', 'listeners', nodeId],
-    queryFn: ({ signal }) =>
-      dataOf(
-        api.GET('/api/nodes/ports', { params: { query: nodeId === undefined ? {} : { node_id: nodeId } }, signal }),
-      ),
-    meta: { follows: ['l4_chain', 'route', 'l3_network', 'node', 'connectivity'] },
-  });
+export const listenersQuery = (nodeId: string | undefined) => {
+  const follows = ['l4_chain', 'route', 'l3_network', 'node', 'connectivity'];
+  return read('listener_policy', '/api/nodes/ports', { query: { node_id: nodeId } }, { follows });
+};
 
 /** The id under which the audit has a policy. */
 export const policyId = ({ nodeId, transport, listenAddr, listenPort }: ListenerKey): string =>

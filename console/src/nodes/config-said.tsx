@@ -2,7 +2,7 @@
 import { List, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Fragment, useCallback, useMemo, type ReactNode } from 'react';
-import { readOne } from '../shared/api/crud.js';
+import { crud } from '../shared/api/crud.js';
 import { Pager } from '../shared/ui/data-table.js';
 import { formatCount, formatTime } from '../shared/ui/format.js';
 import { NamedLink } from '../shared/ui/named-link.js';
@@ -15,6 +15,8 @@ import classes from './config-said.module.css';
 import type { ConfigSnapshot } from './config-snapshot.js';
 import { configText as text } from './config.text.js';
 import { hopNodesQuery, type NodeConfig } from './nodes.js';
+
+const credentials = crud('credential');
 
 interface Paged {
   readonly page: number;
@@ -133,10 +135,7 @@ function Linked({ type, id, name }: Ref): ReactNode {
 
 /** When the certificate that the node would get now ends. */
 function CertificateEnd({ id }: { readonly id: string }): ReactNode {
-  const { data } = useQuery({
-    queryKey: ['credential', 'one', id],
-    queryFn: ({ signal }) => readOne('credential', id, signal),
-  });
+  const { data } = useQuery(credentials.one(id));
   const ends = data?.certificate?.not_after;
   return ends !== undefined && ` (${text.ends(formatTime(ends, 'shortDate'))})`;
 }

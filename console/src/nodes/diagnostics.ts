@@ -1,18 +1,16 @@
 /** Queries about the diagnostics of a node, and how far a run is. Implements `docs/contract/agent-protocol.md`, "Diagnostics". */
-import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { api, dataOf, type Schemas } from '../shared/api/client.js';
+import type { Schemas } from '../shared/api/client.js';
+import { read } from '../shared/api/read.js';
 
 export type Report = Schemas['Diagnostics'];
 type Command = Schemas['ListedAgentCommand'];
 
 /** @param answered the run that was answered last: each has a report of its own */
-export const diagnosticsQuery = (id: string, answered?: string) =>
-  queryOptions({
-    queryKey: ['node', 'diagnostics', id, answered],
-    queryFn: ({ signal }) => dataOf(api.GET('/api/nodes/{id}/diagnostics', { params: { path: { id } }, signal })),
-    placeholderData: keepPreviousData,
-    meta: { follows: ['agent'] },
-  });
+export const diagnosticsQuery = (id: string, answered?: string) => {
+  const reading = { follows: ['agent'], keepsPrevious: true } as const;
+  const report = read('node', '/api/nodes/{id}/diagnostics', { path: { id } }, reading);
+  return { ...report, queryKey: [...report.queryKey, answered] };
+};
 
 /** The run that was asked for last; undefined without one. @param commands newest first */
 export const lastRun = (commands: readonly Command[]): Command | undefined =>

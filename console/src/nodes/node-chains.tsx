@@ -15,7 +15,7 @@ import { text } from './nodes.text.js';
 
 type Chain = Schemas['L4Chain'];
 
-const chains = crud('l4_chain', ['node', 'agent', 'l4_upstream', 'credential']);
+const chains = crud('l4_chain');
 
 const columns = columnsOf<Chain>([
   [text.chain, ({ id, name }) => <ResourceLink type="l4_chain" id={id} name={name} />, { cut: true }],

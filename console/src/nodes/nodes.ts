@@ -1,7 +1,8 @@
 /** Queries and commands of nodes. */
-import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import { crud, findIn } from '../shared/api/crud.js';
+import { read } from '../shared/api/read.js';
 
 export type Node = Schemas['Node'];
 export type NodeConfig = Schemas['NodeSnapshot'];
@@ -13,61 +14,35 @@ const intents = ['l4_chain', 'route', 'l3_network'];
 
 const pathOf = (id: string) => ({ path: { id } });
 
-export const nodes = crud('node', ['agent', 'connectivity', ...intents]);
+export const nodes = crud('node');
 
 /** The resources that refer to the node. */
 export const referrersQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['node', 'referrers', id],
-    queryFn: ({ signal }) => dataOf(api.GET('/api/nodes/{id}/referrers', { params: pathOf(id), signal })),
-    meta: { follows: intents },
-  });
+  read('node', '/api/nodes/{id}/referrers', pathOf(id), { follows: intents });
 
-export const linksQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['node', 'links', id],
-    queryFn: ({ signal }) => dataOf(api.GET('/api/nodes/{id}/links', { params: pathOf(id), signal })),
-    meta: { follows: intents },
-  });
+export const linksQuery = (id: string) => read('node', '/api/nodes/{id}/links', pathOf(id), { follows: intents });
 
 /** The listeners that are intended, each with the state that was reported last. */
-export const intendedQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['node', 'ports', id],
-    queryFn: ({ signal }) => dataOf(api.GET('/api/nodes/ports', { params: { query: { node_id: id } }, signal })),
-    meta: { follows: ['agent', 'listener_policy', ...intents] },
-  });
+export const intendedQuery = (id: string) => {
+  const follows = ['agent', 'listener_policy', ...intents];
+  return read('node', '/api/nodes/ports', { query: { node_id: id } }, { follows });
+};
 
 /** The listeners that run although no deployed definition has them. */
-export const unexpectedQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['node', 'unexpected', id],
-    queryFn: ({ signal }) =>
-      dataOf(api.GET('/api/nodes/ports/runtime', { params: { query: { node_id: id, intended: false } }, signal })),
-    meta: { follows: ['agent', ...intents] },
-  });
+export const unexpectedQuery = (id: string) => {
+  const query = { node_id: id, intended: false };
+  return read('node', '/api/nodes/ports/runtime', { query }, { follows: ['agent', ...intents] });
+};
 
 export const commandsQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['node', 'commands', id],
-    queryFn: ({ signal }) => dataOf(api.GET('/api/nodes/{id}/commands', { params: pathOf(id), signal })),
-    meta: { follows: ['agent'] },
-  });
+  read('node', '/api/nodes/{id}/commands', pathOf(id), { follows: ['agent'] });
 
 /** @param generation undefined for the newest */
-export const configQuery = (id: string, generation: number | undefined) =>
-  queryOptions({
-    queryKey: ['node', 'config', id, generation],
-    queryFn: ({ signal }) =>
-      dataOf(
-        api.GET('/api/nodes/{id}/config', {
-          params: { ...pathOf(id), ...(generation !== undefined && { query: { generation } }) },
-          signal,
-        }),
-      ),
-    placeholderData: keepPreviousData,
-    meta: { follows: ['credential', 'l4_upstream', 'listener_policy', 'connectivity', ...intents] },
-  });
+export const configQuery = (id: string, generation: number | undefined) => {
+  const follows = ['credential', 'l4_upstream', 'listener_policy', 'connectivity', ...intents];
+  const params = { ...pathOf(id), query: { generation } };
+  return read('node', '/api/nodes/{id}/config', params, { follows, keepsPrevious: true });
+};
 
 type HopStatus = Schemas['L4Chain']['hop_status'][number];
 
@@ -85,10 +60,7 @@ export const hopNodesQuery = (id: string) =>
     meta: { follows: ['l4_chain'] },
   });
 
-export const controlEndpointQuery = queryOptions({
-  queryKey: ['control endpoint'],
-  queryFn: ({ signal }) => dataOf(api.GET('/api/nodes/control-endpoint', { signal })),
-});
+export const controlEndpointQuery = read('control endpoint', '/api/nodes/control-endpoint', {});
 
 export const issuePsk = (id: string): Promise<Pick<Schemas['NodePsk'], 'control_psk'>> =>
   dataOf(api.POST('/api/nodes/{id}/psk', { params: pathOf(id) }));

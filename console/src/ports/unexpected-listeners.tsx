@@ -30,8 +30,8 @@ const columns = columnsOf<Row>([
 ]);
 
 export function UnexpectedListeners({ filters }: { readonly filters: Omit<PortsSearch, 'page'> }): ReactNode {
-  const { data = [] } = useQuery(unexpectedQuery(filters));
-  const rows = data.flatMap(({ nodeId, name: nodeName, reportedAt, listeners }) =>
+  const nodes = useQuery(unexpectedQuery(filters)).data?.nodes ?? [];
+  const rows = nodes.flatMap(({ nodeId, name: nodeName, reportedAt, listeners }) =>
     listeners.map((listener): Row => ({ ...listener, nodeId, nodeName, reportedAt })),
   );
   if (rows.length === 0) return null;

@@ -4,5 +4,4 @@ import { crud } from '../shared/api/crud.js';
 
 export type RolloutPolicy = Schemas['RolloutPolicy'];
 
-/** Settings name them. */
-export const rolloutPolicies = crud('rollout_policy', ['connectivity']);
+export const rolloutPolicies = crud('rollout_policy');

@@ -16,10 +16,8 @@ import { When } from '../shared/ui/when.js';
 import { Counts } from './counts.js';
 import { titleOf } from './title.js';
 import { rolloutsQuery, type Rollout } from './rollouts.js';
-import type { rolloutsSearch } from './rollouts-search.js';
+import type { RolloutsSearch } from './rollouts-search.js';
 import { text } from './rollouts.text.js';
-
-type Search = ReturnType<typeof rolloutsSearch>;
 
 const columns = columnsOf<Rollout>([
   [
@@ -42,7 +40,7 @@ export function RolloutsPage(): ReactNode {
   const navigate = useNavigate({ from: '/rollouts' });
   const { page, ...filters } = search;
   const filtered = Object.values(filters).some((value) => value !== undefined);
-  const filter = (changed: Partial<Search>): void =>
+  const filter = (changed: Partial<RolloutsSearch>): void =>
     void navigate({ search: { ...search, ...changed, page: undefined }, replace: true });
   return (
     <Page
@@ -75,7 +73,7 @@ export function RolloutsPage(): ReactNode {
       <ListTable
         caption={text.caption}
         columns={columns}
-        query={useQuery(rolloutsQuery({ ...filters, page }))}
+        query={useQuery(rolloutsQuery(search))}
         rowKey={({ id }) => id}
         empty={
           <Empty title={filtered ? text.nothingFound : text.emptyTitle}>

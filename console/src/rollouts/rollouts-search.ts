@@ -10,6 +10,8 @@ export const rolloutsSearch = (search: Search) => ({
   page: pageOf(search),
 });
 
+export type RolloutsSearch = ReturnType<typeof rolloutsSearch>;
+
 /** For one rollout: the wave whose nodes are listed. */
 export const rolloutSearch = (search: Search) => {
   const wave = Number(search['wave']);

@@ -1,7 +1,7 @@
 /** Queries and commands of HTTP routes. */
-import { queryOptions } from '@tanstack/react-query';
-import { api, dataOf, type Schemas } from '../shared/api/client.js';
+import type { Schemas } from '../shared/api/client.js';
 import { crud } from '../shared/api/crud.js';
+import { read } from '../shared/api/read.js';
 
 export type Route = Schemas['Route'];
 export type RouteHop = Schemas['RouteHopView'];
@@ -10,8 +10,4 @@ export const routes = crud('route');
 
 /** The hops with the nodes that they are on, and where each sends what it gets. */
 export const routeHopsQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['route', 'hops', id],
-    queryFn: ({ signal }) => dataOf(api.GET('/api/routes/{id}/hops', { params: { path: { id } }, signal })),
-    meta: { follows: ['node', 'agent'] },
-  });
+  read('route', '/api/routes/{id}/hops', { path: { id } }, { follows: ['node', 'agent'] });

@@ -1,16 +1,12 @@
 /** Queries and commands of the identity of the service. */
-import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, type Schemas } from '../shared/api/client.js';
 import { findIn } from '../shared/api/crud.js';
+import { read } from '../shared/api/read.js';
 import { isBehind } from './identity-standing.js';
 
 export type Identity = Schemas['ServiceIdentity'];
 
-export const identityQuery = queryOptions({
-  queryKey: ['service', 'identity'],
-  queryFn: ({ signal }) => dataOf(api.GET('/api/service/identity', { signal })),
-  meta: { follows: ['node', 'agent'] },
-});
+export const identityQuery = read('service', '/api/service/identity', {}, { follows: ['node', 'agent'] });
 
 /** @throws Refusal */
 export const rotateIdentity = (): Promise<Identity> => dataOf(api.POST('/api/service/identity/rotate'));

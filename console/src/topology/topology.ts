@@ -1,8 +1,8 @@
 /**
  * The queries of the topology: groups or nodes with their links, the keys to group by, and nodes that match a search.
  */
-import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { api, dataOf, type Schemas } from '../shared/api/client.js';
+import type { Schemas } from '../shared/api/client.js';
+import { read } from '../shared/api/read.js';
 
 export type Topology = Schemas['GroupedTopology'] | Schemas['Topology'];
 
@@ -15,34 +15,16 @@ export interface View {
   readonly onlyWrong: boolean;
 }
 
-export const labelKeysQuery = queryOptions({
-  queryKey: ['node', 'label keys'],
-  queryFn: ({ signal }) => dataOf(api.GET('/api/nodes/labels', { signal })),
-});
+export const labelKeysQuery = read('node', '/api/nodes/labels', {});
 
-export const topologyQuery = ({ groupBy, group, onlyWrong }: View, enabled: boolean) =>
-  queryOptions({
-    queryKey: ['node', 'topology', groupBy, group, onlyWrong],
-    queryFn: ({ signal }): Promise<Topology> => {
-      const query = {
-        ...(groupBy !== undefined && { group_by: groupBy }),
-        ...(group !== undefined && { group }),
-        ...(onlyWrong && { only: 'wrong' as const }),
-      };
-      return dataOf(api.GET('/api/topology', { params: { query }, signal }));
-    },
-    enabled,
-    placeholderData: keepPreviousData,
-    meta: { follows: ['agent', 'l4_chain'] },
-  });
+export const topologyQuery = ({ groupBy, group, onlyWrong }: View, enabled: boolean) => {
+  const query = { group_by: groupBy, group, only: onlyWrong ? ('wrong' as const) : undefined };
+  const reading = { follows: ['agent', 'l4_chain'], keepsPrevious: true, enabled } as const;
+  return read('node', '/api/topology', { query }, reading);
+};
 
 const found = 8;
 
 /** Nodes by a part of their name, to find the groups that hold them. */
 export const searchedQuery = (q: string) =>
-  queryOptions({
-    queryKey: ['node', 'searched', q],
-    queryFn: ({ signal }) => dataOf(api.GET('/api/nodes', { params: { query: { q, page_size: found } }, signal })),
-    enabled: q !== '',
-    placeholderData: keepPreviousData,
-  });
+  read('node', '/api/nodes', { query: { q, page_size: found } }, { keepsPrevious: true, enabled: q !== '' });

@@ -1,13 +1,11 @@
 /** Queries and commands of upstreams. */
-import { queryOptions } from '@tanstack/react-query';
-import { api, dataOf, type Schemas } from '../shared/api/client.js';
+import type { Schemas } from '../shared/api/client.js';
 import { crud } from '../shared/api/crud.js';
+import { read } from '../shared/api/read.js';
 
 export type Upstream = Schemas['L4Upstream'];
 
-const follows = ['agent', 'l4_chain'] as const;
-
-export const upstreams = crud('l4_upstream', follows);
+export const upstreams = crud('l4_upstream');
 
 /** What needs attention comes first; otherwise the API's order, by name, stays. */
 export function worstFirst(reports: readonly Schemas['UpstreamHealth'][]): Schemas['UpstreamHealth'][] {
@@ -16,8 +14,4 @@ export function worstFirst(reports: readonly Schemas['UpstreamHealth'][]): Schem
 }
 
 export const upstreamHealthQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['l4_upstream', 'health', id],
-    queryFn: ({ signal }) => dataOf(api.GET('/api/l4-upstreams/{id}/health', { params: { path: { id } }, signal })),
-    meta: { follows },
-  });
+  read('l4_upstream', '/api/l4-upstreams/{id}/health', { path: { id } }, { follows: ['agent', 'l4_chain'] });

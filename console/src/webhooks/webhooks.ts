@@ -1,18 +1,14 @@
 /** Queries and commands of webhooks, as an admin. A secret is in one answer and in no cache. */
-import { queryOptions } from '@tanstack/react-query';
-import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
+import { api, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import { crud } from '../shared/api/crud.js';
+import { read } from '../shared/api/read.js';
 
 export type Webhook = Schemas['Webhook'];
 export type Delivery = Schemas['WebhookDelivery'];
 
 export const webhooks = crud('webhook');
 
-export const deliveriesQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['webhook', 'deliveries', id],
-    queryFn: ({ signal }) => dataOf(api.GET('/api/webhooks/{id}/deliveries', { params: { path: { id } }, signal })),
-  });
+export const deliveriesQuery = (id: string) => read('webhook', '/api/webhooks/{id}/deliveries', { path: { id } });
 
 /** Resumes now, at the failed item, after it, or elsewhere. @throws Refusal */
 export const resumeWebhook = (id: string, body: Schemas['ResumeWebhook']): Promise<Done<Webhook>> =>

@@ -2,10 +2,9 @@
  * Reads and changes the resources that the API lists: each type in the same way, by its path, and typed by the OpenAPI
  * document. Anything else about a type is with its pages.
  */
-import { keepPreviousData, queryOptions, type QueryKey, type UseQueryOptions } from '@tanstack/react-query';
 import { pageSize } from '../search.js';
-import { api, dataOf, doneOf, type Answer, type Done, type Refusal } from './client.js';
-import type { paths } from './openapi.gen.js';
+import { dataOf, doneOf, type Done } from './client.js';
+import { call, readAs, type DataOf, type Operation } from './read.js';
 
 /** The list of each type. */
 const lists = {
@@ -24,20 +23,28 @@ const lists = {
 
 export type ListedType = keyof typeof lists;
 
+/** Other types whose changes the resources of a type show. */
+const follows: Readonly<Partial<Record<ListedType, readonly string[]>>> = {
+  node: ['agent', 'connectivity', 'l4_chain', 'route', 'l3_network'],
+  l4_chain: ['node', 'agent', 'l4_upstream', 'credential'],
+  l4_upstream: ['agent', 'l4_chain'],
+  // The list of what uses it changes without it.
+  credential: ['l4_chain', 'l3_network'],
+  // Settings name them.
+  rollout_policy: ['connectivity'],
+  // Each use makes a node.
+  join_token: ['node'],
+};
+
 type ListPath<T extends ListedType> = (typeof lists)[T];
 type OnePath<T extends ListedType> = `${ListPath<T>}/{id}`;
-/** `never` for a path without the method. */
-type Operation<P extends keyof paths, M extends string> = paths[P] extends Record<M, infer O> ? O : never;
-type Success<O> = O extends { responses: infer R } ? R[keyof R & (200 | 201)] : never;
-type DataOf<O> = Success<O> extends { content: { 'application/json': { data: infer D } } } ? D : never;
+type ListOf<T extends ListedType> = DataOf<Operation<ListPath<T>, 'get'>>;
+type OneOf<T extends ListedType> = DataOf<Operation<OnePath<T>, 'get'>>;
 type BodyOf<O> = O extends { requestBody: { content: { 'application/json': infer B } } } ? B : never;
 type QueryOf<O> = O extends { parameters: { query?: infer Q } } ? Omit<NonNullable<Q>, 'page_size'> : never;
 
 /** Filters and order of a list. */
 export type SearchOf<T extends ListedType> = QueryOf<Operation<ListPath<T>, 'get'>>;
-
-/** A read, whatever its key. */
-export type Query<D> = UseQueryOptions<D, Refusal>;
 
 /** How a form saves. */
 export interface Save<V> {
@@ -47,38 +54,24 @@ export interface Save<V> {
   readonly headers: { readonly 'if-match'?: string; readonly 'idempotency-key'?: string };
 }
 
-/** The client for paths that are known only at run time; the types above say what each takes and answers. */
-const call = api as Readonly<
-  Record<'GET' | 'POST' | 'PUT' | 'DELETE', <D>(path: string, init: object) => Promise<Answer<D>>>
->;
-
 /** The first items that a list finds. @throws Refusal */
 export const findIn = <T extends ListedType>(type: T, query: object, signal: AbortSignal) =>
-  dataOf(call.GET<DataOf<Operation<ListPath<T>, 'get'>>>(lists[type], { params: { query }, signal }));
+  dataOf(call.GET<ListOf<T>>(lists[type], { params: { query }, signal }));
 
 /** @throws Refusal */
 export const readOne = <T extends ListedType>(type: T, id: string, signal: AbortSignal) =>
-  dataOf(call.GET<DataOf<Operation<OnePath<T>, 'get'>>>(`${lists[type]}/{id}`, { params: { path: { id } }, signal }));
+  dataOf(call.GET<OneOf<T>>(`${lists[type]}/{id}`, { params: { path: { id } }, signal }));
 
-/** @param follows other types whose changes are shown */
-export function crud<T extends ListedType>(type: T, follows: 'all' | readonly string[] = []) {
+export function crud<T extends ListedType>(type: T) {
   const path = `${lists[type]}/{id}`;
-  const meta = { follows };
+  const reading = { follows: follows[type] };
   return {
     type,
-    list: (search: SearchOf<T>) =>
-      queryOptions({
-        queryKey: [type, 'list', search] as QueryKey,
-        queryFn: ({ signal }) => findIn(type, { ...search, page_size: pageSize }, signal),
-        placeholderData: keepPreviousData,
-        meta,
-      }),
-    one: (id: string) =>
-      queryOptions({
-        queryKey: [type, 'one', id] as QueryKey,
-        queryFn: ({ signal }) => readOne(type, id, signal),
-        meta,
-      }),
+    list: (search: SearchOf<T>) => {
+      const query = { ...search, page_size: pageSize };
+      return readAs<ListOf<T>>(type, lists[type], { query }, { ...reading, keepsPrevious: true });
+    },
+    one: (id: string) => readAs<OneOf<T>>(type, path, { path: { id } }, reading),
     create: ({ values: body, headers: header }: Save<BodyOf<Operation<ListPath<T>, 'post'>>>) =>
       doneOf(call.POST<DataOf<Operation<ListPath<T>, 'post'>>>(lists[type], { params: { header }, body })),
     update: (id: string, { values: body, headers: header }: Save<BodyOf<Operation<OnePath<T>, 'put'>>>) =>

@@ -2,7 +2,7 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { api, dataOf } from '../api/client.js';
+import { read } from '../api/read.js';
 import { Changes } from '../ui/changes.js';
 import { differencesOf } from '../ui/differences.js';
 import { Sign } from '../ui/state.js';
@@ -20,11 +20,7 @@ interface OvertakenProps {
 
 export function Overtaken(props: OvertakenProps): ReactNode {
   const { resourceId, labels, mine, theirs, onTakeTheirs, onKeepMine } = props;
-  const query = { resource_id: resourceId, page_size: 1 };
-  const { data: last } = useQuery({
-    queryKey: ['audit', 'last', resourceId],
-    queryFn: ({ signal }) => dataOf(api.GET('/api/audit', { params: { query }, signal })),
-  });
+  const { data: last } = useQuery(read('audit', '/api/audit', { query: { resource_id: resourceId, page_size: 1 } }));
   const entry = last?.items[0];
   const differing = Object.keys(mine)
     .filter((key) => JSON.stringify(mine[key]) !== JSON.stringify(theirs[key]))

@@ -31,7 +31,6 @@ export const queryClient = new QueryClient({
       retry: (failures, { status }) => (status === 0 || status >= 500) && failures < 2,
       retryDelay: 500,
     },
-    mutations: { networkMode: 'always', retry: false },
   },
 });
 

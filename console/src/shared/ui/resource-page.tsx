@@ -2,7 +2,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { nameOf, type ListedType, type Query } from '../api/crud.js';
+import { nameOf, type ListedType } from '../api/crud.js';
+import type { Query } from '../api/read.js';
 import type { Done, Schemas } from '../api/client.js';
 import type { Role } from '../session.js';
 import { Facts } from './facts.js';
