@@ -2,12 +2,21 @@
 import { Option, type Command } from 'commander';
 import { usage } from './exit.js';
 import { formats } from './output.js';
+import type { GlobalOptions } from './session.js';
 
 /** For options that may repeat. */
 export const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
 
 export const formatOption = (): Option =>
   new Option('-o, --output <format>', 'how to print it').choices([...formats]).default('table');
+
+/** The format of what is no list. */
+export const reportOption = (): Option =>
+  new Option('-o, --output <format>', 'how to print it').choices(['text', 'json', 'yaml']).default('text');
+
+export interface ReportOptions extends GlobalOptions {
+  readonly output: 'text' | 'json' | 'yaml';
+}
 
 /** @param example a filter of that list */
 export const filterOption = (example: string): Option =>

@@ -134,17 +134,12 @@ export async function printValue(value: unknown, format: 'json' | 'yaml'): Promi
   await write(format === 'json' ? `${jsonOf(value)}\n` : yamlOf(value));
 }
 
-/** A list of one page. */
-export async function* once<T>(page: T): AsyncGenerator<T> {
-  yield page;
-}
-
 /**
  * Prints a list page by page. The first page determines the widths of a table.
  * @param nameOf for `-o name`
  */
 export async function printList(
-  pages: AsyncIterable<readonly Row[]>,
+  pages: AsyncIterable<readonly Row[]> | Iterable<readonly Row[]>,
   {
     format,
     columns,

@@ -3,7 +3,7 @@ import { Failure, exitCodes } from './exit.js';
 import { askPassword } from './ask.js';
 import { chosenContext, type Context } from './contexts.js';
 import { say } from './output.js';
-import { connect, dataOf, type Api } from './service.js';
+import { connect, dataOf, type Access, type Api } from './service.js';
 
 /** The global options. */
 export interface GlobalOptions {
@@ -20,31 +20,28 @@ export interface Session {
 const warnBeforeMs = 14 * 86_400_000;
 
 /** @throws Failure usage, or not signed in */
-export async function openSession({ context: named, caFile, insecure }: GlobalOptions): Promise<Session> {
-  const context = chosenContext(named);
+export async function openSession(options: GlobalOptions): Promise<Session> {
+  const context = chosenContext(options.context);
   const left = context.expires_at === undefined ? Infinity : Date.parse(context.expires_at) - Date.now();
   if (left <= 0) throw new Failure(exitCodes.notSignedIn, `the token ended at ${context.expires_at}; run svcctl login`);
   if (left < warnBeforeMs) say(`svcctl: the token ends at ${context.expires_at}; run svcctl login for a new one`);
-  const api = await connect({
-    server: context.server,
-    token: context.token,
-    insecure: insecure ?? context.insecure,
-    caFile: caFile ?? context.ca_file,
-  });
+  const api = await connect({ ...accessOf(context, options), token: context.token });
   return { api, context };
 }
+
+/** Where the service of a context is, and how far it is trusted; options count before what the context says. */
+export const accessOf = (context: Context, { caFile, insecure }: GlobalOptions): Access => ({
+  server: context.server,
+  insecure: insecure ?? context.insecure,
+  caFile: caFile ?? context.ca_file,
+});
 
 /** Runs, as the person, what an API token may not do: asks for the password, and signs out afterwards. @throws Failure */
 export async function asPerson<T>(session: Session, options: GlobalOptions, run: (api: Api) => Promise<T>): Promise<T> {
   const { context } = session;
   const { username } = await dataOf(session.api.GET('/api/auth/me'));
   const password = await askPassword(`Password of ${username} at ${context.server}`);
-  const access = {
-    server: context.server,
-    insecure: options.insecure ?? context.insecure,
-    caFile: options.caFile ?? context.ca_file,
-  };
-  return withSignIn(access, username, password, ({ api }) => run(api));
+  return withSignIn(accessOf(context, options), username, password, ({ api }) => run(api));
 }
 
 interface SignedIn {
@@ -54,7 +51,7 @@ interface SignedIn {
 
 /** Signs in, runs, and always signs out. @throws Failure */
 export async function withSignIn<T>(
-  access: Parameters<typeof connect>[0],
+  access: Access,
   username: string,
   password: string,
   run: (signedIn: SignedIn) => Promise<T>,

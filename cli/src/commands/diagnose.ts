@@ -1,12 +1,12 @@
 /** diagnose: lets the agent of a node check itself and what it dials, and shows what it found. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { refused } from '../exit.js';
-import { wholeNumber } from '../options.js';
-import { line, once, printList, printValue, shown, type Column } from '../output.js';
+import { reportOption, wholeNumber, type ReportOptions } from '../options.js';
+import { line, printList, printValue, shown, type Column } from '../output.js';
 import { findOne, typeOf } from '../resources.js';
 import { dataOf, type Api, type Schemas } from '../service.js';
-import { openSession, type GlobalOptions } from '../session.js';
+import { openSession } from '../session.js';
 
 /** The node may have been asked a minute ago, and takes commands with a heartbeat. */
 const waitDefaultSeconds = 120;
@@ -18,13 +18,13 @@ export function diagnoseCommand(program: Command): void {
   program
     .command('diagnose <node>')
     .summary('let the agent of a node check itself and what it dials; a failed check is no failure of the command')
-    .addOption(new Option('-o, --output <format>', 'how to print it').choices(['text', 'json', 'yaml']).default('text'))
+    .addOption(reportOption())
     .option('--timeout <seconds>', `how long to wait (${waitDefaultSeconds})`, wholeNumber('--timeout'))
     .option('--last', 'show the last answer, and do not ask again')
     .addHelpText('after', '\nExample:\n  svcctl diagnose edge-1')
     .action(async (node: string, _options, command: Command) => {
       const { output, timeout, last, ...options } = command.optsWithGlobals<
-        GlobalOptions & { output: 'text' | 'json' | 'yaml'; timeout?: number; last?: true }
+        ReportOptions & { readonly timeout?: number; readonly last?: true }
       >();
       const { api } = await openSession(options);
       const { id, name } = await findOne(api, typeOf('nodes'), node);
@@ -78,7 +78,7 @@ async function printFound(name: string, { at, agent_version: version, items, log
   await line(`${shown(name)}, ${shown(version)}, ${shown(at)}: ${failed.length} of ${items.length} failed`);
   const rows = [...failed, ...items.filter(({ ok }) => ok)];
   // Wide, because half of an error is useless.
-  await printList(once(rows), { format: 'wide', columns, nameOf: (row) => String(row['name']) });
+  await printList([rows], { format: 'wide', columns, nameOf: (row) => String(row['name']) });
   await line('');
   await line(log.length === 0 ? 'Its log is empty.' : 'The end of its log:');
   for (const text of log) await line(shown(text));

@@ -45,7 +45,9 @@ export function eventCommands(program: Command): void {
     .addOption(filterOption('actor=ada or resource_type=node'))
     .option('--limit <n>', 'at most this many entries', wholeNumber('--limit'), 50)
     .addHelpText('after', '\nExample:\n  svcctl audit --filter resource_type=node --limit 10')
-    .action(async (_options, command: Command) => audit(command.optsWithGlobals<ListOptions>()));
+    .action(async (_options, command: Command) =>
+      printFirst('/api/audit', auditColumns, command.optsWithGlobals<ListOptions>()),
+    );
   entries
     .command('confirm <entry>')
     .summary('keep a change that was made with --confirm manual')
@@ -60,7 +62,9 @@ export function eventCommands(program: Command): void {
     .addOption(filterOption('open=true or resource_type=l4_chain'))
     .option('--limit <n>', 'at most this many incidents', wholeNumber('--limit'), 50)
     .addHelpText('after', '\nExample:\n  svcctl incidents --filter open=true')
-    .action(async (_options, command: Command) => incidents(command.optsWithGlobals<ListOptions>()));
+    .action(async (_options, command: Command) =>
+      printFirst('/api/incidents', incidentColumns, command.optsWithGlobals<ListOptions>()),
+    );
 }
 
 async function confirm(id: string, options: GlobalOptions): Promise<void> {
@@ -187,13 +191,6 @@ const auditColumns: readonly Column[] = [
 /** Names each path once: an apply changes the same field of many resources. */
 const pathsOf = (changes: readonly Row[]): string => [...new Set(changes.map(({ path }) => path))].join(' ');
 
-async function audit({ filter, limit, output, ...options }: ListOptions): Promise<void> {
-  const query = filtersOf(filter);
-  const { api } = await openSession(options);
-  const pages = first(limit, pagesOf(api, { path: '/api/audit' }, query));
-  await printList(pages, { format: output, columns: auditColumns, nameOf: ({ id }) => String(id) });
-}
-
 const incidentColumns: readonly Column[] = [
   { title: 'BEGAN', of: ({ began_at }) => began_at, brief: ({ began_at }) => ageOf(String(began_at)) },
   { title: 'LASTED', of: ({ duration_secs }) => spanOf(Number(duration_secs)) },
@@ -208,11 +205,13 @@ const incidentColumns: readonly Column[] = [
   { title: 'INCIDENT', wide: true, of: ({ id }) => id },
 ];
 
-async function incidents({ filter, limit, output, ...options }: ListOptions): Promise<void> {
+/** Prints the first rows of a list, by the API's order and the filters of the command. @throws Failure */
+export async function printFirst(path: string, columns: readonly Column[], options: ListOptions): Promise<void> {
+  const { filter, limit, output, ...global } = options;
   const query = filtersOf(filter);
-  const { api } = await openSession(options);
-  const pages = first(limit, pagesOf(api, { path: '/api/incidents' }, query));
-  await printList(pages, { format: output, columns: incidentColumns, nameOf: ({ id }) => String(id) });
+  const { api } = await openSession(global);
+  const pages = first(limit, pagesOf(api, { path }, query));
+  await printList(pages, { format: output, columns, nameOf: ({ id }) => String(id) });
 }
 
 /** `5m`: how long ago. */
@@ -231,7 +230,7 @@ function spanOf(lasting: number): string {
 }
 
 /** The first rows of a list. */
-export async function* first(rows: number, pages: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
+async function* first(rows: number, pages: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
   let left = rows;
   for await (const page of pages) {
     yield page.slice(0, left);

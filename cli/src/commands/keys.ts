@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { confirm } from '../ask.js';
 import { usage } from '../exit.js';
 import { formatOption, wholeNumber } from '../options.js';
-import { line, once, printList, printValue, shown, tellSecrets, type Column, type Format } from '../output.js';
+import { line, printList, printValue, shown, tellSecrets, type Column, type Format } from '../output.js';
 import { findOne, typeOf } from '../resources.js';
 import { dataOf, type Api, type Schemas } from '../service.js';
 import { openSession, type GlobalOptions } from '../session.js';
@@ -113,5 +113,5 @@ async function show(identity: Schemas['ServiceIdentity'], format: Format): Promi
     const one = identity[key];
     return one === null ? [] : [{ key, ...one, nodes: identity.nodes[key] }];
   });
-  await printList(once(rows), { format, columns, nameOf: ({ public_key }) => String(public_key) });
+  await printList([rows], { format, columns, nameOf: ({ public_key }) => String(public_key) });
 }

@@ -11,7 +11,6 @@ import { Failure, exitCodes, refused, usage } from '../exit.js';
 import {
   holdSecrets,
   line,
-  once,
   printList,
   printValue,
   say,
@@ -114,7 +113,7 @@ async function get(type: ResourceType, name: string | undefined, options: GetOpt
   if (name !== undefined) {
     const { fields } = await findOne(api, type, name);
     if (output === 'json' || output === 'yaml') return printValue(fields, output);
-    return printList(once([fields]), { format: output, columns: type.columns, nameOf });
+    return printList([[fields]], { format: output, columns: type.columns, nameOf });
   }
   const query = filtersOf(filter);
   if (sort !== undefined) query['sort'] = sort;

@@ -1,9 +1,9 @@
 /** rollouts: changes on their way to their nodes, and the steps that people take. */
 import type { Command } from 'commander';
-import { ageOf, first, type ListOptions } from './events.js';
+import { ageOf, printFirst, type ListOptions } from './events.js';
 import { filterOption, filtersOf, formatOption, wholeNumber } from '../options.js';
-import { line, once, printList, printValue, shown, type Column, type Row } from '../output.js';
-import { pagesOf, rolloutFilters } from '../resources.js';
+import { line, printList, printValue, shown, type Column, type Row } from '../output.js';
+import { rolloutFilters } from '../resources.js';
 import { dataOf, type Schemas } from '../service.js';
 import { openSession, type GlobalOptions } from '../session.js';
 
@@ -28,7 +28,7 @@ export function rolloutCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  svcctl rollouts --filter state=halted')
     .action(async (id: string | undefined, _options, command: Command) => {
       const options = command.optsWithGlobals<ListOptions>();
-      await (id === undefined ? list(options) : nodesOf(id, options));
+      await (id === undefined ? printFirst('/api/rollouts', columns, options) : nodesOf(id, options));
     });
   for (const [verb, summary] of Object.entries(steps) as [keyof typeof steps, string][]) {
     rollouts
@@ -60,12 +60,6 @@ const nodeColumns: readonly Column[] = [
   { title: 'GENERATION', of: ({ generation }) => generation },
 ];
 
-async function list({ filter, limit, output, ...options }: ListOptions): Promise<void> {
-  const { api } = await openSession(options);
-  const pages = first(limit, pagesOf(api, { path: '/api/rollouts' }, filtersOf(filter)));
-  await printList(pages, { format: output, columns, nameOf: ({ id }) => String(id) });
-}
-
 /** Prints tables of the rollout and of all its nodes; as JSON or YAML, the answer with the first page of nodes. */
 async function nodesOf(id: string, { filter, output, ...options }: ListOptions): Promise<void> {
   const { api } = await openSession(options);
@@ -76,7 +70,7 @@ async function nodesOf(id: string, { filter, output, ...options }: ListOptions):
   };
   const rollout = await pageOf(1);
   if (output === 'json' || output === 'yaml') return printValue(rollout, output);
-  await printList(once([rollout]), { format: output, columns, nameOf: () => rollout.id });
+  await printList([[rollout]], { format: output, columns, nameOf: () => rollout.id });
   if (output === 'name') return;
   await line('');
   async function* pages(): AsyncGenerator<readonly Row[]> {

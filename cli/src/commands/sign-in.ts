@@ -8,7 +8,7 @@ import { Failure, usage } from '../exit.js';
 import { wholeNumber } from '../options.js';
 import { line, shown } from '../output.js';
 import { connect, dataOf } from '../service.js';
-import { openSession, withSignIn, type GlobalOptions } from '../session.js';
+import { accessOf, openSession, withSignIn, type GlobalOptions } from '../session.js';
 
 const daysDefault = 30;
 const nameChars = 100;
@@ -136,9 +136,8 @@ async function logout(options: GlobalOptions): Promise<void> {
 }
 
 /** A token that has expired or is already deleted counts as deleted. @throws Failure */
-async function deleteToken(id: string, { server, token, ...kept }: Context, options: GlobalOptions): Promise<void> {
-  const caFile = options.caFile ?? kept.ca_file;
-  const api = await connect({ server, token, caFile, insecure: options.insecure ?? kept.insecure });
+async function deleteToken(id: string, context: Context, options: GlobalOptions): Promise<void> {
+  const api = await connect({ ...accessOf(context, options), token: context.token });
   await dataOf(api.DELETE('/api/auth/tokens/{id}', { params: { path: { id } } })).catch((error: unknown) => {
     if (!(error instanceof Failure) || (error.status !== 401 && error.status !== 404)) throw error;
   });

@@ -1,20 +1,19 @@
 /** status: the figures of the dashboard. */
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import stringWidth from 'string-width';
+import { reportOption, type ReportOptions } from '../options.js';
 import { line, paint, printValue, shown, terminalWidth } from '../output.js';
 import { dataOf, type Schemas } from '../service.js';
-import { openSession, type GlobalOptions } from '../session.js';
+import { openSession } from '../session.js';
 
 export function statusCommand(program: Command): void {
   program
     .command('status')
     .summary('show the figures of the dashboard, and what needs attention')
-    .addOption(new Option('-o, --output <format>', 'how to print it').choices(['text', 'json', 'yaml']).default('text'))
+    .addOption(reportOption())
     .addHelpText('after', '\nExample:\n  svcctl status')
     .action(async (_options, command: Command) => {
-      const { output, ...options } = command.optsWithGlobals<
-        GlobalOptions & { readonly output: 'text' | 'json' | 'yaml' }
-      >();
+      const { output, ...options } = command.optsWithGlobals<ReportOptions>();
       const { api } = await openSession(options);
       const stats = await dataOf(api.GET('/api/dashboard/stats'));
       if (output !== 'text') return printValue(stats, output);

@@ -1,9 +1,10 @@
 /** version: what this program and the service are. Implements `docs/contract/joining.md#what-a-release-is`. */
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { chosenContext } from '../contexts.js';
+import { reportOption, type ReportOptions } from '../options.js';
 import { line, printValue, shown } from '../output.js';
 import { bodyOf, connect, type Schemas } from '../service.js';
-import type { GlobalOptions } from '../session.js';
+import { accessOf, type GlobalOptions } from '../session.js';
 
 type Release = Omit<Schemas['Health'], 'status'>;
 
@@ -19,12 +20,10 @@ export function versionCommand(program: Command): void {
   program
     .command('version')
     .summary('show what this program and the service are')
-    .addOption(new Option('-o, --output <format>', 'how to print it').choices(['text', 'json', 'yaml']).default('text'))
+    .addOption(reportOption())
     .addHelpText('after', '\nExample:\n  svcctl version')
     .action(async (_options, command: Command) => {
-      const { output, ...options } = command.optsWithGlobals<
-        GlobalOptions & { readonly output: 'text' | 'json' | 'yaml' }
-      >();
+      const { output, ...options } = command.optsWithGlobals<ReportOptions>();
       if (output === 'text') await line(`client ${sentence(PRODUCT)}`);
       const server = await serverOf(options);
       if (output === 'text') await line(`server ${sentence(server)}`);
@@ -33,9 +32,8 @@ export function versionCommand(program: Command): void {
 }
 
 /** Sends no token: one that has ended does not matter. @throws Failure */
-async function serverOf({ context, caFile }: GlobalOptions): Promise<Release> {
-  const { server, ca_file } = chosenContext(context);
-  const api = await connect({ server, insecure: true, caFile: caFile ?? ca_file });
+async function serverOf(options: GlobalOptions): Promise<Release> {
+  const api = await connect({ ...accessOf(chosenContext(options.context), options), insecure: true });
   const { status: _, ...release } = (await bodyOf(api.GET('/healthz'))).body;
   return release;
 }
