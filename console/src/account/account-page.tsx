@@ -3,6 +3,7 @@ import { Checkbox, PasswordInput, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
+import { nullable } from '../shared/forms/nullable.js';
 import { ResourceForm } from '../shared/forms/resource-form.js';
 import { queryClient } from '../shared/live/queries.js';
 import { meQuery } from '../shared/session.js';
@@ -59,23 +60,12 @@ function Profile({ me }: { readonly me: User }): ReactNode {
         role="viewer"
         saveLabel={text.save}
       >
-        {(form) => {
-          const input = (field: keyof Profile) => {
-            const { value, ...props } = form.getInputProps(field);
-            return {
-              ...props,
-              value: value ?? '',
-              onChange: ({ currentTarget }: React.ChangeEvent<HTMLInputElement>) =>
-                form.setFieldValue(field, (currentTarget.value || null) as never),
-            };
-          };
-          return (
-            <>
-              <TextInput label={text.displayName} autoComplete="name" {...input('display_name')} />
-              <TextInput label={text.email} type="email" autoComplete="email" {...input('email')} />
-            </>
-          );
-        }}
+        {(form) => (
+          <>
+            <TextInput label={text.displayName} autoComplete="name" {...nullable(form, 'display_name')} />
+            <TextInput label={text.email} type="email" autoComplete="email" {...nullable(form, 'email')} />
+          </>
+        )}
       </ResourceForm>
     </Section>
   );

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { editPage, newPage, type FieldsProps } from '../shared/forms/form-pages.js';
 import { LabelsInput } from '../shared/forms/labels-input.js';
 import { NameField } from '../shared/forms/name-field.js';
-import type { FormOf } from '../shared/forms/resource-form.js';
+import { nullable } from '../shared/forms/nullable.js';
 import { nodes, type CreatedNode, type Node } from './nodes.js';
 import { text } from './nodes.text.js';
 
@@ -24,38 +24,14 @@ function Fields({ form }: FieldsProps<Values, Node>): ReactNode {
   return (
     <>
       <NameField form={form} hint={text.nameHint} />
-      <OptionalText form={form} field="address" label={text.address} description={text.addressHint} />
+      <TextInput label={text.address} description={text.addressHint} {...nullable(form, 'address')} />
       <LabelsInput
         {...form.getInputProps('labels')}
         value={chosen}
         onChange={(changed) => form.setFieldValue('labels', changed)}
       />
-      <OptionalText form={form} field="description" label={text.description} lines={2} />
+      <Textarea label={text.description} rows={2} {...nullable(form, 'description')} />
     </>
-  );
-}
-
-interface OptionalTextProps {
-  readonly form: FormOf<Values>;
-  readonly field: 'address' | 'description';
-  readonly label: string;
-  readonly description?: string;
-  readonly lines?: number;
-}
-
-/** A text that is null in the API when it is empty here. */
-function OptionalText({ form, field, lines, ...input }: OptionalTextProps): ReactNode {
-  const Input = lines === undefined ? TextInput : Textarea;
-  return (
-    <Input
-      {...input}
-      {...(lines !== undefined && { rows: lines })}
-      {...form.getInputProps(field)}
-      value={form.getValues()[field] ?? ''}
-      onChange={({ currentTarget }: { readonly currentTarget: { readonly value: string } }) =>
-        form.setFieldValue(field, currentTarget.value === '' ? null : currentTarget.value)
-      }
-    />
   );
 }
 

@@ -5,6 +5,7 @@ import { editPage, newPage, type FieldsProps } from '../shared/forms/form-pages.
 import { LabelsInput } from '../shared/forms/labels-input.js';
 import { ListEditor } from '../shared/forms/list-editor.js';
 import { NameField } from '../shared/forms/name-field.js';
+import { nullable } from '../shared/forms/nullable.js';
 import type { FormOf } from '../shared/forms/resource-form.js';
 import { newWave, sentOf, valuesOf, type PolicyValues } from './policy-values.js';
 import { rolloutPolicies, type RolloutPolicy } from './rollout-policies.js';
@@ -27,7 +28,6 @@ const labels = {
 };
 
 function Fields({ form }: FieldsProps<Values, RolloutPolicy>): ReactNode {
-  const { confirm_secs: confirm } = form.getValues();
   return (
     <>
       <NameField form={form} hint={text.nameHint} />
@@ -46,13 +46,7 @@ function Fields({ form }: FieldsProps<Values, RolloutPolicy>): ReactNode {
         data={Object.entries(text.reactions).map(([value, label]) => ({ value, label }))}
         {...form.getInputProps('on_failure')}
       />
-      <NumberInput
-        label={text.confirm}
-        description={text.confirmHint}
-        {...form.getInputProps('confirm_secs')}
-        value={confirm ?? ''}
-        onChange={(next) => form.setFieldValue('confirm_secs', (next === '' ? null : next) as never)}
-      />
+      <NumberInput label={text.confirm} description={text.confirmHint} {...nullable(form, 'confirm_secs')} />
     </>
   );
 }

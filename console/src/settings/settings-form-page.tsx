@@ -5,6 +5,7 @@ import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Done } from '../shared/api/client.js';
 import { ListEditor } from '../shared/forms/list-editor.js';
+import { nullable } from '../shared/forms/nullable.js';
 import { ResourceForm, type FormOf } from '../shared/forms/resource-form.js';
 import type { Save } from '../shared/api/crud.js';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
@@ -93,16 +94,6 @@ export function EditSettingsPage(): ReactNode {
       </ResourceForm>
     </Page>
   );
-}
-
-/** A figure that may be left empty, which is null in the API. */
-function nullable(form: FormOf<Values>, path: string) {
-  const { value, ...input } = form.getInputProps(path) as { readonly value: number | null; readonly error?: ReactNode };
-  return {
-    ...input,
-    value: value ?? '',
-    onChange: (next: number | string) => form.setFieldValue(path, (next === '' ? null : next) as never),
-  };
 }
 
 interface PortProps {

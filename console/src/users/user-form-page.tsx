@@ -4,6 +4,7 @@ import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { newPage, type FieldsProps } from '../shared/forms/form-pages.js';
+import { nullable } from '../shared/forms/nullable.js';
 import { ResourceForm } from '../shared/forms/resource-form.js';
 import { rolesUpTo } from '../shared/session.js';
 import { sayDone } from '../shared/ui/done.js';
@@ -13,7 +14,7 @@ import { Sign } from '../shared/ui/state.js';
 import { resetPassword, users, type User } from './users.js';
 import { text } from './users.text.js';
 
-type Values = Pick<User, 'username' | 'role'> & Record<'password' | 'display_name' | 'email', string>;
+type Values = Required<Schemas['NewUser']>;
 
 const labels = {
   username: text.username,
@@ -23,21 +24,14 @@ const labels = {
   email: text.email,
 };
 
-/** A text that is left empty is null. */
-const newOf = ({ display_name, email, ...values }: Partial<Values>): Partial<Schemas['NewUser']> => ({
-  ...values,
-  display_name: display_name || null,
-  email: email || null,
-});
-
 export const NewUserPage = newPage<Values, User>({
   type: 'user',
   title: text.add,
   role: 'admin',
   undoable: false,
   labels,
-  valuesOf: () => ({ username: '', password: '', role: 'viewer', display_name: '', email: '' }),
-  create: ({ values, headers }) => users.create({ values: newOf(values), headers }),
+  valuesOf: () => ({ username: '', password: '', role: 'viewer', display_name: null, email: null }),
+  create: users.create,
   Fields,
 });
 
@@ -59,8 +53,8 @@ function Fields({ form }: FieldsProps<Values, User>): ReactNode {
         data={rolesUpTo('admin').map((value) => ({ value, label: text.roles[value] }))}
         {...form.getInputProps('role')}
       />
-      <TextInput label={text.displayName} {...form.getInputProps('display_name')} />
-      <TextInput label={text.email} type="email" {...form.getInputProps('email')} />
+      <TextInput label={text.displayName} {...nullable(form, 'display_name')} />
+      <TextInput label={text.email} type="email" {...nullable(form, 'email')} />
     </>
   );
 }
