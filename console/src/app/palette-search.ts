@@ -4,7 +4,7 @@
 import { setsQuery } from '../fleet-file/fleet-file.js';
 import { portsQuery } from '../ports/ports.js';
 import { portsSearch } from '../ports/ports-search.js';
-import { findIn, nameOf, type ListedType } from '../shared/api/crud.js';
+import { findIn, listedTypes, nameOf, type ListedType } from '../shared/api/crud.js';
 import { queryClient } from '../shared/live/queries.js';
 import { formatListener } from '../shared/ui/format.js';
 import { pagesOf, typeNames, type ResourceLinkTarget } from '../shared/ui/resource-link.js';
@@ -21,19 +21,8 @@ export interface Found {
 /** How many of each type are shown. */
 const shown = 5;
 
-const types = [
-  'node',
-  'l4_chain',
-  'l4_upstream',
-  'credential',
-  'api_token',
-  'route',
-  'l3_network',
-  'rollout_policy',
-  'join_token',
-] as const;
 /** Types that the service shows only to admins. */
-const forAdmins = ['webhook', 'user'] as const;
+const forAdmins: readonly ListedType[] = ['webhook', 'user'];
 
 const typeOf = { deploy: 'l4_chain', issue: 'node', rotate: 'credential' } as const satisfies Record<Verb, ListedType>;
 
@@ -56,7 +45,8 @@ export async function find(wanted: Wanted, isAdmin: boolean, signal: AbortSignal
   const { verb, q, port } = wanted;
   if (verb !== undefined) return findFor(verb, q, signal);
   if (q === '') return [];
-  const all = [...types, ...(isAdmin ? forAdmins : [])].map((type) => findOfType(type, q, signal));
+  const types = listedTypes.filter((type) => isAdmin || !forAdmins.includes(type));
+  const all = types.map((type) => findOfType(type, q, signal));
   return (await Promise.all([...all, findSets(q), port === undefined ? [] : findListeners(port, q)])).flat();
 }
 

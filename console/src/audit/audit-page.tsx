@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { TimeField } from '../shared/forms/time-field.js';
-import { Empty } from '../shared/ui/empty.js';
+import { NoRows } from '../shared/ui/empty.js';
 import { FilterBar } from '../shared/ui/filter-bar.js';
 import { Page } from '../shared/ui/page.js';
 import { TextLink } from '../shared/ui/links.js';
@@ -13,7 +13,7 @@ import { NotYet } from '../shared/ui/page-skeleton.js';
 import { typeNames } from '../shared/ui/resource-link.js';
 import { useTyped } from '../shared/ui/typed.js';
 import { auditQuery } from './audit.js';
-import { verbs, type AuditSearch } from './audit-search.js';
+import type { AuditSearch } from './audit-search.js';
 import { text } from './audit.text.js';
 import { Entries } from './entries.js';
 import { EntryDrawer } from './entry-drawer.js';
@@ -29,9 +29,9 @@ export function AuditPage(): ReactNode {
     <Page title={text.title} actions={<ExportMenu search={search} />}>
       <Filters search={search} />
       {data?.total === 0 && (
-        <Empty title={filtered ? text.nothingFound : text.emptyTitle}>
-          {filtered ? <TextLink to="/audit">{text.clear}</TextLink> : text.empty}
-        </Empty>
+        <NoRows filtered={filtered} title={text.emptyTitle}>
+          {text.empty}
+        </NoRows>
       )}
       {data === undefined && <NotYet error={error} refetch={refetch} height={400} />}
       {data !== undefined && data.total > 0 && (
@@ -51,7 +51,7 @@ export function AuditPage(): ReactNode {
 }
 
 const types = Object.entries(typeNames).map(([value, label]) => ({ value, label }));
-const verbOptions = verbs.map((value) => ({ value, label: text.verbs[value] }));
+const verbOptions = Object.entries(text.verbs).map(([value, label]) => ({ value, label }));
 
 function Filters({ search }: { readonly search: AuditSearch }): ReactNode {
   const navigate = useNavigate({ from: '/audit' });

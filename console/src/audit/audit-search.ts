@@ -27,30 +27,3 @@ export function auditFilters({ sign_ins: wanted, entry: _e, changes: _c, page: _
   const named = search.resource_type === signIns || search.action?.startsWith(`${signIns}.`) === true;
   return Object.fromEntries(wanted || named ? given : [...given, ['not_resource_type', signIns]]);
 }
-
-/** The API's words for what was done to a resource. */
-export const verbs = [
-  'create',
-  'update',
-  'delete',
-  'deploy',
-  'psk',
-  'refresh',
-  'command',
-  'label',
-  'revert',
-  'apply',
-  'stop',
-  'resume',
-  'pause',
-  'advance',
-  'complete',
-  'sign_in',
-  'sign_in_refused',
-  'sign_out',
-  'confirm',
-  'release',
-  'psk_candidate',
-  'rotate',
-  'retire',
-] as const;

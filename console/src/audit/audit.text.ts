@@ -14,6 +14,7 @@ export const text = {
   verb: 'Action',
   anyVerb: 'Any action',
   verbHint: 'Choose a type first',
+  /** By the API's words for what was done to a resource. */
   verbs: {
     create: 'created',
     update: 'changed',
@@ -52,7 +53,6 @@ export const text = {
   clear: 'Show all',
   emptyTitle: 'No entries yet',
   empty: 'Changes, sign-ins and agent reports are recorded here.',
-  nothingFound: 'No matches',
   close: 'Close',
   request: 'Request',
   position: 'Log position',

@@ -6,12 +6,12 @@ import type { ReactNode } from 'react';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
 import { useMay } from '../shared/session.js';
 import { pageSize } from '../shared/search.js';
-import { columnsOf, DataTable } from '../shared/ui/data-table.js';
+import { columnsOf } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
 import { formatCount, formatListener } from '../shared/ui/format.js';
 import { LinkButton, TextLink } from '../shared/ui/links.js';
+import { ListTable } from '../shared/ui/list-table.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { State } from '../shared/ui/state.js';
 import { listenersQuery, type Listener } from './listener-policies.js';
@@ -54,6 +54,7 @@ export function ListenerPoliciesPage(): ReactNode {
   const rows = data?.items
     .filter(({ policySaved }) => policySaved || nodeId !== undefined)
     .map((listener): Row => ({ ...listener, nodeName: names.get(listener.nodeId) ?? null }));
+  const shown = rows?.slice((page - 1) * pageSize, page * pageSize) ?? [];
   return (
     <Page title={text.title} actions={mayEdit && <LinkButton to="/listener-policies/edit">{text.add}</LinkButton>}>
       <Text size="sm" maw={720}>
@@ -68,28 +69,18 @@ export function ListenerPoliciesPage(): ReactNode {
         value={nodeId}
         onChange={(id) => void navigate({ search: { node_id: id || undefined }, replace: true })}
       />
-      {rows === undefined && error !== null ? (
-        <Problem error={error} retry={() => void refetch()} />
-      ) : (
-        <DataTable
-          caption={text.caption}
-          columns={columns}
-          rows={rows?.slice((page - 1) * pageSize, page * pageSize)}
-          rowKey={({ nodeId: id, transport, listenAddr, listenPort }) =>
-            `${id} ${transport} ${listenAddr} ${listenPort}`
-          }
-          empty={
-            <Empty title={nodeId === undefined ? text.emptyTitle : text.noListeners}>
-              {nodeId === undefined ? text.empty : text.noListenersHint}
-            </Empty>
-          }
-          paging={{
-            page,
-            total: rows?.length ?? 0,
-            onPage: (to) => void navigate({ search: { node_id: nodeId, page: to } }),
-          }}
-        />
-      )}
+      <ListTable
+        caption={text.caption}
+        columns={columns}
+        query={{ data: rows && { items: shown, total: rows.length }, error, refetch }}
+        rowKey={({ nodeId: id, transport, listenAddr, listenPort }) => `${id} ${transport} ${listenAddr} ${listenPort}`}
+        empty={
+          <Empty title={nodeId === undefined ? text.emptyTitle : text.noListeners}>
+            {nodeId === undefined ? text.empty : text.noListenersHint}
+          </Empty>
+        }
+        paging={{ page, onPage: (to) => void navigate({ search: { node_id: nodeId, page: to } }) }}
+      />
     </Page>
   );
 }

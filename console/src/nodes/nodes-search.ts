@@ -1,29 +1,16 @@
 /** The search parameters of the list of nodes: the filters of the API, under the same names. */
-import { listOf, pageOf, textOf, wordOf, type Search } from '../shared/search.js';
+import { listOf, listSearch, pageOf, sorts, wordOf, type Search } from '../shared/search.js';
 
 const statuses = ['online', 'offline', 'pending'] as const;
 const applyStates = ['applied', 'pushed', 'rejected', 'none'] as const;
-const sorts = [
-  'name',
-  '-name',
-  'status',
-  '-status',
-  'last_seen_at',
-  '-last_seen_at',
-  'updated_at',
-  '-updated_at',
-  'created_at',
-  '-created_at',
-] as const;
 
 export const nodesSearch = (search: Search) => ({
-  q: textOf(search, 'q'),
+  ...listSearch(search),
   status: wordOf(search, 'status', statuses),
   apply: wordOf(search, 'apply', applyStates),
   listeners: wordOf(search, 'listeners', ['missing']),
   label: listOf(search, 'label'),
-  sort: wordOf(search, 'sort', sorts),
-  page: pageOf(search),
+  sort: wordOf(search, 'sort', [...sorts, 'status', '-status', 'last_seen_at', '-last_seen_at'] as const),
 });
 
 const generationOf = (search: Search, name: string): number | undefined => {

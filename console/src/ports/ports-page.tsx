@@ -6,14 +6,14 @@ import type { ReactNode } from 'react';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
 import { pageSize } from '../shared/search.js';
 import { Choices, type Choice } from '../shared/ui/choices.js';
-import { columnsOf, DataTable } from '../shared/ui/data-table.js';
+import { columnsOf } from '../shared/ui/data-table.js';
 import { Empty } from '../shared/ui/empty.js';
 import { FilterBar } from '../shared/ui/filter-bar.js';
 import { formatListener } from '../shared/ui/format.js';
+import { ListTable } from '../shared/ui/list-table.js';
 import { ListenerState } from '../shared/ui/listener-state.js';
 import { TextLink } from '../shared/ui/links.js';
 import { Page } from '../shared/ui/page.js';
-import { Problem } from '../shared/ui/problem.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { portsQuery, type Port } from './ports.js';
 import type { PortsSearch } from './ports-search.js';
@@ -73,22 +73,14 @@ export function PortsPage(): ReactNode {
   return (
     <Page title={text.title}>
       <Filters search={search} />
-      {data === undefined && error !== null ? (
-        <Problem error={error} retry={() => void refetch()} />
-      ) : (
-        <DataTable
-          caption={text.caption}
-          columns={columns}
-          rows={rows}
-          rowKey={(row) => `${row.nodeId} ${row.transport} ${row.listenAddr} ${row.listenPort}`}
-          empty={<Nothing filters={filters} />}
-          paging={{
-            page,
-            total: data?.items.length ?? 0,
-            onPage: (to) => void navigate({ search: { ...search, page: to } }),
-          }}
-        />
-      )}
+      <ListTable
+        caption={text.caption}
+        columns={columns}
+        query={{ data: rows && { items: rows, total: data?.items.length }, error, refetch }}
+        rowKey={(row) => `${row.nodeId} ${row.transport} ${row.listenAddr} ${row.listenPort}`}
+        empty={<Nothing filters={filters} />}
+        paging={{ page, onPage: (to) => void navigate({ search: { ...search, page: to } }) }}
+      />
       <UnexpectedListeners filters={filters} />
     </Page>
   );

@@ -5,7 +5,7 @@ import type { ReactNode } from 'react';
 import { ResourceSelect } from '../shared/forms/resource-select.js';
 import { Choices } from '../shared/ui/choices.js';
 import { columnsOf } from '../shared/ui/data-table.js';
-import { Empty } from '../shared/ui/empty.js';
+import { NoRows } from '../shared/ui/empty.js';
 import { FilterBar } from '../shared/ui/filter-bar.js';
 import { LinkButton, TextLink } from '../shared/ui/links.js';
 import { ListTable } from '../shared/ui/list-table.js';
@@ -76,9 +76,9 @@ export function RolloutsPage(): ReactNode {
         query={useQuery(rolloutsQuery(search))}
         rowKey={({ id }) => id}
         empty={
-          <Empty title={filtered ? text.nothingFound : text.emptyTitle}>
-            {filtered ? <TextLink to="/rollouts">{text.clear}</TextLink> : text.empty}
-          </Empty>
+          <NoRows filtered={filtered} title={text.emptyTitle}>
+            {text.empty}
+          </NoRows>
         }
         paging={{ page: page ?? 1, onPage: (to) => void navigate({ search: { ...search, page: to } }) }}
       />

@@ -9,8 +9,6 @@ export const text = {
   policies: 'Rollout policies',
   emptyTitle: 'No rollouts yet',
   empty: 'With a rollout policy, a change reaches its nodes in waves. Choose one when you deploy, or in the settings.',
-  nothingFound: 'No matches',
-  clear: 'Show all',
   state: 'State',
   anyState: 'Any state',
   node: 'Node',

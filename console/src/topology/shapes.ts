@@ -15,12 +15,7 @@ export interface Shape {
   readonly name: string | null;
   readonly mood: Mood;
   readonly state: string;
-  /** How many nodes it stands for. */
-  readonly size: number;
-  /** How many of them are not online, or reject their configuration. */
-  readonly troubled: number;
   readonly chains: number | null;
-  readonly chainsDown: number;
   /** A node of another group, which the open one is linked to. */
   readonly neighbour: boolean;
 }
@@ -88,10 +83,7 @@ function groupShape({ value, nodes: size, by_status: status, rejected, chains_do
     name: value,
     mood,
     state: [text.nodes(size), ...(state.length === 0 ? [text.allWell] : state)].join(', '),
-    size,
-    troubled,
     chains: null,
-    chainsDown: down,
     neighbour: false,
   };
 }
@@ -106,10 +98,7 @@ function nodeShape({ id, name, status, apply, chains, group: own }: Node, group:
     name,
     mood: isWell && chains.down > 0 ? 'warning' : isWell && apply === 'pushed' ? 'busy' : mood,
     state: [rejects ? text.rejects : word, ...(chains.down > 0 ? [text.chainsDown(chains.down)] : [])].join(', '),
-    size: 1,
-    troubled: rejects || status === 'offline' ? 1 : 0,
     chains: chains.total,
-    chainsDown: chains.down,
     neighbour: group !== undefined && (own ?? '') !== group,
   };
 }

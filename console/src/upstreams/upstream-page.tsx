@@ -1,5 +1,4 @@
 /** One upstream: what it is, how the nodes that use it see it, what it carried, and the chains that end there. */
-import { List } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
@@ -13,6 +12,7 @@ import { HistorySection } from '../shared/ui/history.js';
 import { TextLink } from '../shared/ui/links.js';
 import { ListTable } from '../shared/ui/list-table.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
+import { ListOfUsers } from '../shared/ui/used-by.js';
 import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
@@ -115,20 +115,16 @@ function UsedBy({
       {users.length === 0 ? (
         text.unused
       ) : (
-        <List size="sm">
-          {users.map((user) => (
-            <List.Item key={user.id}>
-              <ResourceLink {...user} />
-            </List.Item>
-          ))}
-          {total > users.length && (
-            <List.Item>
+        <ListOfUsers
+          users={users}
+          more={
+            total > users.length && (
               <TextLink to="/chains" search={{ upstream_id: id }}>
                 {text.more(formatCount(total - users.length))}
               </TextLink>
-            </List.Item>
-          )}
-        </List>
+            )
+          }
+        />
       )}
     </Section>
   );

@@ -6,22 +6,26 @@ import { pageSize } from '../search.js';
 import { dataOf, doneOf, type Done } from './client.js';
 import { call, readAs, type DataOf, type Operation } from './read.js';
 
-/** The list of each type. */
+/** The list of each type, in the order in which a search over all types shows them. */
 const lists = {
   node: '/api/nodes',
   l4_chain: '/api/l4-chains',
   l4_upstream: '/api/l4-upstreams',
   credential: '/api/credentials',
+  api_token: '/api/auth/tokens',
   route: '/api/routes',
   l3_network: '/api/l3-networks',
   rollout_policy: '/api/rollout-policies',
   join_token: '/api/join-tokens',
   webhook: '/api/webhooks',
-  api_token: '/api/auth/tokens',
   user: '/api/auth/users',
 } as const;
 
 export type ListedType = keyof typeof lists;
+
+export const listedTypes = Object.keys(lists) as readonly ListedType[];
+
+export const isListed = (type: string): type is ListedType => Object.hasOwn(lists, type);
 
 /** Other types whose changes the resources of a type show. */
 const follows: Readonly<Partial<Record<ListedType, readonly string[]>>> = {

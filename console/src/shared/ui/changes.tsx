@@ -1,7 +1,7 @@
 /** Fields before and after, as audit entries and plans list them. */
 import { Code, Table, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
-import type { NamedType } from '../named.js';
+import type { ListedType } from '../api/crud.js';
 import classes from './changes.module.css';
 import type { Change } from './differences.js';
 import { NamedLink } from './named-link.js';
@@ -18,7 +18,7 @@ interface ChangesProps {
 }
 
 /** Fields that hold the id of something else. */
-export const references: Readonly<Record<string, NamedType>> = {
+export const references: Readonly<Record<string, ListedType>> = {
   node_id: 'node',
   upstream_id: 'l4_upstream',
   credential_id: 'credential',

@@ -1,6 +1,8 @@
-/** What to do where there is nothing yet. */
+/** What to do where there is nothing yet, or nothing that the filters leave. */
 import { Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { TextLink } from './links.js';
+import { text } from './ui.text.js';
 
 interface EmptyProps {
   /** What is not there. */
@@ -17,5 +19,17 @@ export function Empty({ title, children }: EmptyProps): ReactNode {
         {children}
       </Text>
     </Stack>
+  );
+}
+
+/** In place of the rows of a list. @param filtered whether the list shows only some of what there is */
+export function NoRows({ filtered, ...empty }: EmptyProps & { readonly filtered: boolean }): ReactNode {
+  if (!filtered) return <Empty {...empty} />;
+  return (
+    <Empty title={text.noMatches}>
+      <TextLink to="." search={{}}>
+        {text.showAll}
+      </TextLink>
+    </Empty>
   );
 }

@@ -10,9 +10,9 @@ import { ownOf, type ListSearch } from '../search.js';
 import { useMay, type Role } from '../session.js';
 import { Choices, type Choice } from './choices.js';
 import type { Columns } from './data-table.js';
-import { Empty } from './empty.js';
+import { NoRows } from './empty.js';
 import { FilterBar } from './filter-bar.js';
-import { LinkButton, TextLink } from './links.js';
+import { LinkButton } from './links.js';
 import { ListTable } from './list-table.js';
 import { Page } from './page.js';
 import { pagesOf, ResourceLink } from './resource-link.js';
@@ -151,17 +151,9 @@ export function listPage<L extends List, S extends object>(page: ListPage<L, S>)
           query={useQuery(of.list({ ...search, sort: sort ?? sortedBy }))}
           rowKey={({ id }) => id}
           empty={
-            filtered ? (
-              <Empty title={shared.noMatches}>
-                <TextLink to="." search={{}}>
-                  {shared.showAll}
-                </TextLink>
-              </Empty>
-            ) : (
-              <Empty title={text.emptyTitle}>
-                {text.empty} {add}
-              </Empty>
-            )
+            <NoRows filtered={filtered} title={text.emptyTitle}>
+              {text.empty} {add}
+            </NoRows>
           }
           paging={{ page: at ?? 1, onPage: (to) => show({ page: to }, false) }}
           {...(Chosen !== undefined &&

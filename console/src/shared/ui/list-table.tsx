@@ -1,7 +1,7 @@
 /** The table of a list that a query reads: its rows and their number, or what went wrong where there is no data. */
 import type { RowData } from '@tanstack/react-table';
-import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import type { Refusal } from '../api/client.js';
 import { DataTable, type DataTableProps, type Paging } from './data-table.js';
 import { Problem } from './problem.js';
 
@@ -13,7 +13,11 @@ interface List<Row> {
 }
 
 export interface ListTableProps<Row extends RowData> extends Omit<DataTableProps<Row>, 'rows' | 'paging'> {
-  readonly query: Pick<UseQueryResult<List<Row>>, 'data' | 'error' | 'refetch'>;
+  readonly query: {
+    readonly data: List<Row> | undefined;
+    readonly error: Refusal | null;
+    readonly refetch: () => unknown;
+  };
   /** Absent for a list that is not paged. */
   readonly paging?: Omit<Paging, 'total'>;
 }

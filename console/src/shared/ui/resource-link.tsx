@@ -2,7 +2,7 @@
 import { Code } from '@mantine/core';
 import type { LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { ListedType } from '../api/crud.js';
+import { isListed, type ListedType } from '../api/crud.js';
 import { useMay } from '../session.js';
 import { TextLink } from './links.js';
 
@@ -51,8 +51,6 @@ const otherPages = {
   connectivity: (): ResourceLinkTarget => ({ to: '/settings' }),
   service: (): ResourceLinkTarget => ({ to: '/settings/identity' }),
 } as const;
-
-const isListed = (type: string): type is ListedType => Object.hasOwn(bases, type);
 
 /** The page of a resource; undefined for a type without pages. */
 function pageOf(type: string, id: string): ResourceLinkTarget | undefined {

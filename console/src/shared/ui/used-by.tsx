@@ -30,7 +30,12 @@ export function UsedBy({ users, total }: UsedByProps): ReactNode {
   );
 }
 
-export function ListOfUsers({ users }: Pick<UsedByProps, 'users'>): ReactNode {
+interface ListOfUsersProps extends Pick<UsedByProps, 'users'> {
+  /** The way to those that are not listed. */
+  readonly more?: ReactNode;
+}
+
+export function ListOfUsers({ users, more }: ListOfUsersProps): ReactNode {
   return (
     <List size="sm">
       {users.map((user) => (
@@ -38,6 +43,7 @@ export function ListOfUsers({ users }: Pick<UsedByProps, 'users'>): ReactNode {
           <ResourceLink {...user} />
         </List.Item>
       ))}
+      {more && <List.Item>{more}</List.Item>}
     </List>
   );
 }
