@@ -1,13 +1,12 @@
 /** One set: what it owns, what was changed by hand since its last apply, its document, and its release. */
-import { Button, Text } from '@mantine/core';
+import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { Confirm } from '../shared/forms/confirm.js';
+import { AskFirst } from '../shared/forms/confirm.js';
 import { useMay } from '../shared/session.js';
 import { actorName } from '../shared/ui/actor.js';
 import { Changes } from '../shared/ui/changes.js';
-import { useDialog } from '../shared/ui/dialog.js';
 import { sayDone } from '../shared/ui/done.js';
 import { Facts } from '../shared/ui/facts.js';
 import { formatCount } from '../shared/ui/format.js';
@@ -98,7 +97,6 @@ function Drifted({ item: { resource, changes } }: { readonly item: DriftItem }):
 }
 
 function Release({ set }: { readonly set: string }): ReactNode {
-  const { opened, open, close } = useDialog('release');
   const navigate = useNavigate();
   const release = async (): Promise<void> => {
     const { data, requestId } = await releaseSet(set);
@@ -108,13 +106,14 @@ function Release({ set }: { readonly set: string }): ReactNode {
     await navigate({ to: '/fleet-file' });
   };
   return (
-    <>
-      <Button size="xs" color="red" variant="light" onClick={open}>
-        {text.release}
-      </Button>
-      <Confirm opened={opened} title={text.releaseTitle(set)} action={text.release} onConfirm={release} onClose={close}>
-        {text.releaseMeaning}
-      </Confirm>
-    </>
+    <AskFirst
+      dialog="release"
+      button={{ size: 'xs', color: 'red', variant: 'light' }}
+      title={text.releaseTitle(set)}
+      action={text.release}
+      onConfirm={release}
+    >
+      {text.releaseMeaning}
+    </AskFirst>
   );
 }

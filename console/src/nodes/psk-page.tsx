@@ -5,11 +5,10 @@
 import { Button, Code, Group, NumberInput, Stack, Text } from '@mantine/core';
 import { useEffect, useState, type ReactNode } from 'react';
 import { useAttempt } from '../shared/forms/attempt.js';
-import { Confirm } from '../shared/forms/confirm.js';
+import { AskFirst } from '../shared/forms/confirm.js';
 import { queryClient } from '../shared/live/queries.js';
 import { useMay } from '../shared/session.js';
 import { CopyField } from '../shared/ui/copy-field.js';
-import { useDialog } from '../shared/ui/dialog.js';
 import { sayDone } from '../shared/ui/done.js';
 import { Facts } from '../shared/ui/facts.js';
 import { Guide } from '../shared/ui/guide.js';
@@ -163,26 +162,19 @@ function Make({ id, rotation, onMade }: MakeProps): ReactNode {
 }
 
 function TakeBack({ id }: { readonly id: string }): ReactNode {
-  const { opened, open, close } = useDialog('take-back');
   return (
-    <>
-      <Button variant="default" onClick={open}>
-        {text.takeBack}
-      </Button>
-      <Confirm
-        opened={opened}
-        title={text.takeBackTitle}
-        action={text.takeBack}
-        onClose={close}
-        onConfirm={async () => {
-          const { requestId } = await dropCandidate(id);
-          await queryClient.invalidateQueries({ queryKey: ['node'] });
-          sayDone(text.takenBack, { resourceId: id, requestId });
-        }}
-      >
-        {text.takeBackMeaning}
-      </Confirm>
-    </>
+    <AskFirst
+      dialog="take-back"
+      title={text.takeBackTitle}
+      action={text.takeBack}
+      onConfirm={async () => {
+        const { requestId } = await dropCandidate(id);
+        await queryClient.invalidateQueries({ queryKey: ['node'] });
+        sayDone(text.takenBack, { resourceId: id, requestId });
+      }}
+    >
+      {text.takeBackMeaning}
+    </AskFirst>
   );
 }
 

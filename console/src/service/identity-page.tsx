@@ -5,7 +5,7 @@
 import { Button, Checkbox, Code, Group, Progress, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
-import { Confirm } from '../shared/forms/confirm.js';
+import { AskFirst, Confirm } from '../shared/forms/confirm.js';
 import { dashboardQuery } from '../shared/dashboard.js';
 import { queryClient } from '../shared/live/queries.js';
 import { useMay } from '../shared/session.js';
@@ -80,16 +80,14 @@ function Key({ public_key: key, since }: Identity['current']): ReactNode {
 const reread = (): Promise<void> => queryClient.invalidateQueries({ queryKey: ['service'] });
 
 function Make(): ReactNode {
-  const { opened, open, close } = useDialog('rotate');
   return (
     <Group>
-      <Button onClick={open}>{text.makeIt}</Button>
-      <Confirm
-        opened={opened}
+      <AskFirst
+        dialog="rotate"
+        button={{ variant: 'filled' }}
         title={text.makeTitle}
         action={text.makeIt}
         mild
-        onClose={close}
         onConfirm={async () => {
           await rotateIdentity();
           await reread();
@@ -97,7 +95,7 @@ function Make(): ReactNode {
         }}
       >
         {text.makeAsks}
-      </Confirm>
+      </AskFirst>
     </Group>
   );
 }

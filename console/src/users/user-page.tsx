@@ -1,10 +1,8 @@
 /** One user. All that can be changed for another person is the password, which shuts them out. */
 import { useQuery } from '@tanstack/react-query';
 import { meQuery } from '../shared/session.js';
-import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { Confirm } from '../shared/forms/confirm.js';
-import { useDialog } from '../shared/ui/dialog.js';
+import { AskFirst } from '../shared/forms/confirm.js';
 import { sayDone } from '../shared/ui/done.js';
 import { LinkButton } from '../shared/ui/links.js';
 import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
@@ -39,24 +37,17 @@ export const UserPage = resourcePage(users, ({ resource: user }) => {
 
 /** For somebody who leaves: one step. */
 function ShutOut({ user: { id, username } }: { readonly user: User }): ReactNode {
-  const { opened, open, close } = useDialog('shut-out');
   return (
-    <>
-      <Button variant="default" onClick={open}>
-        {text.shutOut}
-      </Button>
-      <Confirm
-        opened={opened}
-        title={text.shutOutTitle(username)}
-        action={text.shutOut}
-        onClose={close}
-        onConfirm={async () => {
-          const { data } = await shutOut(id);
-          sayDone(text.shutOutDone(username, data.join_tokens_deleted));
-        }}
-      >
-        {text.shutOutMeaning}
-      </Confirm>
-    </>
+    <AskFirst
+      dialog="shut-out"
+      title={text.shutOutTitle(username)}
+      action={text.shutOut}
+      onConfirm={async () => {
+        const { data } = await shutOut(id);
+        sayDone(text.shutOutDone(username, data.join_tokens_deleted));
+      }}
+    >
+      {text.shutOutMeaning}
+    </AskFirst>
   );
 }

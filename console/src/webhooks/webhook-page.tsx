@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { useAttempt } from '../shared/forms/attempt.js';
-import { Confirm } from '../shared/forms/confirm.js';
+import { AskFirst, Confirm } from '../shared/forms/confirm.js';
 import { useJustMade } from '../shared/just-made.js';
 import { queryClient } from '../shared/live/queries.js';
 import { columnsOf } from '../shared/ui/data-table.js';
@@ -110,7 +110,6 @@ const requests: Readonly<Record<From, Schemas['ResumeWebhook']>> = {
 };
 
 function Resume({ webhook: { id, name, state } }: { readonly webhook: Webhook }): ReactNode {
-  const { opened, open, close } = useDialog('resume');
   // A webhook that works has no failed item.
   const choices: readonly From[] = state === 'ok' ? ['now', 'start'] : ['failed', 'skip', 'now', 'start'];
   const [chosen, choose] = useState<From>();
@@ -120,35 +119,30 @@ function Resume({ webhook: { id, name, state } }: { readonly webhook: Webhook })
     sayDone(text.resumed(name));
   };
   return (
-    <>
-      <Button size="xs" variant={state === 'ok' ? 'default' : 'filled'} onClick={open}>
-        {text.resume}
-      </Button>
-      <Confirm
-        opened={opened}
-        title={text.resumeTitle(name)}
-        action={text.resume}
-        onConfirm={resume}
-        onClose={close}
-        mild
-      >
-        <Stack gap="sm">
-          {text.resumeMeaning}
-          <Radio.Group label={text.resumeHow} value={from} onChange={(value) => choose(value as From)}>
-            <Stack gap="xs" pt="xs">
-              {choices.map((choice) => (
-                <Radio
-                  key={choice}
-                  value={choice}
-                  label={text.resumeFrom[choice]}
-                  description={text.resumeHints[choice]}
-                />
-              ))}
-            </Stack>
-          </Radio.Group>
-        </Stack>
-      </Confirm>
-    </>
+    <AskFirst
+      dialog="resume"
+      button={{ size: 'xs', variant: state === 'ok' ? 'default' : 'filled' }}
+      title={text.resumeTitle(name)}
+      action={text.resume}
+      onConfirm={resume}
+      mild
+    >
+      <Stack gap="sm">
+        {text.resumeMeaning}
+        <Radio.Group label={text.resumeHow} value={from} onChange={(value) => choose(value as From)}>
+          <Stack gap="xs" pt="xs">
+            {choices.map((choice) => (
+              <Radio
+                key={choice}
+                value={choice}
+                label={text.resumeFrom[choice]}
+                description={text.resumeHints[choice]}
+              />
+            ))}
+          </Stack>
+        </Radio.Group>
+      </Stack>
+    </AskFirst>
   );
 }
 

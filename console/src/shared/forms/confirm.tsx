@@ -1,6 +1,7 @@
 /** Asks before a delete, or before what cannot be undone: says what will happen, and shows a refusal in place. */
-import { Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { Button, Group, Modal, Stack, Text, type ButtonProps } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { useDialog } from '../ui/dialog.js';
 import { Problem } from '../ui/problem.js';
 import { useAttempt } from './attempt.js';
 import { text } from './forms.text.js';
@@ -73,5 +74,24 @@ export function Confirm({
         </Group>
       </Stack>
     </Modal>
+  );
+}
+
+interface AskFirstProps extends Omit<ConfirmProps, 'opened' | 'onClose'> {
+  /** The word of the question in the address. */
+  readonly dialog: string;
+  readonly button?: ButtonProps;
+}
+
+/** A button that asks before it does something, in the words that it has itself. */
+export function AskFirst({ dialog, button, ...question }: AskFirstProps): ReactNode {
+  const { opened, open, close } = useDialog(dialog);
+  return (
+    <>
+      <Button variant="default" {...button} onClick={open}>
+        {question.action}
+      </Button>
+      <Confirm {...question} opened={opened} onClose={close} />
+    </>
   );
 }
