@@ -7,7 +7,7 @@ import { Button, Fieldset, Group, Stack, Text } from '@mantine/core';
 import { useForm, type UseFormReturnType } from '@mantine/form';
 import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
-import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
+import { useEffect, useMemo, useRef, useState, type ReactNode, type RefObject } from 'react';
 import { flushSync } from 'react-dom';
 import { newIdempotencyKey, Refusal, type Done } from '../api/client.js';
 import type { Save } from '../api/crud.js';
@@ -67,9 +67,22 @@ function useDraft<V extends Values>(name: string | undefined, pattern: () => V):
   );
 }
 
-export function ResourceForm<V extends Values, R extends Stored>(props: ResourceFormProps<V, R>): ReactNode {
-  const { resource, valuesOf, labels, save, onSaved, onCancel, saveLabel, also, role = 'operator', children } = props;
-  const maySave = useMay(role);
+/** Brings the reader to the field that the address names, as an error does. */
+function useWantedField(place: RefObject<HTMLFormElement | null>, labels: Readonly<Record<string, string>>): void {
+  const { field: wanted } = useSearch({ strict: false });
+  useEffect(() => {
+    const field = wanted === undefined ? undefined : closestField(wanted, Object.keys(labels));
+    const input = place.current?.querySelector<HTMLElement>(`[data-path="${CSS.escape(field ?? '')}"]`);
+    input?.focus();
+    input?.scrollIntoView({ block: 'center' });
+    // The fields of a form stay the same.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [wanted]);
+}
+
+/** What is typed, from which version of the resource, what became of saving it, and what to do with each. */
+function useResourceForm<V extends Values, R extends Stored>(props: ResourceFormProps<V, R>) {
+  const { resource, valuesOf, labels, save } = props;
   const draft = useDraft(props.draft, () => valuesOf(undefined));
   const [resumed, setResumed] = useState(() => draft?.read());
   /** What the form began with. */
@@ -116,17 +129,8 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
     if (newer !== undefined && untouched && !saving) beginWith(newer, valuesOf(newer));
   });
 
-  // An address may name a field, as an error does.
-  const { field: wanted } = useSearch({ strict: false });
   const place = useRef<HTMLFormElement>(null);
-  useEffect(() => {
-    const field = wanted === undefined ? undefined : closestField(wanted, Object.keys(labels));
-    const input = place.current?.querySelector<HTMLElement>(`[data-path="${CSS.escape(field ?? '')}"]`);
-    input?.focus();
-    input?.scrollIntoView({ block: 'center' });
-    // The fields of a form stay the same.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [wanted]);
+  useWantedField(place, labels);
 
   /** Shows them beside their fields, and brings the reader to the first. */
   const showMistakes = (mistakes: Readonly<Record<string, string>>): void => {
@@ -160,6 +164,28 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
     }
   };
 
+  return {
+    form,
+    place,
+    submit,
+    saving,
+    refused,
+    /** A stored one can be saved once something is typed, into its newest version. */
+    cannotSave: base !== undefined && (untouched || newer !== undefined),
+    isDraft: resumed !== undefined,
+    startAnew,
+    /** A newer version, where what is typed was typed into an older one. */
+    overtakenBy: untouched || saving ? undefined : newer,
+    takeTheirs: (theirs: R) => beginWith(theirs, valuesOf(theirs)),
+    keepMine: (theirs: R) => beginWith(theirs, { ...valuesOf(theirs), ...typed }),
+  };
+}
+
+export function ResourceForm<V extends Values, R extends Stored>(props: ResourceFormProps<V, R>): ReactNode {
+  const { resource, valuesOf, labels, onSaved, onCancel, saveLabel, also, role = 'operator', children } = props;
+  const maySave = useMay(role);
+  const { form, place, submit, saving, refused, cannotSave, isDraft, startAnew, overtakenBy, takeTheirs, keepMine } =
+    useResourceForm(props);
   // Nothing to see for those who may not add one.
   if (!maySave && resource === undefined) return <Text size="sm">{text.needsRole[role]}</Text>;
   return (
@@ -172,17 +198,17 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
       }}
     >
       <Stack maw={640}>
-        {newer !== undefined && !untouched && !saving && (
+        {overtakenBy !== undefined && (
           <Overtaken
-            resourceId={newer.id}
+            resourceId={overtakenBy.id}
             labels={labels}
             mine={form.getValues()}
-            theirs={valuesOf(newer)}
-            onTakeTheirs={() => beginWith(newer, valuesOf(newer))}
-            onKeepMine={() => beginWith(newer, { ...valuesOf(newer), ...typed })}
+            theirs={valuesOf(overtakenBy)}
+            onTakeTheirs={() => takeTheirs(overtakenBy)}
+            onKeepMine={() => keepMine(overtakenBy)}
           />
         )}
-        {resumed !== undefined && (
+        {isDraft && (
           <Group gap="xs">
             <Text size="sm">{text.draft}</Text>
             <Button size="compact-xs" variant="default" onClick={startAnew}>
@@ -197,7 +223,7 @@ export function ResourceForm<V extends Values, R extends Stored>(props: Resource
         {refused !== undefined && <Problem error={refused} />}
         <Group>
           {maySave && (
-            <Button type="submit" loading={saving} disabled={base !== undefined && (untouched || newer !== undefined)}>
+            <Button type="submit" loading={saving} disabled={cannotSave}>
               {saveLabel}
             </Button>
           )}
