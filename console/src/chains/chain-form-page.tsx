@@ -19,7 +19,6 @@ import { HopFields } from './hop-fields.js';
 import { TargetFields } from './target-fields.js';
 
 const labels = {
-  name: text.name,
   description: text.description,
   enabled: text.enabledLabel,
   payload: text.payload,

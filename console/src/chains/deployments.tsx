@@ -10,6 +10,7 @@ import { Confirm } from '../shared/forms/confirm.js';
 import { RolloutChoice, useRollout } from '../shared/forms/rollout-choice.js';
 import { queryClient } from '../shared/live/queries.js';
 import { useMay } from '../shared/session.js';
+import { Changes } from '../shared/ui/changes.js';
 import { useDialog } from '../shared/ui/dialog.js';
 import { differencesOf } from '../shared/ui/differences.js';
 import { sayDone } from '../shared/ui/done.js';
@@ -21,9 +22,15 @@ import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
 import { StateOf } from '../shared/ui/state-of.js';
 import { When } from '../shared/ui/when.js';
-import { deploymentsQuery, goBack, type Chain, type Deployment, type DeploymentNode } from './chains.js';
+import {
+  deploymentsQuery,
+  goBack,
+  type Chain,
+  type Definition,
+  type Deployment,
+  type DeploymentNode,
+} from './chains.js';
 import { text } from './chains.text.js';
-import { DefinitionChanges } from './definition-changes.js';
 import classes from './deployments.module.css';
 import { moodOf } from './hop-state.js';
 
@@ -115,6 +122,9 @@ function Rejection({ chain, resource_id: resourceId, path, message }: RejectionP
   );
 }
 
+/** The part of a chain that a deploy publishes. */
+const definitionOf = ({ payload, hops, target }: Definition): Definition => ({ payload, hops, target });
+
 type Row = Deployment & { readonly chain: Chain; readonly newest: Deployment };
 
 /** Shows first what it will change, because the service does not ask. */
@@ -153,9 +163,9 @@ function GoBack({ chain, newest, ...deployment }: Row): ReactNode {
           {text.goBackMeaning}
           {/* Its waves cannot be previewed: the same step saves what it deploys. */}
           <RolloutChoice chosen={rollout} queryKey={['l4_chain', 'back', deployment.id]} />
-          <DefinitionChanges
-            before={newest.definition}
-            after={definition}
+          <Changes
+            named
+            changes={differencesOf(newest.definition && definitionOf(newest.definition), definitionOf(definition))}
             headings={{ before: text.now, after: text.asThen }}
           />
         </Stack>

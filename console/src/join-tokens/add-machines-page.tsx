@@ -22,7 +22,6 @@ export const AddMachinesPage = newPage<Values, JoinToken, CreatedJoinToken>({
   title: text.add,
   undoable: false,
   labels: {
-    name: text.name,
     uses: text.uses,
     expires_in_hours: text.hours,
     labels: text.labels,

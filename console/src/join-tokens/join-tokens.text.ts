@@ -9,7 +9,6 @@ export const text = {
   add: 'Add machines',
   emptyTitle: 'No join tokens yet',
   empty: 'With one line, pasted into a root shell, a machine installs its agent and becomes a node.',
-  name: 'Name',
   nameHint: 'Says which machines it is for. Unique among tokens that still let machines in.',
   presetName: (at: string) => `Machines, ${at}`,
   uses: 'Machines',

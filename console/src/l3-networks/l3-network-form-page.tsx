@@ -23,7 +23,6 @@ const newMember: Member = { node_id: '', addresses: [], routes: [] };
 const newTunnel: Tunnel = { listener_node_id: '', listen_addr: '0.0.0.0', listen_port: 443, connector_node_id: '' };
 
 const labels = {
-  name: text.name,
   enabled: text.enabledLabel,
   mtu: text.mtu,
   credential_id: text.credential,

@@ -6,7 +6,6 @@ export const text = {
   emptyTitle: 'No L3 networks yet',
   empty:
     'An L3 network joins nodes by tunnels that carry IP packets. It needs a REALITY credential and is live once saved.',
-  name: 'Name',
   nameHint: 'Unique among L3 networks.',
   state: 'State',
   members: 'Members',

@@ -10,7 +10,7 @@ import { text } from './nodes.text.js';
 
 type Values = Pick<Node, 'name' | 'description' | 'address' | 'labels'>;
 
-const labels = { name: text.name, address: text.address, description: text.description, labels: text.labelsColumn };
+const labels = { address: text.address, description: text.description, labels: text.labelsColumn };
 
 const valuesOf = (node: Node | undefined): Values => ({
   name: node?.name ?? '',

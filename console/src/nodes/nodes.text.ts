@@ -27,7 +27,6 @@ export const text = {
   saveLabels: 'Save',
   labelled: (count: string) => `Labels of ${count} nodes changed.`,
   tellThem: (command: string, count: string) => `${command} on ${count} nodes?`,
-  name: 'Name',
   status: 'Status',
   configuration: 'Configuration',
   listeners: 'Listeners',

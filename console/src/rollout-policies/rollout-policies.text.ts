@@ -7,7 +7,6 @@ export const text = {
   add: 'Add rollout policy',
   emptyTitle: 'No rollout policies yet',
   empty: 'Without one, a change reaches all of its nodes at once. A policy brings it to a few first and watches them.',
-  name: 'Name',
   nameHint: 'Unique among rollout policies.',
   waves: 'Waves',
   wavesHint:

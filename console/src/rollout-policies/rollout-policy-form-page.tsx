@@ -15,7 +15,6 @@ import { text } from './rollout-policies.text.js';
 type Values = PolicyValues & Record<string, unknown>;
 
 const labels = {
-  name: text.name,
   waves: text.waves,
   'waves.*.nodes': text.nodes,
   'waves.*.labels': text.labels,

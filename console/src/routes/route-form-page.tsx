@@ -14,7 +14,6 @@ type Values = Pick<Route, 'name' | 'host' | 'path_prefix' | 'enabled' | 'hops' |
 const newHop: Route['hops'][number] = { node_id: '', listen_addr: '0.0.0.0', listen_port: 80 };
 
 const labels = {
-  name: text.name,
   host: text.host,
   path_prefix: text.pathPrefix,
   enabled: text.enabledLabel,

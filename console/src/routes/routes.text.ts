@@ -6,7 +6,6 @@ export const text = {
   emptyTitle: 'No routes yet',
   empty:
     'A route takes HTTP requests for a host and path through one or more nodes to a backend. It is live once saved.',
-  name: 'Name',
   nameHint: 'Unique among routes.',
   host: 'Host',
   hostHint: 'As in the request, such as www.example.com.',

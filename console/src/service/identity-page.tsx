@@ -5,12 +5,11 @@
 import { Button, Checkbox, Code, Group, Progress, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
-import { AskFirst, Confirm } from '../shared/forms/confirm.js';
+import { AskFirst } from '../shared/forms/confirm.js';
 import { dashboardQuery } from '../shared/dashboard.js';
 import { queryClient } from '../shared/live/queries.js';
 import { useMay } from '../shared/session.js';
 import { columnsOf } from '../shared/ui/data-table.js';
-import { useDialog } from '../shared/ui/dialog.js';
 import { sayDone } from '../shared/ui/done.js';
 import { Facts } from '../shared/ui/facts.js';
 import { formatCount } from '../shared/ui/format.js';
@@ -165,21 +164,14 @@ function Behind({ since }: { readonly since: string }): ReactNode {
 }
 
 function Retire(): ReactNode {
-  const { opened, open, close } = useDialog('retire');
   const [force, setForce] = useState(false);
   return (
     <Group>
-      <Button variant="default" onClick={open}>
-        {text.retireIt}
-      </Button>
-      <Confirm
-        opened={opened}
+      <AskFirst
+        dialog="retire"
         title={text.retireTitle}
         action={text.retireIt}
-        onClose={() => {
-          setForce(false);
-          close();
-        }}
+        onClose={() => setForce(false)}
         onConfirm={async () => {
           await retireIdentity(force);
           await reread();
@@ -194,7 +186,7 @@ function Retire(): ReactNode {
             onChange={({ currentTarget }) => setForce(currentTarget.checked)}
           />
         </Stack>
-      </Confirm>
+      </AskFirst>
     </Group>
   );
 }

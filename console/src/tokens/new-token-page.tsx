@@ -20,7 +20,7 @@ export const NewTokenPage = newPage<Values, ApiToken, Made>({
   title: text.add,
   role: 'viewer',
   undoable: false,
-  labels: { name: text.name, role: text.role, expires_in_days: text.days, from: text.from },
+  labels: { role: text.role, expires_in_days: text.days, from: text.from },
   valuesOf: () => ({ name: '', role: 'viewer', expires_in_days: defaultDays, from: [] }),
   create: tokens.create,
   Fields,

@@ -5,7 +5,6 @@ export const text = {
   add: 'Create token',
   emptyTitle: 'No API tokens yet',
   empty: 'Programs sign in with tokens of their own, never with a person’s password.',
-  name: 'Name',
   nameHint: 'Says which program uses it. Unique among your tokens.',
   owner: 'Owner',
   role: 'Role',

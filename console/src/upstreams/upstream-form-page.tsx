@@ -14,7 +14,6 @@ type Values = Pick<
 
 const defaultIntervalMs = 10_000;
 const labels = {
-  name: text.name,
   endpoint: text.endpoint,
   server_names: text.serverNames,
   health_check_interval_ms: text.intervalLabel,

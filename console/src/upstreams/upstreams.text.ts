@@ -6,7 +6,6 @@ export const text = {
   emptyTitle: 'No upstreams yet',
   empty:
     'An upstream is the server where a chain ends, such as app.example:8443. Add one, then choose it as the target of a chain.',
-  name: 'Name',
   endpoint: 'Endpoint',
   security: 'Security',
   interval: 'Health check',

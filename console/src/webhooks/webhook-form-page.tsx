@@ -18,7 +18,6 @@ type Values = Pick<
 };
 
 const labels = {
-  name: text.name,
   url: text.url,
   types: text.types,
   enabled: text.enabled,

@@ -5,7 +5,6 @@ export const text = {
   add: 'Add webhook',
   emptyTitle: 'No webhooks yet',
   empty: 'A webhook tells a server of yours what happens, signed, in order, at least once.',
-  name: 'Name',
   nameHint: 'Unique among webhooks.',
   url: 'URL',
   urlHint:

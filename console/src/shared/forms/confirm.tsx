@@ -78,20 +78,29 @@ export function Confirm({
 }
 
 interface AskFirstProps extends Omit<ConfirmProps, 'opened' | 'onClose'> {
+  /** The question is closed, answered or not. */
+  readonly onClose?: () => void;
   /** The word of the question in the address. */
   readonly dialog: string;
   readonly button?: ButtonProps;
 }
 
 /** A button that asks before it does something, in the words that it has itself. */
-export function AskFirst({ dialog, button, ...question }: AskFirstProps): ReactNode {
+export function AskFirst({ dialog, button, onClose, ...question }: AskFirstProps): ReactNode {
   const { opened, open, close } = useDialog(dialog);
   return (
     <>
       <Button variant="default" {...button} onClick={open}>
         {question.action}
       </Button>
-      <Confirm {...question} opened={opened} onClose={close} />
+      <Confirm
+        {...question}
+        opened={opened}
+        onClose={() => {
+          onClose?.();
+          close();
+        }}
+      />
     </>
   );
 }

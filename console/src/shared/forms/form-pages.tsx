@@ -8,6 +8,7 @@ import type { Query } from '../api/read.js';
 import { keepForItsPage } from '../just-made.js';
 import { sayDone, sayDoneOf, sayRefused } from '../ui/done.js';
 import { Page } from '../ui/page.js';
+import { text as uiText } from '../ui/ui.text.js';
 import { NotYet } from '../ui/page-skeleton.js';
 import { pagesOf, typeNames } from '../ui/resource-link.js';
 import type { Values } from './fields.js';
@@ -22,7 +23,9 @@ export interface FieldsProps<V, R> {
   readonly resource?: R;
 }
 
-interface FormPage<V extends Values, R extends Named> extends Pick<ResourceFormProps<V, R>, 'labels' | 'role'> {
+interface FormPage<V extends Values, R extends Named> extends Pick<ResourceFormProps<V, R>, 'role'> {
+  /** As those of `ResourceForm`; every resource has a name. */
+  readonly labels: ResourceFormProps<V, R>['labels'];
   readonly type: ListedType;
   readonly valuesOf: (resource: R | undefined) => V;
   readonly Fields: (props: FieldsProps<V, R>) => ReactNode;
@@ -56,7 +59,7 @@ export function newPage<V extends Values, R extends Named, M extends R = R>(page
       <Page title={title}>
         <ResourceForm<V, M>
           valuesOf={valuesOf}
-          labels={labels}
+          labels={{ name: uiText.name, ...labels }}
           role={role}
           save={create}
           onSaved={(done) => {
@@ -110,7 +113,7 @@ export function editPage<V extends Values, R extends Named>(page: EditPage<V, R>
           key={id}
           resource={resource}
           valuesOf={valuesOf}
-          labels={labels}
+          labels={{ name: uiText.name, ...labels }}
           role={role}
           save={(changes) => update(id, changes)}
           onSaved={(done) => {
