@@ -22,8 +22,9 @@ export const theme = createTheme({
   },
 });
 
-/** Grey and red text have more contrast than Mantine gives them. The colours of states are defined only here. */
-const readable = (grey: string, good: string, warning: string, bad: string, busy: string) => ({
+/** Links, grey and red text have more contrast than Mantine gives them. The colours of states are defined only here. */
+const readable = (link: string, grey: string, good: string, warning: string, bad: string, busy: string) => ({
+  '--mantine-color-anchor': link,
   '--mantine-color-dimmed': grey,
   '--mantine-color-placeholder': grey,
   '--mantine-color-error': bad,
@@ -36,6 +37,6 @@ const readable = (grey: string, good: string, warning: string, bad: string, busy
 
 export const cssVariablesResolver: CSSVariablesResolver = () => ({
   variables: {},
-  light: readable('#5c636a', '#1d7a3e', '#a35200', '#c92a2a', '#1864ab'),
-  dark: readable('#a6adb4', '#51c878', '#ffb84d', '#ff8787', '#74c0fc'),
+  light: readable('#3b5bdb', '#5c636a', '#1d7a3e', '#a35200', '#c92a2a', '#1864ab'),
+  dark: readable('#91a7ff', '#a6adb4', '#51c878', '#ffb84d', '#ff8787', '#74c0fc'),
 });
