@@ -8,11 +8,11 @@ import { openSite, type Site } from './support/site.js';
 import {
   addressOf,
   expectAbsent,
-  expectCount,
   expectCovered,
   expectCut,
   expectText,
   expectValue,
+  watchForNever,
 } from './support/waiting.js';
 
 const browser = await openBrowser();
@@ -289,19 +289,26 @@ describe.skipIf(browser === undefined)('a form', () => {
     await isAtNodes(page);
   });
 
-  test('one’s own change is not told as that of somebody else while the next page comes', async () => {
+  test('one’s own change is not told as that of somebody else while its answer and the next page come', async () => {
     const { id } = await site.admin.call<{ id: string }>('POST', '/api/nodes', { name: 'own' });
     const page = await site.openAs('operator', `/nodes/${id}/edit`);
     await page.getByText('Live', { exact: true }).waitFor();
+    const neverSaid = await watchForNever(page, 'Someone else changed this');
     await page.getByRole('textbox', { name: 'Name' }).fill('own, renamed');
-    let come = (): void => undefined;
-    const mayCome = new Promise<void>((resolve) => (come = resolve));
-    await page.route(/node-page-/, (route) => mayCome.then(() => route.continue()));
+    let answer = (): void => undefined;
+    const mayAnswer = new Promise<void>((resolve) => (answer = resolve));
+    // A page that does not come soon gives way to a skeleton, but the form waits for the answer however long it takes.
+    await page.route(`**/api/nodes/${id}`, async (route) => {
+      if (route.request().method() !== 'PUT') return route.continue();
+      const response = await route.fetch();
+      await mayAnswer;
+      return route.fulfill({ response });
+    });
     await button(page, 'Save').click();
     await page.getByRole('heading', { name: 'Edit own, renamed' }).waitFor();
-    await expectCount(page.getByText('Someone else changed this')).toBe(0);
-    come();
+    answer();
     await page.getByRole('link', { name: 'Edit' }).waitFor();
+    await neverSaid();
   });
 
   test('what was typed is still there for the same person when their session has ended, and for no other', async () => {

@@ -56,6 +56,16 @@ export async function expectAbsent(page: Page, ...all: readonly Locator[]): Prom
   for (const one of all) await until(async () => ((await one.count()) === 0 ? '' : String(one))).toBe('');
 }
 
+/** Watches what the page says from now on. @returns fails if these words ever stood there, however shortly */
+export async function watchForNever(page: Page, words: string): Promise<() => Promise<void>> {
+  await page.evaluate(`(() => {
+    window.wasSaid = false;
+    const look = () => { window.wasSaid ||= document.body.textContent.includes(${JSON.stringify(words)}); };
+    new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
+  })()`);
+  return async () => expect(await page.evaluate('window.wasSaid')).toBe(false);
+}
+
 /** Neither the page nor what its scripts can read of the browser holds the secret. */
 export async function expectNowhere(page: Page, secret: string): Promise<void> {
   await settled(page);
