@@ -311,6 +311,40 @@ describe.skipIf(browser === undefined)('a form', () => {
     await neverSaid();
   });
 
+  test('a key is rotated in the version that one has seen; who was told of another may go on', async () => {
+    const made = { name: 'exit key', key_type: 'x25519' };
+    const { id } = await site.admin.call<{ id: string }>('POST', '/api/credentials', made);
+    const page = await site.openAs('operator', `/credentials/${id}/rotate`);
+    await page.getByRole('heading', { name: 'Rotate exit key' }).waitFor();
+    await site.admin.call('PUT', `/api/credentials/${id}`, { name: 'entry key' });
+    await page.getByRole('heading', { name: 'Rotate entry key' }).waitFor();
+    await button(page, 'Rotate now').click();
+    await page
+      .getByRole('alert')
+      .getByText(/^If-Match: /)
+      .waitFor();
+    await button(page, 'Rotate now').click();
+    await page.getByText('Credential entry key rotated.').waitFor();
+  });
+
+  test('so is the secret of a webhook, once its question is opened anew', async () => {
+    const made = { name: 'told', url: 'https://hooks.example/told', types: ['command'] };
+    const { id } = await site.admin.call<{ id: string }>('POST', '/api/webhooks', made);
+    const page = await site.openAs('admin', `/webhooks/${id}`);
+    const question = page.getByRole('dialog');
+    await button(page, 'Rotate secret').click();
+    await question.getByText('Rotate the secret of told?').waitFor();
+    await site.admin.call('PUT', `/api/webhooks/${id}`, { name: 'told more' });
+    await question.getByText('Rotate the secret of told more?').waitFor();
+    await question.getByRole('button', { name: 'Rotate secret' }).click();
+    await question.getByText(/^If-Match: /).waitFor();
+    await button(page, 'Cancel').last().click();
+    await question.waitFor({ state: 'hidden' });
+    await button(page, 'Rotate secret').click();
+    await question.getByRole('button', { name: 'Rotate secret' }).click();
+    await page.getByRole('textbox', { name: 'Secret' }).waitFor();
+  });
+
   test('what was typed is still there for the same person when their session has ended, and for no other', async () => {
     const page = await site.openAs('operator', edit);
     const signInAgain = async (username: string): Promise<void> => {

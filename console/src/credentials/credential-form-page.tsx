@@ -1,7 +1,7 @@
 /** The forms of credentials: a new one of any type, the edit of a stored one, and the rotation of its key or certificate. */
 import { Alert, Select } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
 import { editPage } from '../shared/forms/form-pages.js';
 import { text as formText } from '../shared/forms/forms.text.js';
@@ -109,6 +109,8 @@ export const EditCredentialPage = editPage<Stored, Credential>({
 export const RotateCredentialPage = resourcePage(credentials, ({ resource: credential }) => {
   const navigate = useNavigate();
   const { id, name, key_type: type, version, certificate } = credential;
+  /** The version that the person has seen; the newest once a refusal has told of it. */
+  const [seen, see] = useState<typeof version | undefined>(version);
   const back = (): void => void navigate({ to: '/credentials/$id', params: { id } });
   // A reality credential has its key in another one.
   if (type === 'reality') return null;
@@ -125,10 +127,15 @@ export const RotateCredentialPage = resourcePage(credentials, ({ resource: crede
         valuesOf={() => initial}
         labels={labels}
         save={({ values }) =>
-          credentials.update(id, {
-            values: keyFieldsOf(type, values as KeyValues),
-            headers: { 'if-match': `"${version}"` },
-          })
+          credentials
+            .update(id, {
+              values: keyFieldsOf(type, values as KeyValues),
+              headers: { 'if-match': `"${seen ?? version}"` },
+            })
+            .catch((error: unknown) => {
+              see(undefined);
+              throw error;
+            })
         }
         onSaved={() => {
           sayDone(text.rotated(name));

@@ -65,9 +65,12 @@ interface ActionsProps {
 function Actions({ webhook, onSecret }: ActionsProps): ReactNode {
   const { id, name, version, state } = webhook;
   const rotating = useDialog('rotate');
+  /** The version that the person saw when the question was opened. */
+  const [seen, see] = useState(version);
+  if (!rotating.opened && seen !== version) see(version);
   const { working, refused, attempt } = useAttempt();
   const rotate = async (): Promise<void> => {
-    const headers = { 'if-match': `"${version}"` };
+    const headers = { 'if-match': `"${seen}"` };
     onSecret((await webhooks.update(id, { values: { rotate_secret: true }, headers })).data.secret);
   };
   const ping = (): Promise<void> =>
