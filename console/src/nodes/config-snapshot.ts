@@ -10,7 +10,7 @@ interface TransportProfile {
   readonly security: string;
 }
 
-interface RealityInbound {
+export interface RealityInbound {
   readonly server_names: readonly string[];
   readonly short_ids: readonly string[];
   readonly target_host: string;

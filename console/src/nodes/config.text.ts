@@ -1,6 +1,7 @@
 /** The words of a node's configuration: a sentence for each part of it, and names of what may differ. */
 import { formatCount, formatMilliseconds } from '../shared/ui/format.js';
 import { say, type Part, type Words } from './config-parts.js';
+import type { RealityInbound } from './config-snapshot.js';
 
 const list = (items: readonly string[]): string => items.join(', ');
 
@@ -67,7 +68,7 @@ export const configText = {
   byName: (names: readonly string[]) => `TLS connections for ${list(names)} unopened`,
   tls: (names: readonly string[], certificate: Part) =>
     say`TLS${names.length === 0 ? '' : ` for ${list(names)}`} with certificate ${certificate}`,
-  reality: (over: string, { server_names, short_ids, target_host, target_port }: RealityWords) =>
+  reality: (over: string, { server_names, short_ids, target_host, target_port }: RealityInbound) =>
     `REALITY over ${over} as ${list(server_names)}${short_ids.some(Boolean) ? ` (short id ${list(short_ids.filter(Boolean))})` : ''}, others see ${target_host}:${target_port}`,
   noise: (outer: string) => `Noise over ${outer}`,
   next: (node: Part, endpoint: string) => say`${node} (${endpoint})`,
@@ -98,10 +99,3 @@ export const configText = {
   onPort: (port: number) => `on tcp port ${port}`,
   empty: 'none',
 } as const;
-
-interface RealityWords {
-  readonly server_names: readonly string[];
-  readonly short_ids: readonly string[];
-  readonly target_host: string;
-  readonly target_port: number;
-}

@@ -20,11 +20,10 @@ import type { PortsSearch } from './ports-search.js';
 import { text } from './ports.text.js';
 import { UnexpectedListeners } from './unexpected-listeners.js';
 
-type NodeOption = { readonly id: string; readonly name: string; readonly status: 'online' | 'offline' | 'pending' };
-type Row = Port & { readonly node: NodeOption | undefined };
+type Row = Port & { readonly nodeName: string | null };
 
 const columns = columnsOf<Row>([
-  [text.node, (row) => <ResourceLink type="node" id={row.nodeId} name={row.node?.name ?? null} />],
+  [text.node, (row) => <ResourceLink type="node" id={row.nodeId} name={row.nodeName} />],
   [text.listener, (row) => formatListener(row.transport, row.listenAddr, row.listenPort)],
   [text.state, (row) => <RowState {...row} />],
   [text.usedBy, (row) => <Users routes={row.routes} />],
@@ -66,10 +65,10 @@ export function PortsPage(): ReactNode {
   const navigate = useNavigate({ from: '/ports' });
   const { page = 1, ...filters } = search;
   const { data, error, refetch } = useQuery(portsQuery(filters));
-  const nodes = new Map(data?.nodes.map((node) => [node.id, node]));
+  const names = new Map(data?.nodes.map(({ id, name }) => [id, name]));
   const rows = data?.items
     .slice((page - 1) * pageSize, page * pageSize)
-    .map((port): Row => ({ ...port, node: nodes.get(port.nodeId) }));
+    .map((port): Row => ({ ...port, nodeName: names.get(port.nodeId) ?? null }));
   return (
     <Page title={text.title}>
       <Filters search={search} />
