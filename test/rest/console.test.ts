@@ -96,15 +96,6 @@ test('a service without a built console starts, and says so on the page', async 
   await app.close();
 });
 
-test('the page of parts is for those who edit the console, and not in it', () => {
-  expect(readdirSync(built)).not.toContain('parts.html');
-  const scripts = assets.filter((name) => name.endsWith('.js'));
-  const withParts = scripts.filter((name) =>
-    readFileSync(join(built, 'assets', name), 'utf8').includes('svctok_made_up'),
-  );
-  expect(withParts).toEqual([]);
-});
-
 test('the first load is under 300 KiB compressed, and each page is a part of its own', () => {
   const page = readFileSync(join(built, 'index.html'), 'utf8');
   const first = [...page.matchAll(/\/console\/assets\/([^"]+)/g)].map(([, name = '']) => name);
