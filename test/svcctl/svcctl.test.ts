@@ -282,6 +282,19 @@ describe('resources', () => {
     rmSync(join(kept, '..'), { recursive: true });
   });
 
+  test('lose what a deleted line held, unless they cannot be without it', async () => {
+    await admin.call('POST', '/api/nodes', { name: 'told', description: 'rack 7' });
+    const without = (field: string) =>
+      script.run(['edit', 'nodes', 'told'], { env: { EDITOR: `sed -i /^${field}:/d` } });
+    expect(await done(without('description'))).toBe('changed description of nodes/told\n');
+    const { description } = JSON.parse(await done(script.run(['get', 'nodes', 'told', '-o', 'json'])));
+    expect(description).toBeNull();
+    const { code, err } = await without('name');
+    expect([code, err]).toEqual([1, expect.stringContaining('invalid_request: name: ')]);
+    rmSync(join(/what you wrote is in (\S+)/.exec(err)![1]!, '..'), { recursive: true });
+    await done(script.run(['delete', 'nodes', 'told', '--yes']));
+  });
+
   test.skipIf(!terminals)(
     'are opened again with what is wrong, until the text is right or left as it was',
     async () => {

@@ -88,7 +88,7 @@ export function resourceCommands(program: Command): void {
   withRolloutOptions(program.command('edit <type> <name>'))
     .summary('change a resource in $EDITOR, as YAML')
     .description(
-      `${typeHelp} Only your changes are sent; if somebody else has changed the resource meanwhile, nothing is.`,
+      `${typeHelp} Only your changes are sent, null for a field whose line is gone; if somebody else has changed the resource meanwhile, nothing is.`,
     )
     .addHelpText('after', '\nExample:\n  svcctl edit l4-upstreams web')
     .action(async (word: string, name: string, _options, command: Command) =>
@@ -214,6 +214,7 @@ async function edit(type: ResourceType, name: string, options: EditOptions): Pro
   const [found, editable] = await Promise.all([findOne(api, type, name), editableFields(api, type)]);
   const { fields } = found;
   const before = Object.fromEntries(editable.filter((field) => field in fields).map((field) => [field, fields[field]]));
+  const emptied = Object.fromEntries(Object.keys(before).map((field) => [field, null]));
   const folder = mkdtempSync(join(tmpdir(), 'svcctl-'));
   const file = join(folder, `${type.plural}.yaml`);
   writeFileSync(file, yamlOf(before), { mode: 0o600 });
@@ -223,7 +224,8 @@ async function edit(type: ResourceType, name: string, options: EditOptions): Pro
   };
   let secrets: readonly string[] = [];
   const send = async (): Promise<readonly string[]> => {
-    const after = fieldsOf(file, readFileSync(file, 'utf8'));
+    // Who deletes a line wants its field empty; where it cannot be, the service says so.
+    const after = { ...emptied, ...fieldsOf(file, readFileSync(file, 'utf8')) };
     const changes = Object.entries(after).filter(
       ([field, value]) => JSON.stringify(value) !== JSON.stringify(before[field]),
     );
