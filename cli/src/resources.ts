@@ -14,7 +14,8 @@ const anyOne = '/api/nodes/{id}';
 
 export interface ResourceType {
   readonly plural: string;
-  readonly aliases: readonly string[];
+  /** Names besides the plural without its layer, and the singular of each. */
+  readonly aliases?: readonly string[];
   readonly path: string;
   readonly columns: readonly Column[];
   /** The API's filters for the list. */
@@ -49,9 +50,8 @@ const count = (title: string, field: string): Column => ({
   of: (row) => (Array.isArray(row[field]) ? row[field].length : row[field]),
 });
 
-/** Filters of a list; the compiler checks them against the published document. */
-const filtersIn = <Path extends keyof Lists>(_path: Path, ...filters: readonly FilterOf<Path>[]): readonly string[] =>
-  filters;
+/** A list with its filters, which the compiler checks against the published document. */
+const listed = <Path extends keyof Lists>(path: Path, ...filters: readonly FilterOf<Path>[]) => ({ path, filters });
 
 type Lists = {
   [
@@ -66,13 +66,12 @@ type FilterOf<Path extends keyof Lists> = Lists[Path] extends {
   ? Exclude<keyof NonNullable<Query>, 'page' | 'page_size' | 'sort'>
   : never;
 
-const types: readonly ResourceType[] = [
+type Described = Omit<ResourceType, 'nameField'> & Partial<Pick<ResourceType, 'nameField'>>;
+
+const described: readonly Described[] = [
   {
     plural: 'nodes',
-    aliases: ['node'],
-    path: '/api/nodes',
-    filters: filtersIn('/api/nodes', 'q', 'status', 'apply', 'listeners', 'label'),
-    nameField: 'name',
+    ...listed('/api/nodes', 'q', 'status', 'apply', 'listeners', 'label'),
     columns: [
       name,
       column('STATUS', 'status'),
@@ -86,10 +85,7 @@ const types: readonly ResourceType[] = [
   },
   {
     plural: 'l4-chains',
-    aliases: ['chains', 'chain', 'l4-chain'],
-    path: '/api/l4-chains',
-    filters: filtersIn('/api/l4-chains', 'q', 'status', 'health', 'node_id', 'upstream_id', 'credential_id'),
-    nameField: 'name',
+    ...listed('/api/l4-chains', 'q', 'status', 'health', 'node_id', 'upstream_id', 'credential_id'),
     columns: [
       name,
       column('STATUS', 'status'),
@@ -102,10 +98,7 @@ const types: readonly ResourceType[] = [
   },
   {
     plural: 'l4-upstreams',
-    aliases: ['upstreams', 'upstream', 'l4-upstream'],
-    path: '/api/l4-upstreams',
-    filters: filtersIn('/api/l4-upstreams', 'q', 'health'),
-    nameField: 'name',
+    ...listed('/api/l4-upstreams', 'q', 'health'),
     columns: [
       name,
       column('ENDPOINT', 'endpoint'),
@@ -116,10 +109,7 @@ const types: readonly ResourceType[] = [
   },
   {
     plural: 'routes',
-    aliases: ['route'],
-    path: '/api/routes',
-    filters: filtersIn('/api/routes', 'q'),
-    nameField: 'name',
+    ...listed('/api/routes', 'q'),
     columns: [
       name,
       column('HOST', 'host'),
@@ -131,10 +121,7 @@ const types: readonly ResourceType[] = [
   },
   {
     plural: 'credentials',
-    aliases: ['credential'],
-    path: '/api/credentials',
-    filters: filtersIn('/api/credentials', 'q', 'key_type', 'expires_before'),
-    nameField: 'name',
+    ...listed('/api/credentials', 'q', 'key_type', 'expires_before'),
     columns: [
       name,
       column('TYPE', 'key_type'),
@@ -145,10 +132,7 @@ const types: readonly ResourceType[] = [
   },
   {
     plural: 'l3-networks',
-    aliases: ['networks', 'network', 'l3-network'],
-    path: '/api/l3-networks',
-    filters: filtersIn('/api/l3-networks', 'q'),
-    nameField: 'name',
+    ...listed('/api/l3-networks', 'q'),
     columns: [
       name,
       column('ENABLED', 'enabled'),
@@ -160,19 +144,14 @@ const types: readonly ResourceType[] = [
   },
   {
     plural: 'policies',
-    aliases: ['policy', 'listener-policies', 'listener-policy'],
-    path: '/api/nodes/ports',
-    filters: filtersIn('/api/nodes/ports', 'node_id', 'transport', 'listen_port', 'running'),
-    nameField: 'name',
+    aliases: ['listener-policies'],
+    ...listed('/api/nodes/ports', 'node_id', 'transport', 'listen_port', 'running'),
     ofListener: true,
     columns: [name, column('ORDER', 'priorityOrder')],
   },
   {
     plural: 'join-tokens',
-    aliases: ['join-token'],
-    path: '/api/join-tokens',
-    filters: filtersIn('/api/join-tokens', 'q'),
-    nameField: 'name',
+    ...listed('/api/join-tokens', 'q'),
     columns: [
       name,
       column('USED', 'used'),
@@ -186,10 +165,7 @@ const types: readonly ResourceType[] = [
   },
   {
     plural: 'rollout-policies',
-    aliases: ['rollout-policy'],
-    path: '/api/rollout-policies',
-    filters: filtersIn('/api/rollout-policies', 'q'),
-    nameField: 'name',
+    ...listed('/api/rollout-policies', 'q'),
     columns: [
       name,
       count('WAVES', 'waves'),
@@ -203,10 +179,7 @@ const types: readonly ResourceType[] = [
   },
   {
     plural: 'webhooks',
-    aliases: ['webhook'],
-    path: '/api/webhooks',
-    filters: filtersIn('/api/webhooks', 'q'),
-    nameField: 'name',
+    ...listed('/api/webhooks', 'q'),
     columns: [
       name,
       column('STATE', 'state'),
@@ -218,9 +191,7 @@ const types: readonly ResourceType[] = [
   },
   {
     plural: 'users',
-    aliases: ['user'],
-    path: '/api/auth/users',
-    filters: filtersIn('/api/auth/users', 'q'),
+    ...listed('/api/auth/users', 'q'),
     nameField: 'username',
     byPerson: true,
     columns: [
@@ -233,10 +204,7 @@ const types: readonly ResourceType[] = [
   },
   {
     plural: 'tokens',
-    aliases: ['token'],
-    path: '/api/auth/tokens',
-    filters: filtersIn('/api/auth/tokens', 'q', 'user_id'),
-    nameField: 'name',
+    ...listed('/api/auth/tokens', 'q', 'user_id'),
     byPerson: true,
     columns: [
       name,
@@ -251,9 +219,12 @@ const types: readonly ResourceType[] = [
   },
 ];
 
-export const incidentFilters = filtersIn('/api/incidents', 'resource_type', 'resource_id', 'open', 'from', 'to');
-export const rolloutFilters = filtersIn('/api/rollouts', 'state', 'node_id');
-export const auditFilters = filtersIn(
+/** All but users are called by their `name`. */
+const types = described.map((type): ResourceType => ({ nameField: 'name', ...type }));
+
+export const incidentFilters = listed('/api/incidents', 'resource_type', 'resource_id', 'open', 'from', 'to').filters;
+export const rolloutFilters = listed('/api/rollouts', 'state', 'node_id').filters;
+export const auditFilters = listed(
   '/api/audit',
   'q',
   'actor',
@@ -263,7 +234,7 @@ export const auditFilters = filtersIn(
   'resource_id',
   'from',
   'to',
-);
+).filters;
 
 /** All types, for help and completion. */
 export const typeNames: readonly string[] = types.map(({ plural }) => plural);
@@ -272,9 +243,13 @@ export const typeNames: readonly string[] = types.map(({ plural }) => plural);
 export const filterHelp = (): string =>
   ['Filters:', ...types.map(({ plural, filters }) => `- ${plural}: ${filters.join(', ')}`)].join('\n');
 
+const singularOf = (plural: string): string => plural.replace(/ies$/, 'y').replace(/s$/, '');
+
 /** @throws Failure usage */
 export function typeOf(word: string): ResourceType {
-  const found = types.find(({ plural, aliases }) => plural === word || aliases.includes(word));
+  const found = types.find(({ plural, aliases = [] }) =>
+    [plural, plural.replace(/^l[34]-/, ''), ...aliases].some((many) => word === many || word === singularOf(many)),
+  );
   if (found === undefined) throw usage(`${word}: expected a type of resource: ${typeNames.join(', ')}`);
   return found;
 }
