@@ -25,7 +25,7 @@ const group = (value: string | null, fields: Partial<Group> = {}): Group => ({
   chains_down: 0,
   ...fields,
 });
-const line = (from: string, to: string): Line => ({ from, to, chains: 1, state: 'ok', rttMs: null });
+const line = (from: string, to: string): Line => ({ from, to, chains: 1, state: 'ok', rtt_ms: null });
 const shapes = (...ids: readonly string[]): readonly Shape[] =>
   pictureOf({ nodes: ids.map((id) => node(id)), links: [] }, undefined).shapes;
 
@@ -128,7 +128,7 @@ test('links of groups lead from and to their shapes', () => {
   const links = [{ from: 'eu', to: null, chains: 2, state: 'down', rtt_ms: 3 } as const];
   const { shapes: drawn, lines } = pictureOf({ groups: [group('eu'), group(null)], links }, undefined);
   expect(drawn.map(({ id }) => id)).toEqual(['eu', '']);
-  expect(lines).toEqual([{ from: 'eu', to: '', chains: 2, state: 'down', rttMs: 3 }]);
+  expect(lines).toEqual([{ from: 'eu', to: '', chains: 2, state: 'down', rtt_ms: 3 }]);
 });
 
 test.each([

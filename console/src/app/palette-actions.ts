@@ -2,9 +2,8 @@
 import { auditQuery } from '../audit/audit.js';
 import { auditSearch } from '../audit/audit-search.js';
 import { saveAudit } from '../audit/save-audit.js';
-import { exportFiles } from '../fleet-file/fleet-file.js';
+import { saveFleet } from '../fleet-file/save-fleet.js';
 import { queryClient } from '../shared/live/queries.js';
-import { saveFile } from '../shared/save-file.js';
 import { signOut, type Role } from '../shared/session.js';
 import { sayDone } from '../shared/ui/done.js';
 import type { ResourceLinkTarget } from '../shared/ui/resource-link.js';
@@ -27,16 +26,10 @@ async function lastChange(): Promise<ResourceLinkTarget> {
   return { to: '/audit', ...(last !== undefined && { search: { entry: last.id } }) };
 }
 
-async function saveFleet(): Promise<void> {
-  for (const { set, document } of await exportFiles()) {
-    saveFile(`${set ?? text.unowned}.yaml`, 'application/yaml', document);
-  }
-}
-
 export const otherActions: readonly Action[] = [
   { label: text.undoLast, role: 'operator', run: lastChange },
   { label: text.exportAudit('CSV'), run: () => saveAudit(anything, 'csv') },
   { label: text.exportAudit('JSON'), run: () => saveAudit(anything, 'json') },
-  { label: text.exportFleet, run: saveFleet },
+  { label: text.exportFleet, run: async () => void (await saveFleet()) },
   { label: text.signOut, run: signOut },
 ];

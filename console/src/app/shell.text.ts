@@ -18,7 +18,6 @@ export const text = {
   nothingToUndo: 'None of the newest changes can be undone.',
   exportAudit: (format: string) => `Export audit as ${format}`,
   exportFleet: 'Export fleet file',
-  unowned: 'without-set',
   set: 'Set of the fleet file',
   listener: 'Listener',
   live: 'Live',

@@ -2,10 +2,9 @@
 import { Button, Group } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useAttempt } from '../shared/forms/attempt.js';
-import { saveFile } from '../shared/save-file.js';
 import { sayDone } from '../shared/ui/done.js';
 import { Problem } from '../shared/ui/problem.js';
-import { exportFiles } from './fleet-file.js';
+import { saveFleet } from './save-fleet.js';
 import { text } from './fleet-file.text.js';
 
 interface DownloadButtonProps {
@@ -18,10 +17,7 @@ export function DownloadButton({ label, set }: DownloadButtonProps): ReactNode {
   const { working, refused, attempt } = useAttempt();
   const download = (): Promise<void> =>
     attempt(async () => {
-      const documents = await exportFiles(set);
-      for (const { set: name, document } of documents)
-        saveFile(`${name ?? text.unowned}.yaml`, 'application/yaml', document);
-      if (documents.length === 0) sayDone(text.nothingToExport);
+      if ((await saveFleet(set)) === 0) sayDone(text.nothingToExport);
     });
   return (
     <Group gap="xs">

@@ -34,12 +34,6 @@ export const applyFile = (
 export const tryApply = (body: Request, query: RolloutQuery, signal: AbortSignal): Promise<RolloutPreview> =>
   previewOf(api.POST('/api/fleet/apply', { params: { query: { ...query, dry_run: 'true' } }, body, signal }));
 
-/** Documents of all sets, or of one. @throws Refusal */
-export const exportFiles = async (set?: string): Promise<readonly Schemas['FleetDocument'][]> => {
-  const query = set === undefined ? {} : { set };
-  return (await dataOf(api.GET('/api/fleet/export', { params: { query } }))).documents;
-};
-
 export type FleetSet = Schemas['FleetSet'];
 export type DriftItem = Schemas['FleetDriftItem'];
 export type Reverted = Schemas['FleetReverted'];

@@ -3,13 +3,12 @@ import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useParams, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { serviceNow, type Schemas } from '../shared/api/client.js';
-import { EntrySentence } from '../shared/audit/entry-sentence.js';
+import { serviceNow } from '../shared/api/client.js';
+import { entryColumns } from '../shared/audit/entry-sentence.js';
 import type { Span } from '../shared/ui/curve.js';
-import { columnsOf } from '../shared/ui/data-table.js';
 import { Facts } from '../shared/ui/facts.js';
 import { HistorySection } from '../shared/ui/history.js';
-import { LinkButton, TextLink } from '../shared/ui/links.js';
+import { LinkButton } from '../shared/ui/links.js';
 import { ListTable } from '../shared/ui/list-table.js';
 import { Page } from '../shared/ui/page.js';
 import { NotYet } from '../shared/ui/page-skeleton.js';
@@ -76,19 +75,7 @@ function spanOf(began: string): Span {
   return minutes < 20 * 60 ? 'day' : '30d';
 }
 
-type Entry = Schemas['AuditEntry'];
-
-const columns = columnsOf<Entry>([
-  [
-    text.when,
-    (row) => (
-      <TextLink to="/audit" search={{ entry: row.id }}>
-        <When at={row.at} />
-      </TextLink>
-    ),
-  ],
-  [text.entry, (row) => <EntrySentence entry={row} />],
-]);
+const columns = entryColumns(text.when, text.entry);
 
 function Before({ incident }: { readonly incident: Incident }): ReactNode {
   return (

@@ -131,8 +131,8 @@ const strokes: Readonly<Record<Line['state'], string>> = {
   down: 'var(--mood-bad)',
 };
 
-function edgeOf({ from, to, chains, state, rttMs }: Line, isSmall: boolean): Edge {
-  const words = [text.chains(chains), ...(rttMs === null ? [] : [formatMilliseconds(rttMs)])];
+function edgeOf({ from, to, chains, state, rtt_ms: roundTrip }: Line, isSmall: boolean): Edge {
+  const words = [text.chains(chains), ...(roundTrip === null ? [] : [formatMilliseconds(roundTrip)])];
   return {
     id: `${from} ${to}`,
     source: from,

@@ -51,7 +51,7 @@ const lineColumns = columnsOf<LineRow>([
   [text.chainsColumn, ({ line }) => formatCount(line.chains), { numeric: true }],
   [
     text.roundTrip,
-    ({ line: { rttMs } }) => (rttMs === null ? none : formatMilliseconds(rttMs)),
+    ({ line: { rtt_ms: roundTrip } }) => (roundTrip === null ? none : formatMilliseconds(roundTrip)),
     { numeric: true, minor: true },
   ],
 ]);

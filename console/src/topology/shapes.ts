@@ -26,7 +26,7 @@ export interface Line {
   readonly chains: number;
   readonly state: 'ok' | 'degraded' | 'down' | 'unknown';
   /** The largest round trip in milliseconds. */
-  readonly rttMs: number | null;
+  readonly rtt_ms: number | null;
 }
 
 export interface Picture {
@@ -39,22 +39,12 @@ export function pictureOf(topology: Topology, group: string | undefined): Pictur
   if ('groups' in topology) {
     return {
       shapes: topology.groups.map(groupShape),
-      lines: topology.links.map(({ from, to, rtt_ms, ...link }) => ({
-        ...link,
-        from: from ?? '',
-        to: to ?? '',
-        rttMs: rtt_ms,
-      })),
+      lines: topology.links.map(({ from, to, ...link }) => ({ ...link, from: from ?? '', to: to ?? '' })),
     };
   }
   return {
     shapes: topology.nodes.map((node) => nodeShape(node, group)),
-    lines: topology.links.map(({ from_node_id: from, to_node_id: to, rtt_ms, ...link }) => ({
-      ...link,
-      from,
-      to,
-      rttMs: rtt_ms,
-    })),
+    lines: topology.links.map(({ from_node_id: from, to_node_id: to, ...link }) => ({ ...link, from, to })),
   };
 }
 

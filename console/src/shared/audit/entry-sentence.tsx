@@ -1,9 +1,15 @@
-/** An audit entry in a sentence, whose resource leads to its page; ids of other resources are shown by their names. */
+/**
+ * An audit entry in a sentence, whose resource leads to its page; ids of other resources are shown by their names. Also as
+ * the columns of a table of entries.
+ */
 import { Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { references } from '../ui/changes.js';
+import { columnsOf } from '../ui/data-table.js';
+import { TextLink } from '../ui/links.js';
 import { NamedLink } from '../ui/named-link.js';
 import { ResourceLink } from '../ui/resource-link.js';
+import { When } from '../ui/when.js';
 import { entryWords, type Entry } from './entry-words.js';
 
 export function EntrySentence({ entry }: { readonly entry: Entry }): ReactNode {
@@ -38,3 +44,17 @@ function Detail({
     </>
   );
 }
+
+/** @param headings of when it was, which leads to the entry, and of what was done */
+export const entryColumns = (when: string, what: string) =>
+  columnsOf<Entry & { readonly id: string; readonly at: string }>([
+    [
+      when,
+      (row) => (
+        <TextLink to="/audit" search={{ entry: row.id }}>
+          <When at={row.at} />
+        </TextLink>
+      ),
+    ],
+    [what, (row) => <EntrySentence entry={row} />],
+  ]);
