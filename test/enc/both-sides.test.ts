@@ -112,7 +112,7 @@ function sessionWith(net: Net): { readonly session: EncSession } {
   const answer = readPacket(net.down.splice(0)[0] ?? Buffer.alloc(0));
   if (answer?.kind !== 'answer') throw new Error('no answer');
   const indexes = { own: 1, peer: answer.sender };
-  return { session: createEncSession(valueOf(initiated.finish(answer.message)), indexes, net.now, encTiming) };
+  return { session: createEncSession(valueOf(initiated.finish(answer.message)), indexes, net.now) };
 }
 
 describe('a dialler and a listener', () => {

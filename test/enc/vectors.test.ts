@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { answerPacket, handshakePacket, keyIdOf, readPacket } from '../../src/channel/enc/packets.js';
 import { createEncSession, encParty, type EncSession } from '../../src/channel/enc/session.js';
-import { encTiming } from '../../src/channel/enc/timing.js';
 import { initiate, respond } from '../../src/channel/noise/handshake.js';
 import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
 import { valueOf } from '../support/noise-parties.js';
@@ -51,8 +50,8 @@ function shakeHands(of: Handshake) {
   expect([hex(finished.handshakeHash), hex(answered.handshakeHash)]).toEqual([of.handshake_hash, of.handshake_hash]);
   const indexes = { dialler: of.dialler_index, hop: of.hop_index };
   const sides = {
-    dialler: createEncSession(finished, { own: indexes.dialler, peer: indexes.hop }, 0, encTiming),
-    hop: createEncSession(answered, { own: indexes.hop, peer: indexes.dialler }, 0, encTiming),
+    dialler: createEncSession(finished, { own: indexes.dialler, peer: indexes.hop }, 0),
+    hop: createEncSession(answered, { own: indexes.hop, peer: indexes.dialler }, 0),
   };
   return { message1: opened.message, message2: answered.message, sides };
 }

@@ -7,7 +7,7 @@ import { randomInt } from 'node:crypto';
 import { initiate } from '../noise/handshake.js';
 import { handshakePacket, index, indexBytes, keyIdOf, noiseMessageBytes, readPacket } from './packets.js';
 import { contentKind, createEncSession, datagramMaxBytes, encParty, type EncSession } from './session.js';
-import { encTiming, type EncTiming } from './timing.js';
+import { encTiming } from './timing.js';
 
 export interface EncDialler {
   /** Sends a datagram. @returns false without a session or for a datagram that is too large; then nothing was sent */
@@ -22,7 +22,7 @@ export interface EncDialler {
   close(): void;
 }
 
-export interface EncDiallerOptions {
+interface EncDiallerOptions {
   /** X25519 public key of the hop, 32 bytes. */
   readonly publicKey: Uint8Array;
   /** Sends a packet to the hop. */
@@ -32,7 +32,6 @@ export interface EncDiallerOptions {
   /** Called once, when the first session is established. */
   readonly ready: () => void;
   readonly now: number;
-  readonly timing?: EncTiming;
 }
 
 type Initiated = Extract<ReturnType<typeof initiate>, { ok: true }>['value'];
@@ -51,7 +50,7 @@ interface Attempt {
 
 /** Starts with a handshake. */
 export function createEncDialler(options: EncDiallerOptions): EncDialler {
-  const { publicKey, transmit, deliver, ready, timing = encTiming } = options;
+  const { publicKey, transmit, deliver, ready } = options;
   const keyId = keyIdOf(publicKey);
   let current: EncSession | undefined;
   let previous: { readonly session: EncSession; readonly until: number } | undefined;
@@ -73,7 +72,7 @@ export function createEncDialler(options: EncDiallerOptions): EncDialler {
     if (!initiated.ok) return giveUp();
     const own = randomInt(2 ** 32);
     const before = attempt?.tries ?? [];
-    const waitMs = inside ? timing.rekeyRetryMs : (timing.handshakeTriesMs[attempt?.tries.size ?? 0] ?? 0);
+    const waitMs = inside ? encTiming.rekeyRetryMs : (encTiming.handshakeTriesMs[attempt?.tries.size ?? 0] ?? 0);
     attempt = { tries: new Map([...before, [own, initiated.value]]), inside, nextAt: now + waitMs };
     const { message } = initiated.value;
     if (!inside) return transmit(handshakePacket(keyId, own, message));
@@ -94,8 +93,8 @@ export function createEncDialler(options: EncDiallerOptions): EncDialler {
     if (finished?.ok !== true) return;
     const isFirst = current === undefined;
     previous?.session.wipe();
-    previous = current && { session: current, until: now + timing.overlapMs };
-    current = createEncSession(finished.value, { own: receiver, peer: sender }, now, timing);
+    previous = current && { session: current, until: now + encTiming.overlapMs };
+    current = createEncSession(finished.value, { own: receiver, peer: sender }, now);
     giveUp();
     heard();
     // The listener sends in the new session only after it has heard from it.
@@ -122,10 +121,10 @@ export function createEncDialler(options: EncDiallerOptions): EncDialler {
 
   /** Pings a listener that has been silent for long; if it stays silent, assumes that it has forgotten the session. */
   const lookForLife = (since: number, now: number): void => {
-    if (now - since < timing.silenceMs || now < pingAt || attempt?.inside === false) return;
-    if (pings >= timing.pings) return begin(false, now);
+    if (now - since < encTiming.silenceMs || now < pingAt || attempt?.inside === false) return;
+    if (pings >= encTiming.pings) return begin(false, now);
     pings += 1;
-    pingAt = now + timing.pingEveryMs;
+    pingAt = now + encTiming.pingEveryMs;
     say(contentKind.ping, Buffer.alloc(0), now);
   };
 
@@ -155,7 +154,7 @@ export function createEncDialler(options: EncDiallerOptions): EncDialler {
         if (current === undefined) return 'dead';
         if (current.isDueForRekey(now)) begin(true, now);
       } else if (now >= attempt.nextAt) {
-        if (!attempt.inside && attempt.tries.size >= timing.handshakeTriesMs.length) return 'dead';
+        if (!attempt.inside && attempt.tries.size >= encTiming.handshakeTriesMs.length) return 'dead';
         begin(attempt.inside, now);
       }
       if (unansweredSince !== undefined) lookForLife(unansweredSince, now);

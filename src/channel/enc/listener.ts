@@ -9,7 +9,7 @@ import { createTokenBucket } from '../../kernel/token-bucket.js';
 import { respond } from '../noise/handshake.js';
 import { answerPacket, index, indexBytes, keyIdOf, noiseMessageBytes, readPacket, type Packet } from './packets.js';
 import { contentKind, createEncSession, datagramMaxBytes, encParty, type EncSession, type Opened } from './session.js';
-import { encTiming, type EncTiming } from './timing.js';
+import { encTiming } from './timing.js';
 
 /**
  * The maximum number of handshakes that were answered and wait for their first datagram; above it, the oldest is dropped.
@@ -77,7 +77,6 @@ export interface EncListenerOptions<Rule> {
   /** Receives a datagram of an accepted dialler. */
   readonly deliver: (datagram: Buffer, peer: EncPeer<Rule>) => void;
   readonly now: number;
-  readonly timing?: EncTiming;
 }
 
 interface Peer<Rule> extends EncPeer<Rule> {
@@ -105,7 +104,7 @@ interface Known<Rule> {
 }
 
 /** The sessions of a listener by their index. Those without a peer are half open, and bounded. */
-function createSessions<Rule>(timing: EncTiming) {
+function createSessions<Rule>() {
   const sessions = new Map<number, Known<Rule>>();
   /** Oldest first. */
   const halfOpen = new Set<Known<Rule>>();
@@ -135,7 +134,7 @@ function createSessions<Rule>(timing: EncTiming) {
     forget,
     poll(now: number): void {
       for (const known of halfOpen) {
-        if (now - known.session.startedAt < timing.halfOpenMs) break;
+        if (now - known.session.startedAt < encTiming.halfOpenMs) break;
         forget(known.session);
       }
       for (const { peer } of sessions.values()) {
@@ -156,10 +155,10 @@ function createSessions<Rule>(timing: EncTiming) {
 }
 
 export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncListener<Rule> {
-  const { transmit, met, deliver, refused = () => undefined, timing = encTiming } = options;
+  const { transmit, met, deliver, refused = () => undefined } = options;
   const budget = createTokenBucket(handshakeBudget.perSecond, handshakeBudget.burst, options.now);
   let keysById = new Map<string, EncKey<Rule>>();
-  const sessions = createSessions<Rule>(timing);
+  const sessions = createSessions<Rule>();
   const { forget } = sessions;
   /** Oldest first. */
   const waiting = new Set<Waiting<Rule>>();
@@ -171,7 +170,7 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
     const responded = respond(encParty({ localStatic: key.keys }), message);
     const finished = responded.ok ? responded.value.finish(Buffer.alloc(0)) : responded;
     if (!finished.ok) return undefined;
-    const session = createEncSession(finished.value, { own: sessions.freeIndex(), peer: sender }, now, timing);
+    const session = createEncSession(finished.value, { own: sessions.freeIndex(), peer: sender }, now);
     return { session, message: finished.value.message };
   };
 
@@ -222,7 +221,7 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
     const { peer } = known;
     if (peer.next === known.session) {
       if (peer.previous !== undefined) forget(peer.previous.session);
-      peer.previous = { session: peer.current, until: now + timing.overlapMs };
+      peer.previous = { session: peer.current, until: now + encTiming.overlapMs };
       peer.current = known.session;
       peer.next = undefined;
     }
@@ -280,7 +279,7 @@ export function createEncListener<Rule>(options: EncListenerOptions<Rule>): EncL
     answerOne(now) {
       for (const handshake of waiting) {
         waiting.delete(handshake);
-        if (now - handshake.since > timing.handshakeStaleMs) continue;
+        if (now - handshake.since > encTiming.handshakeStaleMs) continue;
         takeHandshake(handshake, now);
         break;
       }

@@ -6,7 +6,7 @@
 import { nk, type HandshakeParty, type NoiseSession } from '../noise/handshake.js';
 import { transportPacket } from './packets.js';
 import { createReplayWindow } from './replay-window.js';
-import { rekeyAfterDatagrams, type EncTiming } from './timing.js';
+import { encTiming } from './timing.js';
 
 /** The first byte of a plaintext. */
 export const contentKind = { datagram: 0, ping: 1, pong: 2, rekey: 3, rekeyAnswer: 4 } as const;
@@ -47,17 +47,16 @@ export function createEncSession(
   noise: Pick<NoiseSession, 'send' | 'receive'>,
   indexes: { readonly own: number; readonly peer: number },
   now: number,
-  timing: EncTiming,
 ): EncSession {
   const { send, receive } = noise;
   const window = createReplayWindow();
-  const tooOld = (at: number): boolean => at - now >= timing.refuseAfterMs;
+  const tooOld = (at: number): boolean => at - now >= encTiming.refuseAfterMs;
 
   return {
     ownIndex: indexes.own,
     startedAt: now,
     tooOld,
-    isDueForRekey: (at) => at - now >= timing.rekeyAfterMs || send.nextSequence >= rekeyAfterDatagrams,
+    isDueForRekey: (at) => at - now >= encTiming.rekeyAfterMs || send.nextSequence >= encTiming.rekeyAfterDatagrams,
     seal(kind, content, at) {
       if (tooOld(at)) return undefined;
       const counter = send.nextSequence;
