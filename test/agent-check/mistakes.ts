@@ -93,8 +93,8 @@ export const mistakes: readonly Mistake[] = [
       'ciphertext',
       'sends another ciphertext',
       stream,
-      'ciphertext: Buffer.from(ciphertext),',
-      'ciphertext: Buffer.from(ciphertext).reverse(),',
+      'ciphertext: Buffer.from(encrypted.value),',
+      'ciphertext: Buffer.from(encrypted.value).reverse(),',
     ),
     source(
       'fragmentByte',
@@ -395,7 +395,7 @@ export const mistakes: readonly Mistake[] = [
       'answers a SessionClose',
       stream,
       "if (message.$case === 'close') return finish({ kind: 'closed', close: message.value });",
-      "if (message.$case === 'close') { const close = message.value; sender.send({ $case: 'close', value: close }); setTimeout(() => finish({ kind: 'closed', close }), 50); return; }",
+      "if (message.$case === 'close') { const close = message.value; send({ $case: 'close', value: close }); setTimeout(() => finish({ kind: 'closed', close }), 50); return; }",
     ),
     source(
       'reconnects',

@@ -8,6 +8,7 @@ import type { NoiseSession } from '../../channel/noise/handshake.js';
 import { AgentPayload, ServicePayload, type SecureFrame, type SessionClose } from '../../gen/svc/control/v1/session.js';
 import { withDeadline } from '../../kernel/background.js';
 import { limits } from '../../kernel/limits.js';
+import { wipe } from './opening.js';
 
 export type ServiceMessage = Exclude<NonNullable<ServicePayload['payload']>, { readonly $case: 'close' }>;
 export type AgentMessage = NonNullable<AgentPayload['payload']>;
@@ -31,8 +32,7 @@ export interface ControlStream {
   cut(detail: string): void;
 }
 
-/** How many payloads, and how many bytes, may wait to be sent. */
-const queuePayloads = 256;
+/** How many bytes may wait to be sent. */
 const queueBytes = 16 * 1024 * 1024;
 const empty = Buffer.alloc(0);
 
@@ -45,6 +45,8 @@ export function attachStream(
   const joiner = createJoiner(limits.agent.joinedOutBytes);
   let closing = false;
   let done = false;
+  let attached = false;
+  let queuedBytes = 0;
   let completion: NodeJS.Timeout | undefined;
   let resolveEnd: (end: StreamEnd) => void = () => undefined;
   const ended = new Promise<StreamEnd>((resolve) => {
@@ -56,14 +58,30 @@ export function attachStream(
     done = true;
     clearTimeout(completion);
     joiner.discard();
-    noise.send.wipe();
-    noise.receive.wipe();
+    wipe(noise);
     call.cancel();
-    sender.stop();
     resolveEnd(end);
   };
   const lose = (detail: string): void => finish({ kind: 'lost', detail });
-  const sender = createSender(call, noise, sessionId, lose);
+
+  /** Frames wait in the call for as long as the service's window is closed. */
+  const send = (message: AgentMessage): void => {
+    const bytes = AgentPayload.encode({ payload: message }).finish();
+    if (queuedBytes + bytes.length > queueBytes) return lose('the send queue is full: the service does not read');
+    for (const plaintext of splitPayload(bytes)) {
+      const sequence = noise.send.nextSequence;
+      const encrypted = noise.send.encrypt(sequence, plaintext);
+      if (!encrypted.ok) return lose(`encryption: ${encrypted.error}`);
+      const frame = {
+        sessionId: attached ? empty : Buffer.from(sessionId),
+        sequence: BigInt(sequence),
+        ciphertext: Buffer.from(encrypted.value),
+      };
+      attached = true;
+      queuedBytes += plaintext.length;
+      call.write(frame, () => (queuedBytes -= plaintext.length));
+    }
+  };
 
   const receive = (frame: SecureFrame): void => {
     if (done) return;
@@ -109,98 +127,18 @@ export function attachStream(
 
   return {
     send(message) {
-      if (!done && !closing) sender.send(message);
+      if (!done && !closing) send(message);
     },
     ended,
     async close(close, waitMs) {
       if (!closing && !done) {
         closing = true;
-        sender.send({ $case: 'close', value: close });
-        sender.end();
+        send({ $case: 'close', value: close });
+        call.end();
       }
       await withDeadline(ended, waitMs);
       lose('closed by the agent');
     },
     cut: lose,
-  };
-}
-
-interface Sender {
-  /** Queues a payload. */
-  send(message: AgentMessage): void;
-  /** Half-closes the call once the queue is empty. */
-  end(): void;
-  /** Drops the queue; the call is over. */
-  stop(): void;
-}
-
-/** Encrypts and sends payloads one after the other. @param lose called when that fails, and when the queue is full */
-function createSender(
-  call: ClientDuplexStream<SecureFrame, SecureFrame>,
-  noise: NoiseSession,
-  sessionId: Uint8Array,
-  lose: (detail: string) => void,
-): Sender {
-  const queue: Uint8Array[] = [];
-  let queuedBytes = 0;
-  let writing = false;
-  let ending = false;
-  let stopped = false;
-  let attached = false;
-  /** Resumes the writer. Called by the write's callback, and by `stop`, after which there may be no callback. */
-  let written: (() => void) | undefined;
-
-  const writeFrame = (ciphertext: Uint8Array, sequence: number): Promise<void> =>
-    new Promise((resolve) => {
-      written = resolve;
-      const frame = {
-        sessionId: attached ? empty : Buffer.from(sessionId),
-        sequence: BigInt(sequence),
-        ciphertext: Buffer.from(ciphertext),
-      };
-      attached = true;
-      // The callback follows the service's window, so a slow service slows down this writer and nothing piles up.
-      call.write(frame, () => resolve());
-    });
-
-  const drain = async (): Promise<void> => {
-    if (writing) return;
-    writing = true;
-    for (let bytes = queue.shift(); bytes !== undefined && !stopped; bytes = queue.shift()) {
-      queuedBytes -= bytes.length;
-      for (const plaintext of splitPayload(bytes)) {
-        const sequence = noise.send.nextSequence;
-        const encrypted = noise.send.encrypt(sequence, plaintext);
-        if (!encrypted.ok) {
-          lose(`encryption: ${encrypted.error}`);
-          break;
-        }
-        await writeFrame(encrypted.value, sequence);
-        if (stopped) break;
-      }
-    }
-    writing = false;
-    if (ending && !stopped) call.end();
-  };
-
-  return {
-    send(message) {
-      const bytes = AgentPayload.encode({ payload: message }).finish();
-      if (queue.length >= queuePayloads || queuedBytes + bytes.length > queueBytes) {
-        return lose('the send queue is full: the service does not read');
-      }
-      queue.push(bytes);
-      queuedBytes += bytes.length;
-      void drain();
-    },
-    end() {
-      ending = true;
-      if (!writing && !stopped) call.end();
-    },
-    stop() {
-      stopped = true;
-      queue.length = 0;
-      written?.();
-    },
   };
 }
