@@ -15,6 +15,9 @@ export const relayLimits = {
   realityProbeMs: 5_000,
   /** Connections of a listener in the ClientHello or the TLS handshake; one more closes the oldest of them. */
   tcpUndecidedPerListener: 4096,
+  udpFlowsPerListener: 8192,
+  /** Silence after which a UDP flow ends. */
+  udpIdleMs: 60_000,
   /** How long a connection that met an unknown key waits for its pin. */
   newPinMs: 3_000,
   /** How long the headers of a request may take. */

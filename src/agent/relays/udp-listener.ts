@@ -9,24 +9,17 @@ import { isIPv6 } from 'node:net';
 import { createEncListener, type EncPeer, type PeerAddress } from '../../channel/enc/listener.js';
 import { errorText } from '../../kernel/errors.js';
 import type { RelayRoute, UdpService } from '../plan/plan.js';
+import { relayLimits } from './limits.js';
 import { createMeter, type Meter } from './meters.js';
 import type { RelayDependencies, RoutedListener } from './relay.js';
 import { sendQueueBytes, startFlow, type Flow } from './udp-flow.js';
 
-const maxFlows = 8192;
-/** Silence after which a flow ends. */
-const idleByDefaultMs = 60_000;
 /** How often flows are checked. */
 const pollMs = 250;
 /** How long handshakes are answered before the socket is read again. */
 const handshakesMs = 5;
 /** Bytes that the kernel may buffer for a socket, within its own limit: a burst of new flows must wait somewhere. */
 const receiveBufferBytes = 4 * 1024 * 1024;
-
-interface UdpRelayOptions {
-  /** Silence after which a flow ends, in milliseconds. */
-  readonly idleMs?: number;
-}
 
 /** The flows of a listener. */
 function createFlows({ upstreams, links, clock }: RelayDependencies, meter: Meter) {
@@ -41,9 +34,9 @@ function createFlows({ upstreams, links, clock }: RelayDependencies, meter: Mete
   ): Flow | undefined => {
     const existing = flows.get(key);
     if (existing !== undefined) return existing;
-    const picked = upstreams.pick(route);
+    const picked = flows.size < relayLimits.udpFlowsPerListener ? upstreams.pick(route) : undefined;
     const [endpoint] = picked?.endpoints ?? [];
-    if (picked === undefined || endpoint === undefined || flows.size >= maxFlows) {
+    if (picked === undefined || endpoint === undefined) {
       meter.refused();
       return undefined;
     }
@@ -88,7 +81,6 @@ export async function openUdpListener(
   addr: string,
   port: number,
   dependencies: RelayDependencies,
-  { idleMs = idleByDefaultMs }: UdpRelayOptions = {},
 ): Promise<RoutedListener<UdpService>> {
   const { clock, logger } = dependencies;
   const meter = createMeter(dependencies.totals);
@@ -149,7 +141,7 @@ export async function openUdpListener(
     enc.poll(now);
     for (const flow of flows.values()) {
       flow.poll();
-      if (now - flow.lastUsed >= idleMs) flow.end(false);
+      if (now - flow.lastUsed >= relayLimits.udpIdleMs) flow.end(false);
     }
   }, pollMs);
   poller.unref();
