@@ -45,8 +45,6 @@ export function attachStream(
   const joiner = createJoiner(limits.agent.joinedOutBytes);
   let closing = false;
   let done = false;
-  let attached = false;
-  let queuedBytes = 0;
   let completion: NodeJS.Timeout | undefined;
   let resolveEnd: (end: StreamEnd) => void = () => undefined;
   const ended = new Promise<StreamEnd>((resolve) => {
@@ -63,25 +61,7 @@ export function attachStream(
     resolveEnd(end);
   };
   const lose = (detail: string): void => finish({ kind: 'lost', detail });
-
-  /** Frames wait in the call for as long as the service's window is closed. */
-  const send = (message: AgentMessage): void => {
-    const bytes = AgentPayload.encode({ payload: message }).finish();
-    if (queuedBytes + bytes.length > queueBytes) return lose('the send queue is full: the service does not read');
-    for (const plaintext of splitPayload(bytes)) {
-      const sequence = noise.send.nextSequence;
-      const encrypted = noise.send.encrypt(sequence, plaintext);
-      if (!encrypted.ok) return lose(`encryption: ${encrypted.error}`);
-      const frame = {
-        sessionId: attached ? empty : Buffer.from(sessionId),
-        sequence: BigInt(sequence),
-        ciphertext: Buffer.from(encrypted.value),
-      };
-      attached = true;
-      queuedBytes += plaintext.length;
-      call.write(frame, () => (queuedBytes -= plaintext.length));
-    }
-  };
+  const send = createSender(call, noise, sessionId, lose);
 
   const receive = (frame: SecureFrame): void => {
     if (done) return;
@@ -140,5 +120,36 @@ export function attachStream(
       lose('closed by the agent');
     },
     cut: lose,
+  };
+}
+
+/**
+ * Returns a function that sends a payload. Its frames wait in the call for as long as the service's window is closed.
+ * @param lose called when too much waits there
+ */
+function createSender(
+  call: ClientDuplexStream<SecureFrame, SecureFrame>,
+  noise: NoiseSession,
+  sessionId: Uint8Array,
+  lose: (detail: string) => void,
+): (message: AgentMessage) => void {
+  let attached = false;
+  let queuedBytes = 0;
+  return (message) => {
+    const bytes = AgentPayload.encode({ payload: message }).finish();
+    if (queuedBytes + bytes.length > queueBytes) return lose('the send queue is full: the service does not read');
+    for (const plaintext of splitPayload(bytes)) {
+      const sequence = noise.send.nextSequence;
+      const encrypted = noise.send.encrypt(sequence, plaintext);
+      if (!encrypted.ok) return lose(`encryption: ${encrypted.error}`);
+      const frame = {
+        sessionId: attached ? empty : Buffer.from(sessionId),
+        sequence: BigInt(sequence),
+        ciphertext: Buffer.from(encrypted.value),
+      };
+      attached = true;
+      queuedBytes += plaintext.length;
+      call.write(frame, () => (queuedBytes -= plaintext.length));
+    }
   };
 }
