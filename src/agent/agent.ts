@@ -10,7 +10,7 @@ import { silentLogger, type Logger } from '../kernel/logger.js';
 import { build } from '../kernel/version.js';
 import type { AgentConfig } from './config.js';
 import type { ReadPsks } from './control/psk-choice.js';
-import { startSessionLoop, type SessionEvents } from './control/session-loop.js';
+import { startSessionLoop, type SessionEvents, type SessionLoop } from './control/session-loop.js';
 import { diagnose } from './diagnosis/diagnose.js';
 import { keepLastLines } from './diagnosis/last-lines.js';
 import type { Gateway } from './gateway.js';
@@ -64,14 +64,14 @@ export async function startAgent(options: AgentOptions): Promise<AgentHandle> {
   const gateway = options.gateway ?? createRuntime({ rejectUnsupported: config.rejectUnsupported, logger, clock });
   // The gateway's counters start at 0 with each process id.
   const processId = randomBytes(16);
-  let lastReport: ConfigApplyReport | undefined;
 
-  const loop = startSessionLoop({
+  const loop: SessionLoop = startSessionLoop({
     config,
     agentVersion,
     readPsks: options.readPsks ?? (async () => []),
     gateway,
-    unconfirmed: config.stateDir === undefined ? undefined : unconfirmedFile(config.stateDir, config.nodeId, clock),
+    unconfirmed:
+      config.stateDir === undefined ? undefined : unconfirmedFile(config.stateDir, config.nodeId, clock, logger),
     hello: () => {
       const { publicIpv4, publicIpv6, detected } = hostAddresses();
       return {
@@ -88,18 +88,12 @@ export async function startAgent(options: AgentOptions): Promise<AgentHandle> {
       };
     },
     diagnose: (offset, signal) =>
-      diagnose({ agentVersion, gateway, clock, lastReport: () => lastReport, logLines }, offset, signal),
+      diagnose({ agentVersion, gateway, clock, lastReport: () => loop.lastReport, logLines }, offset, signal),
     usage: createUsageMeter(),
     logger,
     clock,
     random,
-    events: {
-      ...events,
-      onReport(report) {
-        lastReport = report;
-        events.onReport?.(report);
-      },
-    },
+    events,
   });
 
   return {
@@ -107,7 +101,7 @@ export async function startAgent(options: AgentOptions): Promise<AgentHandle> {
     state: () => ({
       connected: loop.connected,
       generation: gateway.applied === undefined ? undefined : Number(gateway.applied.generation),
-      lastReport,
+      lastReport: loop.lastReport,
       listeners: gateway.runtimeListeners(),
     }),
     reload: loop.reload,

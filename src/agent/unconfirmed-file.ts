@@ -6,7 +6,9 @@
 import { z } from 'zod';
 import { RuntimeConfigSnapshot } from '../gen/svc/control/v1/config.js';
 import type { Clock } from '../kernel/clock.js';
-import type { Confirming, Waiting } from './control/confirming.js';
+import { errorText } from '../kernel/errors.js';
+import type { Logger } from '../kernel/logger.js';
+import { nothingKept, type Confirming, type Waiting } from './control/confirming.js';
 import { readJson, removeFile, writeFile } from './state-directory.js';
 
 const schema = z.object({
@@ -20,45 +22,62 @@ const schema = z.object({
 });
 
 export interface UnconfirmedFile {
-  /** @param now monotonic milliseconds @returns undefined when nothing waits @throws StateError */
-  read(now: number): Promise<Confirming | undefined>;
-  /** @throws StateError */
-  write(last: RuntimeConfigSnapshot, waiting: Waiting): Promise<void>;
-  /** @throws StateError */
-  remove(): Promise<void>;
+  /** What an earlier process has left there. Never rejects. */
+  read(): Promise<Confirming>;
+  /** Brings the file in line with the state. Never rejects. */
+  save(state: Confirming): Promise<void>;
 }
 
 /** The file of one node, because several agents on a machine may share a directory. */
-export function unconfirmedFile(folder: string, nodeId: string, clock: Clock): UnconfirmedFile {
+export function unconfirmedFile(folder: string, nodeId: string, clock: Clock, logger: Logger): UnconfirmedFile {
   const name = `unconfirmed-${encodeURIComponent(nodeId)}.json`;
+  /** What the file says; nothing for no file. */
+  let saved = nothingKept;
   return {
-    async read(now) {
-      const parsed = schema.safeParse(await readJson(folder, name));
-      if (!parsed.success) return undefined;
-      const { generation, checksum, secs, until, last } = parsed.data;
-      // A clock that was set meanwhile does not lengthen the wait.
-      const left = Math.min(secs * 1_000, Math.max(0, until - clock.now()));
-      return {
-        last: RuntimeConfigSnapshot.decode(Buffer.from(last, 'base64')),
-        waiting: {
-          generation: BigInt(generation),
-          checksum: Buffer.from(checksum, 'base64'),
-          secs,
-          due: now + left,
-          snapshot: undefined,
-        },
-      };
+    async read() {
+      try {
+        const parsed = schema.safeParse(await readJson(folder, name));
+        if (parsed.success) saved = decode(parsed.data, clock);
+      } catch (error) {
+        logger.warn({ error: errorText(error) }, 'what waited for a confirmation cannot be read');
+      }
+      return saved;
     },
-    async write(last, { generation, checksum, secs, due }) {
-      const text = JSON.stringify({
-        generation: String(generation),
-        checksum: checksum.toString('base64'),
-        secs,
-        until: clock.now() + due - clock.monotonic(),
-        last: Buffer.from(RuntimeConfigSnapshot.encode(last).finish()).toString('base64'),
-      });
-      await writeFile(folder, name, text);
+    async save({ last, waiting }) {
+      const isNeeded = last !== undefined && waiting !== undefined;
+      const next = isNeeded ? { last, waiting } : nothingKept;
+      if (next.last === saved.last && next.waiting?.generation === saved.waiting?.generation) return;
+      try {
+        await (isNeeded ? writeFile(folder, name, encode(last, waiting, clock)) : removeFile(folder, name));
+        saved = next;
+      } catch (error) {
+        logger.warn({ error: errorText(error) }, 'what waits for a confirmation would not survive a restart');
+      }
     },
-    remove: () => removeFile(folder, name),
+  };
+}
+
+function encode(last: RuntimeConfigSnapshot, waiting: Waiting, clock: Clock): string {
+  return JSON.stringify({
+    generation: String(waiting.generation),
+    checksum: waiting.checksum.toString('base64'),
+    secs: waiting.secs,
+    until: clock.now() + waiting.due - clock.monotonic(),
+    last: Buffer.from(RuntimeConfigSnapshot.encode(last).finish()).toString('base64'),
+  } satisfies z.output<typeof schema>);
+}
+
+function decode({ generation, checksum, secs, until, last }: z.output<typeof schema>, clock: Clock): Confirming {
+  // A clock that was set meanwhile does not lengthen the wait.
+  const left = Math.min(secs * 1_000, Math.max(0, until - clock.now()));
+  return {
+    last: RuntimeConfigSnapshot.decode(Buffer.from(last, 'base64')),
+    waiting: {
+      generation: BigInt(generation),
+      checksum: Buffer.from(checksum, 'base64'),
+      secs,
+      due: clock.monotonic() + left,
+      snapshot: undefined,
+    },
   };
 }

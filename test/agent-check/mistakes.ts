@@ -303,8 +303,8 @@ export const mistakes: readonly Mistake[] = [
       'goesBack',
       'says in its own words why it went back',
       'control/applier',
-      "path: '', message: `not confirmed in ${secs} s`",
-      "path: '', message: 'timed out'",
+      'const message = `not confirmed in ${waiting.secs} s`;',
+      "const message = 'timed out';",
     ),
     source(
       'goesBack',
@@ -338,8 +338,8 @@ export const mistakes: readonly Mistake[] = [
       'diagnosticsSecrets',
       'tells its key',
       'agent',
-      'lastReport: () => lastReport, logLines }',
-      "lastReport: () => lastReport, logLines: () => [Buffer.from(config.keys.psk).toString('hex')] }",
+      'lastReport: () => loop.lastReport, logLines }',
+      "lastReport: () => loop.lastReport, logLines: () => [Buffer.from(config.keys.psk).toString('hex')] }",
     ),
     source(
       'diagnosticsAsked',

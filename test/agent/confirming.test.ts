@@ -1,6 +1,7 @@
-/** What an agent goes back to, and when: the rule of `src/agent/control/confirming.ts`. */
+/** What an agent goes back to, and when: the rule of `src/agent/control/confirming.ts`, and `applier.ts`, which follows it. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { createApplier } from '../../src/agent/control/applier.js';
 import {
   afterApplied,
   afterConfirmed,
@@ -9,7 +10,10 @@ import {
   nothingKept,
   type Confirming,
 } from '../../src/agent/control/confirming.js';
-import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import { ConfigApplyStatus, type RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
+import { systemClock } from '../../src/kernel/clock.js';
+import { silentLogger } from '../../src/kernel/logger.js';
+import { eventually } from '../support/eventually.js';
 import { snapshot } from '../support/snapshots.js';
 
 const of = (generation: number, secs?: number): RuntimeConfigSnapshot => ({
@@ -83,4 +87,29 @@ describe('what an agent goes back to', () => {
       }),
     );
   });
+});
+
+it('runs again what is confirmed while the agent is going back from it, and is not reported as rejected', async () => {
+  const ran: bigint[] = [];
+  const reported: ConfigApplyStatus[] = [];
+  const applier = createApplier({
+    gateway: {
+      async apply({ generation, checksum }, goesBack) {
+        ran.push(generation);
+        if (goesBack === true) applier.confirmed(6n);
+        return { generation, checksum, status: ConfigApplyStatus.APPLIED, errors: [], durationMs: 0n };
+      },
+    },
+    file: undefined,
+    clock: systemClock,
+    logger: silentLogger,
+    onReport: ({ status }) => void reported.push(status),
+  });
+  applier.offer(of(5));
+  await eventually(() => ran).toEqual([5n]);
+  applier.offer(of(6, 0));
+  await eventually(() => reported.length).toBe(3);
+  expect(ran).toEqual([5n, 6n, 5n, 6n]);
+  await applier.close();
+  expect(reported).toEqual([ConfigApplyStatus.APPLIED, ConfigApplyStatus.APPLIED, ConfigApplyStatus.APPLIED]);
 });

@@ -13,14 +13,7 @@ import { errorText } from '../../kernel/errors.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { Gateway } from '../gateway.js';
 import type { UnconfirmedFile } from '../unconfirmed-file.js';
-import {
-  afterApplied,
-  afterConfirmed,
-  afterGoingBack,
-  goesBackAt,
-  nothingKept,
-  type Confirming,
-} from './confirming.js';
+import { afterApplied, afterConfirmed, afterGoingBack, goesBackAt, nothingKept, type Waiting } from './confirming.js';
 
 /** How long to wait after a failed attempt to go back before the next one. */
 const tryAgainMs = 5_000;
@@ -32,8 +25,6 @@ export interface Applier {
   offer(snapshot: RuntimeConfigSnapshot): void;
   /** The service has confirmed a generation. */
   confirmed(generation: bigint): void;
-  /** The last report, which the next session repeats. */
-  readonly lastReport: ConfigApplyReport | undefined;
   /** Accepts no more snapshots and waits for the running apply. */
   close(): Promise<void>;
 }
@@ -57,110 +48,83 @@ export interface ApplierOptions {
 
 export function createApplier({ gateway, file, clock, logger, onReport }: ApplierOptions): Applier {
   let offered: RuntimeConfigSnapshot | undefined;
-  let lastReport: ConfigApplyReport | undefined;
   let running: Promise<void> | undefined;
   let closed = false;
   let state = nothingKept;
-  /** What the file says; undefined for no file. */
-  let saved: Confirming | undefined;
-  let notBefore = 0;
   let timer: NodeJS.Timeout | undefined;
-
-  const report = (next: ConfigApplyReport, wentBack: boolean): void => {
-    lastReport = next;
-    const isApplied = next.status === ConfigApplyStatus.APPLIED;
-    onReport(next, { goesBackLater: isApplied && goesBackAt(state) !== undefined, wentBack });
-  };
-
-  const save = async (next: Confirming): Promise<void> => {
-    const { last, waiting } = next;
-    const isNeeded = last !== undefined && waiting !== undefined;
-    if (file === undefined || (!isNeeded && saved === undefined)) return;
-    if (last === saved?.last && waiting?.generation === saved?.waiting?.generation) return;
-    try {
-      await (isNeeded ? file.write(last, waiting) : file.remove());
-      saved = isNeeded ? next : undefined;
-    } catch (error) {
-      logger.warn({ error: errorText(error) }, 'what waits for a confirmation would not survive a restart');
-    }
-  };
 
   const apply = async (snapshot: RuntimeConfigSnapshot): Promise<void> => {
     // Saved before it is applied, because applying it may end this process.
-    await save(afterApplied(state, snapshot, clock.monotonic()));
+    await file?.save(afterApplied(state, snapshot, clock.monotonic()));
     try {
       const outcome = await gateway.apply(snapshot);
-      if (outcome?.status === ConfigApplyStatus.APPLIED) state = afterApplied(state, snapshot, clock.monotonic());
-      if (outcome !== undefined) report(outcome, false);
+      const isApplied = outcome?.status === ConfigApplyStatus.APPLIED;
+      if (isApplied) state = afterApplied(state, snapshot, clock.monotonic());
+      const goesBackLater = isApplied && goesBackAt(state) !== undefined;
+      if (outcome !== undefined) onReport(outcome, { goesBackLater, wentBack: false });
     } finally {
-      await save(state);
+      await file?.save(state);
     }
   };
 
-  const goBack = async ({ last, waiting }: Confirming): Promise<void> => {
+  const goBack = async (): Promise<void> => {
+    const { last, waiting } = state;
     if (last === undefined || waiting === undefined) return;
-    const { generation, checksum, secs } = waiting;
-    notBefore = clock.monotonic() + tryAgainMs;
+    state = { last, waiting: { ...waiting, due: clock.monotonic() + tryAgainMs } };
     const outcome = await gateway.apply(last, true);
     if (outcome?.status !== ConfigApplyStatus.APPLIED) return;
+    if (state.waiting === undefined) {
+      // It was confirmed meanwhile.
+      offered ??= state.last;
+      return;
+    }
     state = afterGoingBack(state);
-    logger.warn({ generation: String(generation), back_to: String(last.generation) }, `not confirmed in ${secs} s`);
-    const error = { resourceType: '', resourceId: '', path: '', message: `not confirmed in ${secs} s` };
-    report({ generation, checksum, status: ConfigApplyStatus.REJECTED, errors: [error], durationMs: 0n }, true);
-    await save(state);
-  };
-
-  /** Monotonic milliseconds; undefined for never. */
-  const dueAt = (): number | undefined => {
-    const due = goesBackAt(state);
-    return due === undefined ? undefined : Math.max(due, notBefore);
+    const message = `not confirmed in ${waiting.secs} s`;
+    logger.warn({ generation: String(waiting.generation), back_to: String(last.generation) }, message);
+    onReport(rejection(waiting, message), { goesBackLater: false, wentBack: true });
+    await file?.save(state);
   };
 
   const run = async (): Promise<void> => {
     while (!closed) {
       const snapshot = offered;
+      const before = state;
       offered = undefined;
       try {
         if (snapshot !== undefined) await apply(snapshot);
-        else if (clock.monotonic() >= (dueAt() ?? Infinity)) await goBack(state);
-        else break;
+        else if (clock.monotonic() >= (goesBackAt(state) ?? Infinity)) await goBack();
+        else {
+          // A confirmation may have come since it was saved last, and another may come now.
+          await file?.save(before);
+          if (state === before && offered === undefined) break;
+        }
       } catch (error) {
         logger.error({ error: errorText(error) }, 'cannot apply a snapshot');
       }
     }
-  };
-  const settled = (): void => {
     running = undefined;
-    if (offered !== undefined) wake();
-    else arm();
+    arm();
   };
-  const wake = (): void => void (running ??= run().finally(settled));
+  const wake = (): void => void (running ??= run());
 
   const arm = (): void => {
     clearTimeout(timer);
-    const due = dueAt();
+    const due = goesBackAt(state);
     if (closed || due === undefined) return;
     // Checked again every hour, because a timer cannot wait for an arbitrarily long time.
-    timer = setTimeout(wake, Math.min(Math.max(0, due - clock.monotonic()), longestTimerMs));
+    timer = setTimeout(wake, Math.min(due - clock.monotonic(), longestTimerMs));
     timer.unref();
   };
 
   const restore = async (): Promise<void> => {
-    try {
-      saved = await file?.read(clock.monotonic());
-      state = saved ?? state;
-    } catch (error) {
-      logger.warn({ error: errorText(error) }, 'what waited for a confirmation cannot be read');
-    }
+    state = (await file?.read()) ?? state;
     await run();
   };
-  running = restore().finally(settled);
+  const ready = restore();
+  running = ready;
 
   return {
-    ready: running,
-    get lastReport() {
-      return lastReport;
-    },
+    ready,
     offer(snapshot) {
       if (closed) return;
       offered = snapshot;
@@ -171,8 +135,7 @@ export function createApplier({ gateway, file, clock, logger, onReport }: Applie
       if (next === state) return;
       state = next;
       logger.info({ generation: String(generation) }, 'configuration confirmed');
-      // An apply under way saves it with its own outcome.
-      running ??= save(state).then(run).finally(settled);
+      wake();
     },
     async close() {
       closed = true;
@@ -181,4 +144,9 @@ export function createApplier({ gateway, file, clock, logger, onReport }: Applie
       await running;
     },
   };
+}
+
+function rejection({ generation, checksum }: Waiting, message: string): ConfigApplyReport {
+  const error = { resourceType: '', resourceId: '', path: '', message };
+  return { generation, checksum, status: ConfigApplyStatus.REJECTED, errors: [error], durationMs: 0n };
 }

@@ -28,12 +28,9 @@ const extraHeartbeats = { perSecond: 1, burst: 10 } as const;
 const extraMetrics = { perSecond: 1 / 5, burst: 1 } as const;
 
 export interface SessionEvents {
-  /** The service has answered on the first session after the start or after a loss. */
-  onConnected?(): void;
   onDisconnected?(end: ConnectionEnd, retryInMs: number): void;
   /** A rekey has replaced the session. */
   onRekeyed?(): void;
-  onReport?(report: ConfigApplyReport): void;
 }
 
 interface SessionLoopOptions extends Pick<
@@ -53,6 +50,8 @@ interface SessionLoopOptions extends Pick<
 export interface SessionLoop {
   /** True from the service's first answer until the session is lost; a rekey does not interrupt it. */
   readonly connected: boolean;
+  /** What the last apply led to; each session begins with it. */
+  readonly lastReport: ConfigApplyReport | undefined;
   /** Opens another session at once if the identity file has another PSK. */
   reload(): Promise<void>;
   /** Ends the session with SessionClose NORMAL and stops connecting. */
@@ -66,6 +65,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   let current: Session | undefined;
   let measured: ClockOffset | undefined;
   let connected = false;
+  let lastReport: ConfigApplyReport | undefined;
   const psks = createPskChoice(config.keys, options.readPsks, logger);
   /** The identity file has another PSK than when the last session was opened. */
   let reloaded = false;
@@ -105,6 +105,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
     clock,
     logger,
     onReport(report, { goesBackLater, wentBack }) {
+      lastReport = report;
       current?.report(report);
       if (goesBackLater) {
         // Only a session over a new connection shows that this configuration lets the agent reach the service.
@@ -113,7 +114,6 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
         renewal.abort();
       } else heartbeat.ask();
       if (wentBack) wakeUp();
-      events.onReport?.(report);
     },
   });
 
@@ -141,7 +141,7 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
     usage: options.usage,
     hello: options.hello,
     nextSequence: () => (sequence += 1n),
-    lastReport: () => applier.lastReport,
+    lastReport: () => lastReport,
     onSnapshot: applier.offer,
     onConfirmed: applier.confirmed,
     // One at a time: a report answers every command that came before it.
@@ -151,7 +151,6 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
       if (connected) return;
       connected = true;
       logger.info({}, 'connected to the service');
-      events.onConnected?.();
     },
   };
 
@@ -230,6 +229,9 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   return {
     get connected() {
       return connected;
+    },
+    get lastReport() {
+      return lastReport;
     },
     async reload() {
       reloaded = await psks.hasAnother();
