@@ -44,8 +44,8 @@ const sent = (sentence: SentenceName, what: string, change: () => MessageChange)
 });
 
 const [stream, client, opening] = ['control/stream', 'control/client', 'control/opening'];
-const confirming = 'control/confirming';
-const [session, loop, reconnect] = ['control/session', 'control/session-loop', 'control/reconnect'];
+const [confirming, loop] = ['control/confirming', 'control/session-loop'];
+const [session, connection, reconnect] = ['control/session', 'control/connection', 'control/reconnect'];
 const [splice, meters, listeners] = ['relays/splice', 'relays/meters', 'relays/listener-set'];
 const write = 'if (!to.write(chunk)) from.pause();';
 const emptySnapshot =
@@ -363,7 +363,7 @@ export const mistakes: readonly Mistake[] = [
     source(
       'rekeyClose',
       'says NORMAL when it replaces a session',
-      loop,
+      connection,
       'SessionCloseReason.NORMAL : SessionCloseReason.REKEY',
       'SessionCloseReason.NORMAL : SessionCloseReason.NORMAL',
     ),
@@ -377,8 +377,8 @@ export const mistakes: readonly Mistake[] = [
     source(
       'rekeyRefused',
       'gives its session up when a rekey is refused',
-      loop,
-      'await pause(backoff(limits.agentControl.reconnect, failures, random), over);',
+      connection,
+      'await pause(backoff(limits.agentControl.reconnect, failures, random), isRenewal ? [over] : [over, renewed]);',
       "return { kind: 'ended', end: { kind: 'refused', ...replacement.error } };",
     ),
   ]),

@@ -5,27 +5,19 @@
  * `docs/contract/agent-protocol.md#control`.
  */
 import type { ConfigApplyReport } from '../../gen/svc/control/v1/config.js';
-import type { DiagnosticsReport } from '../../gen/svc/control/v1/diagnostics.js';
 import { SessionCloseReason } from '../../gen/svc/control/v1/session.js';
 import { sleep, withFirstOf } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
-import { limits } from '../../kernel/limits.js';
 import type { Logger } from '../../kernel/logger.js';
-import { backoff } from '../../kernel/retry.js';
 import type { AgentConfig } from '../config.js';
-import type { ClockOffset } from '../diagnosis/diagnose.js';
 import type { UnconfirmedFile } from '../unconfirmed-file.js';
 import { createApplier } from './applier.js';
-import { createControlClient, type ControlClient } from './client.js';
-import { createPskChoice, type OpenedUnder, type PskChoice, type ReadPsks } from './psk-choice.js';
+import { createControlClient } from './client.js';
+import { runConnection, type ConnectionParts, type Live } from './connection.js';
+import { createPskChoice, type OpenedUnder, type ReadPsks } from './psk-choice.js';
 import { createReconnectPace, rekeyDelay, type ConnectionEnd } from './reconnect.js';
-import { startSession, type Session, type SessionDependencies } from './session.js';
-import { createSoon } from './soon.js';
-
-/** Extra heartbeats. The service reads two payloads a second, 20 at once, regular ones included. */
-const extraHeartbeats = { perSecond: 1, burst: 10 } as const;
-// docs/contract/agent-protocol.md#the-reference-agent
-const extraMetrics = { perSecond: 1 / 5, burst: 1 } as const;
+import { startSession, type SessionDependencies } from './session.js';
+import { createTelling, type TellingOptions } from './telling.js';
 
 export interface SessionEvents {
   onDisconnected?(end: ConnectionEnd, retryInMs: number): void;
@@ -33,17 +25,15 @@ export interface SessionEvents {
   onRekeyed?(): void;
 }
 
-interface SessionLoopOptions extends Pick<
-  SessionDependencies,
-  'gateway' | 'hello' | 'usage' | 'logger' | 'clock' | 'random'
-> {
+interface SessionLoopOptions
+  extends
+    Pick<SessionDependencies, 'gateway' | 'hello' | 'usage' | 'logger' | 'clock' | 'random'>,
+    Pick<TellingOptions, 'diagnose'> {
   readonly config: Pick<AgentConfig, 'nodeId' | 'endpoint' | 'keys' | 'rekeyIntervalSeconds'>;
   readonly agentVersion: string;
   readonly readPsks: ReadPsks;
   /** Undefined: an unconfirmed configuration does not survive a restart. */
   readonly unconfirmed: UnconfirmedFile | undefined;
-  /** Answers RUN_DIAGNOSTICS; an abort of the signal ends it early. */
-  readonly diagnose: (offset: ClockOffset | undefined, signal: AbortSignal) => Promise<DiagnosticsReport>;
   readonly events: SessionEvents;
 }
 
@@ -62,42 +52,26 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
   const { config, gateway, logger, clock, random, events } = options;
   const stop = new AbortController();
   const offset = { milliseconds: 0 };
-  let current: Session | undefined;
-  let measured: ClockOffset | undefined;
   let connected = false;
   let lastReport: ConfigApplyReport | undefined;
+  let sequence = 0n;
   const psks = createPskChoice(config.keys, options.readPsks, logger);
+  const pace = createReconnectPace(random);
+  const told = createTelling(options, stop.signal);
+  /** Aborted when the live session is to be replaced by one over a connection of its own. */
+  let renewal = new AbortController();
   /** The identity file has another PSK than when the last session was opened. */
   let reloaded = false;
-  const pace = createReconnectPace(random);
-  let sequence = 0n;
-  /** Aborted when the current session is to be replaced by one over a connection of its own. */
-  let renewal = new AbortController();
   /** A configuration applied since the newest connection began requires a newer connection. */
   let needsConnection = false;
   /** Aborted to end a wait between two tries early. */
   let wake = new AbortController();
-  const pause = (ms: number, over: AbortSignal): Promise<void> =>
-    withFirstOf([over, wake.signal], (first) => sleep(ms, first));
+  const pause = (ms: number, signals: readonly AbortSignal[]): Promise<void> =>
+    withFirstOf([...signals, wake.signal], (first) => sleep(ms, first));
   const wakeUp = (): void => {
     wake.abort();
     wake = new AbortController();
   };
-  const open = (client: ControlClient, over: AbortSignal): ReturnType<typeof psks.open> => {
-    reloaded = false;
-    return psks.open(client, over);
-  };
-  const connect = (): ControlClient => {
-    needsConnection = false;
-    return createControlClient({ ...config, agentVersion: options.agentVersion, clock, offset });
-  };
-  // The next session starts with its own heartbeat.
-  const heartbeat = createSoon(extraHeartbeats, clock, () => {
-    current?.beat();
-    return true;
-  });
-  const metrics = createSoon(extraMetrics, clock, () => current?.measure() === true);
-  gateway.watch({ onUpstreams: metrics.ask, onRoutes: heartbeat.ask });
 
   const applier = createApplier({
     gateway,
@@ -106,121 +80,82 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
     logger,
     onReport(report, { goesBackLater, wentBack }) {
       lastReport = report;
-      current?.report(report);
+      told.applied(report);
       if (goesBackLater) {
         // Only a session over a new connection shows that this configuration lets the agent reach the service.
-        current?.hush();
+        told.hush();
         needsConnection = true;
         renewal.abort();
-      } else heartbeat.ask();
+      } else told.beat();
       if (wentBack) wakeUp();
     },
   });
 
-  let diagnosing: Promise<void> | undefined;
-  let diagnosis: DiagnosticsReport | undefined;
-  const tellDiagnosis = (): void => {
-    if (diagnosis !== undefined && current?.diagnosed(diagnosis) === true) diagnosis = undefined;
+  const onAnswer = (): void => {
+    pace.answered();
+    if (connected) return;
+    connected = true;
+    logger.info({}, 'connected to the service');
   };
-  const diagnose = async (): Promise<void> => {
-    try {
-      diagnosis = await options.diagnose(measured, stop.signal);
-      tellDiagnosis();
-    } catch (error) {
-      logger.error({ error: errorText(error) }, 'the diagnosis failed');
-    }
-    diagnosing = undefined;
-  };
-
-  const dependencies: SessionDependencies = {
-    nodeId: config.nodeId,
-    gateway,
-    logger,
-    clock,
-    random,
-    usage: options.usage,
-    hello: options.hello,
-    nextSequence: () => (sequence += 1n),
-    lastReport: () => lastReport,
-    onSnapshot: applier.offer,
-    onConfirmed: applier.confirmed,
-    // One at a time: a report answers every command that came before it.
-    onDiagnose: () => void (diagnosing ??= diagnose()),
-    onAnswer: () => {
-      pace.answered();
-      if (connected) return;
-      connected = true;
-      logger.info({}, 'connected to the service');
-    },
-  };
-
-  /** Runs one connection, from its first session to the end of its last. */
-  const runConnection = async (): Promise<ConnectionEnd> => {
-    let client = connect();
-    try {
-      return await runSessions(client, (next) => {
-        client.close();
-        client = next;
-      });
-    } finally {
-      client.close();
-    }
-  };
-
-  /** @param moved called when another connection replaces the first one */
-  const runSessions = async (client: ControlClient, moved: (to: ControlClient) => void): Promise<ConnectionEnd> => {
-    const first = await open(client, stop.signal);
-    if (!first.ok) return { kind: 'refused', ...first.error };
-    pace.opened();
-    let opened = first.value;
-    for (;;) {
-      const { session: answered, keys } = opened;
-      renewal = new AbortController();
-      if (reloaded || needsConnection) renewal.abort();
-      const rekeyMs = rekeyDelay(config.rekeyIntervalSeconds, answered.grant.rekeyAfterSecs, random);
-      const onAnswer = (): void => {
+  const attach = ({ session: opened, keys }: OpenedUnder): Live => {
+    renewal = new AbortController();
+    if (reloaded || needsConnection) renewal.abort();
+    const session = startSession(opened, {
+      ...options,
+      nodeId: config.nodeId,
+      nextSequence: () => (sequence += 1n),
+      lastReport: () => lastReport,
+      onSnapshot: applier.offer,
+      onConfirmed: applier.confirmed,
+      onDiagnose: told.diagnose,
+      onAnswer() {
         psks.answered(keys);
-        dependencies.onAnswer();
-      };
-      const session = startSession(answered, { ...dependencies, onAnswer });
-      // Like the session on which it was applied.
-      if (needsConnection) session.hush();
-      current = session;
-      measured = answered.clockOffset;
-      metrics.retry();
-      tellDiagnosis();
-      const dial = (): ControlClient => (renewal.signal.aborted ? connect() : client);
-      const waits = { rekeyMs, renewed: renewal.signal, stopped: stop.signal, pause, open };
-      const next = await untilReplaced({ ...options, own: client }, dial, session, waits);
-      if (next.kind === 'ended') return psks.isGood(keys) ? next.end : triedInVain(next.end);
-      // Make before break: the new session is open before the old one is closed. An old session closed with REKEY is
-      // never superseded, and late messages on it are ignored.
-      await session.close(next.kind === 'stop' ? SessionCloseReason.NORMAL : SessionCloseReason.REKEY);
-      if (next.kind === 'stop') return { kind: 'lost', detail: 'stopped' };
-      opened = next.opened;
-      if (next.client !== client) moved((client = next.client));
+        onAnswer();
+      },
+    });
+    // Like the session on which it was applied.
+    if (needsConnection) session.hush();
+    told.moveTo(session, opened.clockOffset);
+    const rekeyMs = rekeyDelay(config.rekeyIntervalSeconds, opened.grant.rekeyAfterSecs, random);
+    const ended = session.ended.then((end) => (psks.isGood(keys) ? end : triedInVain(end)));
+    return { session, ended, rekeyMs, renewed: renewal.signal };
+  };
+  const parts: ConnectionParts = {
+    connect() {
+      needsConnection = false;
+      return createControlClient({ ...config, agentVersion: options.agentVersion, clock, offset });
+    },
+    async open(client, over) {
+      reloaded = false;
+      const opened = await psks.open(client, over);
+      if (opened.ok) pace.opened();
+      return opened;
+    },
+    attach,
+    pause,
+    onRekeyed() {
       logger.info({}, 'session rekeyed');
       events.onRekeyed?.();
-    }
+    },
+    stopped: stop.signal,
+    logger,
+    random,
   };
 
   const run = async (): Promise<void> => {
     await applier.ready;
     while (!stop.signal.aborted) {
-      let end: ConnectionEnd;
-      try {
-        end = await runConnection();
-      } catch (error) {
-        end = { kind: 'lost', detail: errorText(error) };
-      } finally {
-        current = undefined;
-      }
+      const end = await runConnection(parts).catch((error: unknown): ConnectionEnd => ({
+        kind: 'lost',
+        detail: errorText(error),
+      }));
+      told.moveTo(undefined);
       if (stop.signal.aborted) break;
       connected = false;
       const delay = pace.after(end);
       logEnd(logger, end, delay);
       events.onDisconnected?.(end, delay);
-      await pause(delay, stop.signal);
+      await pause(delay, [stop.signal]);
     }
     connected = false;
   };
@@ -242,63 +177,9 @@ export function startSessionLoop(options: SessionLoopOptions): SessionLoop {
     async close() {
       stop.abort();
       await done;
-      heartbeat.close();
-      metrics.close();
-      await applier.close();
-      await diagnosing;
+      await Promise.all([told.close(), applier.close()]);
     },
   };
-}
-
-type Next =
-  | { readonly kind: 'ended'; readonly end: ConnectionEnd }
-  | { readonly kind: 'stop' }
-  | { readonly kind: 'rekey'; readonly opened: OpenedUnder; readonly client: ControlClient };
-
-interface Waits {
-  /** Until the rekey starts. */
-  readonly rekeyMs: number;
-  /** Aborted to start it at once. */
-  readonly renewed: AbortSignal;
-  readonly stopped: AbortSignal;
-  pause(ms: number, over: AbortSignal): Promise<void>;
-  open: PskChoice['open'];
-}
-
-/**
- * Waits until the session ends, the agent stops, or a rekey has opened a new session, whichever comes first.
- * @param dial the connection of the next try: the session's own, or a new one
- */
-async function untilReplaced(
-  { logger, random, own }: Pick<SessionLoopOptions, 'logger' | 'random'> & { readonly own: ControlClient },
-  dial: () => ControlClient,
-  session: Session,
-  { rekeyMs, renewed, stopped, pause, open }: Waits,
-): Promise<Next> {
-  const ended = new AbortController();
-  let end: ConnectionEnd | undefined;
-  void session.ended.then((value) => {
-    end = value;
-    ended.abort();
-  });
-  return withFirstOf([stopped, ended.signal], async (over): Promise<Next> => {
-    await sleep(rekeyMs, AbortSignal.any([over, renewed]));
-    for (let failures = 0; !over.aborted; failures += 1) {
-      const client = dial();
-      const replacement = await open(client, over);
-      // While it was being opened, a session over a connection of its own may have been requested.
-      const isInVain = over.aborted || (renewed.aborted && client === own);
-      if (replacement.ok && !isInVain) return { kind: 'rekey', opened: replacement.value, client };
-      if (client !== own) client.close();
-      if (replacement.ok) {
-        replacement.value.session.discard();
-        continue;
-      }
-      logger.warn({ status: replacement.error.status, detail: replacement.error.detail }, 'rekey refused, will retry');
-      await pause(backoff(limits.agentControl.reconnect, failures, random), over);
-    }
-    return end === undefined ? { kind: 'stop' } : { kind: 'ended', end };
-  });
 }
 
 /** The revocation of a PSK that the service never answered under is no reason to wait: the previous one is good. */
