@@ -14,8 +14,9 @@ import { Malformed, createReader, unlessMalformed } from '../../channel/tls/vect
 const brotli = 2;
 const uncompressedMax = 256 * 1024;
 
-/** The certificates in DER, the server's own first; undefined if the message is malformed or contains none. */
+/** The certificates in DER, the server's own first; undefined if it is another message, is malformed, or contains none. */
 export function readCertificates(type: number, body: Buffer): readonly Buffer[] | undefined {
+  if (type !== messageType.certificate && type !== messageType.compressedCertificate) return undefined;
   const plain = type === messageType.compressedCertificate ? decompress(body) : body;
   return plain && unlessMalformed(() => read(plain));
 }
