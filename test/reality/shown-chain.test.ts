@@ -145,16 +145,13 @@ describe.skipIf(noOpenssl)('a server with a copied chain', () => {
     const copied = { certificateFor: () => new X509Certificate(own.cert).raw, sign: () => randomBytes(64) };
     const flight = buildServerFlight(suite, transcript, secrets.server, copied, Buffer.alloc(32));
     const send = createRecordCipher(suite, secrets.server);
-    const { encryptedExtensions, certificate, certificateVerify, finished } = flight;
     socket.write(
       Buffer.concat([
         uint(1, recordType.handshake),
         uint(2, 0x0303),
         vector(2, serverHello),
         changeCipherSpecRecord,
-        ...[encryptedExtensions, certificate, certificateVerify, finished].map((one) =>
-          send.seal(recordType.handshake, one),
-        ),
+        ...flight.map((one) => send.seal(recordType.handshake, one)),
       ]),
     );
     const answer = await nextRecord(socket, records);

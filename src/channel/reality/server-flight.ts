@@ -8,15 +8,8 @@ import { finishedMac, type Transcript } from '../tls/key-schedule.js';
 import type { Suite } from '../tls/suites.js';
 import { message, uint, vector } from '../tls/vectors.js';
 
-export interface ServerFlight {
-  readonly encryptedExtensions: Buffer;
-  readonly certificate: Buffer;
-  readonly certificateVerify: Buffer;
-  readonly finished: Buffer;
-}
-
 /**
- * The flight after a ServerHello. Adds each message to the transcript.
+ * The four messages of the flight after a ServerHello. Adds each to the transcript.
  * @param serverSecret handshake traffic secret of the server
  */
 export function buildServerFlight(
@@ -25,25 +18,25 @@ export function buildServerFlight(
   serverSecret: Uint8Array,
   identity: TemporaryIdentity,
   authKey: Uint8Array,
-): ServerFlight {
+): readonly Buffer[] {
   const say = (bytes: Buffer): Buffer => {
     transcript.add(bytes);
     return bytes;
   };
   const none = vector(2);
   const entry = Buffer.concat([vector(3, identity.certificateFor(authKey)), none]);
-  return {
-    encryptedExtensions: say(message(messageType.encryptedExtensions, none)),
-    certificate: say(message(messageType.certificate, vector(1), vector(3, entry))),
-    certificateVerify: say(
+  return [
+    say(message(messageType.encryptedExtensions, none)),
+    say(message(messageType.certificate, vector(1), vector(3, entry))),
+    say(
       message(
         messageType.certificateVerify,
         uint(2, signature.ed25519),
         vector(2, identity.sign(signedContent(transcript.hash()))),
       ),
     ),
-    finished: say(message(messageType.finished, finishedMac(suite, serverSecret, transcript.hash()))),
-  };
+    say(message(messageType.finished, finishedMac(suite, serverSecret, transcript.hash()))),
+  ];
 }
 
 /** The bytes that a server signs in its CertificateVerify. */

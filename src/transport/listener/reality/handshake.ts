@@ -27,7 +27,7 @@ import {
 import { createMessageReader } from '../../../channel/tls/message-reader.js';
 import { createRecordCipher, recordOverhead, type RecordCipher } from '../../../channel/tls/record-cipher.js';
 import { createRecordReader, nextRecord, type RecordReader } from '../../../channel/tls/record-reader.js';
-import { buildServerFlight, type ServerFlight } from '../../../channel/reality/server-flight.js';
+import { buildServerFlight } from '../../../channel/reality/server-flight.js';
 import { withShare, type ServerHello } from '../../../channel/tls/server-hello.js';
 import type { Suite } from '../../../channel/tls/suites.js';
 import { createTlsStream } from '../../../channel/tls/tls-stream.js';
@@ -143,30 +143,20 @@ export function canImitate({ serverHello: { suite }, lengths }: TargetFlight): b
   if (own === undefined) {
     const secret = Buffer.alloc(suite.hashBytes);
     const flight = buildServerFlight(suite, createTranscript(suite), secret, createTemporaryIdentity(), secret);
-    own = messagesOf(flight).map(({ length }) => length);
+    own = flight.map(({ length }) => length);
     ownLengths.set(suite.hash, own);
   }
   const needed = lengths.length === 1 ? [own.reduce((sum, length) => sum + length, 0)] : own;
   return needed.every((length, at) => recordOverhead + length <= (lengths[at] ?? 0));
 }
 
-function messagesOf({
-  encryptedExtensions,
-  certificate,
-  certificateVerify,
-  finished,
-}: ServerFlight): readonly Buffer[] {
-  return [encryptedExtensions, certificate, certificateVerify, finished];
-}
-
 /** Records of the given lengths; undefined if the messages do not fit into them. */
 function sealFlight(
   cipher: RecordCipher,
-  flight: ServerFlight,
+  flight: readonly Buffer[],
   lengths: TargetFlight['lengths'],
 ): readonly Buffer[] | undefined {
-  const messages = messagesOf(flight);
-  const contents = lengths.length === 1 ? [Buffer.concat(messages)] : messages;
+  const contents = lengths.length === 1 ? [Buffer.concat(flight)] : flight;
   const out: Buffer[] = [];
   for (const [index, content] of contents.entries()) {
     const length = lengths[index] ?? 0;
