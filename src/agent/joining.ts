@@ -39,8 +39,7 @@ export async function joinMachine(plan: JoinPlan): Promise<Joining> {
   const { requestId, isRepeated } = await requestToJoin(stateDir);
   const began = performance.now();
   for (let attempt = 0; ; attempt += 1) {
-    const options = { endpoint, token, name, requestId, agentVersion, clock: systemClock };
-    const outcome = await join(options, new AbortController().signal);
+    const outcome = await join({ endpoint, token, name, requestId, agentVersion, clock: systemClock });
     switch (outcome.kind) {
       case 'joined': {
         const identity = {

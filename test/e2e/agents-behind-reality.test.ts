@@ -117,7 +117,7 @@ test('a machine joins through REALITY, by the endpoint of the line, and is a nod
   const endpoint = readEndpoint(address);
   if (typeof endpoint === 'string') throw new Error(endpoint);
   const machine = { token, name: 'edge', requestId: randomBytes(16), agentVersion: 'test/1', clock: systemClock };
-  const joined = await join({ ...machine, endpoint }, new AbortController().signal);
+  const joined = await join({ ...machine, endpoint });
   if (joined.kind !== 'joined') throw new Error(joined.message);
   expect(joined.node_name).toBe('joined-edge');
   const node = { id: joined.node_id, control_psk: joined.control_psk };

@@ -21,8 +21,7 @@ export function joinOf(
   token: string,
   { name = 'machine', requestId = randomBytes(16) }: Machine = {},
 ): Promise<JoinOutcome> {
-  const options = { endpoint: addressOf(agents), token, name, requestId, agentVersion: 'test/1', clock };
-  return join(options, new AbortController().signal);
+  return join({ endpoint: addressOf(agents), token, name, requestId, agentVersion: 'test/1', clock });
 }
 
 /** The parts of a token. */

@@ -43,14 +43,14 @@ const later = (message: string, retryAfterMs = 0): JoinOutcome => ({ kind: 'late
 /** How long the service may take to answer a JoinRequest. */
 const answerMs = 30_000;
 
-/** Tries once, in bounded time. Never rejects. @param signal ends the try before its request is sent */
-export async function join(options: JoinOptions, signal: AbortSignal): Promise<JoinOutcome> {
+/** Tries once, in bounded time. Never rejects. */
+export async function join(options: JoinOptions): Promise<JoinOutcome> {
   const identity = joinKeysFrom(options.token);
   if (!identity.ok) return { kind: 'refused', message: identity.error };
   const { endpoint, agentVersion, clock } = options;
   const client = createControlClient({ ...identity.value, endpoint, agentVersion, clock, offset: { milliseconds: 0 } });
   try {
-    const opened = await client.open(signal);
+    const opened = await client.open(new AbortController().signal);
     if (!opened.ok) {
       const { status, detail } = opened.error;
       if (status !== GrpcStatus.UNAUTHENTICATED) return later(`session refused with gRPC status ${status}: ${detail}`);
