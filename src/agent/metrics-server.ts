@@ -84,57 +84,45 @@ function metricsOf(agent: Pick<AgentHandle, 'state'>): Registry {
     'Generation of the running configuration; 0 before the first',
     () => agent.state().generation ?? 0,
   );
-  const labelNames = ['transport', 'address', 'port'];
-  const ofListeners = <M extends Gauge | Counter>(
-    metric: M,
-    add: (metric: M, listener: Listeners[number], labels: Labels) => void,
-  ) => {
-    metric.reset();
-    for (const listener of agent.state().listeners) {
-      const { transport, listenAddr: address, listenPort } = listener;
-      add(metric, listener, { transport, address, port: String(listenPort) });
-    }
-  };
-  void new Gauge({
-    name: 'svc_agent_listener_running',
-    help: 'Whether a listener takes connections',
-    labelNames,
-    registers,
-    collect() {
-      ofListeners(this, (metric, { state }, labels) => metric.set(labels, Number(state === 'running')));
-    },
-  });
-  void new Gauge({
-    name: 'svc_agent_listener_sessions',
-    help: 'Sessions through a listener now',
-    labelNames,
-    registers,
-    collect() {
-      ofListeners(this, (metric, { activeSessions }, labels) => metric.set(labels, Number(activeSessions ?? 0n)));
-    },
-  });
-  void new Counter({
-    name: 'svc_agent_listener_bytes_total',
-    help: 'Bytes through a listener since it was opened, from and to clients',
-    labelNames: [...labelNames, 'direction'],
-    registers,
-    collect() {
-      ofListeners(this, (metric, { bytesIn, bytesOut }, labels) => {
-        metric.inc({ ...labels, direction: 'in' }, Number(bytesIn ?? 0n));
-        metric.inc({ ...labels, direction: 'out' }, Number(bytesOut ?? 0n));
-      });
-    },
-  });
-  void new Counter({
-    name: 'svc_agent_listener_errors_total',
-    help: 'Sessions of a listener that failed since it was opened',
-    labelNames,
-    registers,
-    collect() {
-      ofListeners(this, (metric, { errorSessions }, labels) => metric.inc(labels, Number(errorSessions ?? 0n)));
-    },
-  });
+  const ofListeners = (
+    Metric: typeof Gauge | typeof Counter,
+    name: string,
+    help: string,
+    values: (listener: Listeners[number]) => readonly (readonly [value: number | bigint, more?: object])[],
+  ): void =>
+    void new Metric({
+      name,
+      help,
+      labelNames: ['transport', 'address', 'port', 'direction'],
+      registers,
+      collect() {
+        this.reset();
+        for (const listener of agent.state().listeners) {
+          const { transport, listenAddr: address, listenPort: port } = listener;
+          for (const [value, more] of values(listener)) this.inc({ transport, address, port, ...more }, Number(value));
+        }
+      },
+    });
+  ofListeners(Gauge, 'svc_agent_listener_running', 'Whether a listener takes connections', ({ state }) => [
+    [Number(state === 'running')],
+  ]);
+  ofListeners(Gauge, 'svc_agent_listener_sessions', 'Sessions through a listener now', ({ activeSessions = 0n }) => [
+    [activeSessions],
+  ]);
+  ofListeners(
+    Counter,
+    'svc_agent_listener_bytes_total',
+    'Bytes through a listener since it was opened, from and to clients',
+    ({ bytesIn = 0n, bytesOut = 0n }) => [
+      [bytesIn, { direction: 'in' }],
+      [bytesOut, { direction: 'out' }],
+    ],
+  );
+  ofListeners(
+    Counter,
+    'svc_agent_listener_errors_total',
+    'Sessions of a listener that failed since it was opened',
+    ({ errorSessions = 0n }) => [[errorSessions]],
+  );
   return registry;
 }
-
-type Labels = { readonly transport: string; readonly address: string; readonly port: string };
