@@ -255,7 +255,7 @@ export const mistakes: readonly Mistake[] = [
       'runs the part of a snapshot that it could open',
       listeners,
       'return err(errors);',
-      'for (const plan of added) void open(plan, dependencies).then((one) => one.serve(plan), () => undefined); return err(errors);',
+      'for (const plan of added) void open[plan.transport](plan, dependencies).then((one) => one.serve(plan), () => undefined); return err(errors);',
     ),
     source(
       'legacyIgnored',

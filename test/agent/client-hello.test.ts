@@ -119,6 +119,6 @@ describe('a table of server names', () => {
     ['b.example', undefined],
     ['.a.example', undefined],
   ])('gives %s to %s', (name, rule) => {
-    expect(table.match(name)).toBe(rule);
+    expect(table(name)).toBe(rule);
   });
 });

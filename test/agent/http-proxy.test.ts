@@ -112,7 +112,7 @@ describe('a route', () => {
     ['a.b.example', '/', undefined],
     ['b.example', '/', undefined],
   ])('for %s %s is %s', (host, path, cluster) => {
-    expect(routes.match(host, path)?.next).toEqual(cluster && { kind: 'cluster', name: cluster });
+    expect(routes(host, path)?.next).toEqual(cluster && { kind: 'cluster', name: cluster });
   });
 });
 

@@ -7,10 +7,8 @@
  */
 import { getOrMake } from '../../kernel/maps.js';
 
-/** The rules of a listener by server name. */
-export interface NameTable<Rule> {
-  match(serverName: string): Rule | undefined;
-}
+/** Finds the rule of a listener by server name. */
+export type NameTable<Rule> = (serverName: string) => Rule | undefined;
 
 /** @param rules names as in the configuration, without duplicates */
 export function createNameTable<Rule>(rules: Iterable<readonly [string, Rule]>): NameTable<Rule> {
@@ -22,11 +20,9 @@ export function createNameTable<Rule>(rules: Iterable<readonly [string, Rule]>):
     if (name.startsWith('*.')) wildcards.set(name.slice(1), rule);
     else exact.set(name, rule);
   }
-  return {
-    match(serverName) {
-      const dot = serverName.indexOf('.');
-      return exact.get(serverName) ?? (dot > 0 ? wildcards.get(serverName.slice(dot)) : undefined);
-    },
+  return (serverName) => {
+    const dot = serverName.indexOf('.');
+    return exact.get(serverName) ?? (dot > 0 ? wildcards.get(serverName.slice(dot)) : undefined);
   };
 }
 
@@ -37,13 +33,12 @@ export interface HttpRoute<R> {
   readonly route: R;
 }
 
-export interface HttpRoutes<R> {
-  /**
-   * @param host in lower case, without port
-   * @param path with or without a query
-   */
-  match(host: string, path: string): R | undefined;
-}
+/**
+ * Finds the route of a request.
+ * @param host in lower case, without port
+ * @param path with or without a query
+ */
+export type HttpRoutes<R> = (host: string, path: string) => R | undefined;
 
 export function createHttpRoutes<R>(routes: readonly HttpRoute<R>[]): HttpRoutes<R> {
   const byHost = new Map<string, { readonly prefix: string; readonly route: R }[]>();
@@ -51,12 +46,10 @@ export function createHttpRoutes<R>(routes: readonly HttpRoute<R>[]): HttpRoutes
     getOrMake(byHost, host.toLowerCase(), () => []).push({ prefix: normalPrefix(pathPrefix), route });
   }
   for (const list of byHost.values()) list.sort((a, b) => b.prefix.length - a.prefix.length);
-  return {
-    match(host, path) {
-      const bare = path.replace(/[?#].*$/s, '');
-      return byHost.get(host)?.find(({ prefix }) => bare === prefix || bare.startsWith(`${prefix}/`) || prefix === '')
-        ?.route;
-    },
+  return (host, path) => {
+    const bare = path.replace(/[?#].*$/s, '');
+    return byHost.get(host)?.find(({ prefix }) => bare === prefix || bare.startsWith(`${prefix}/`) || prefix === '')
+      ?.route;
   };
 }
 

@@ -4,6 +4,7 @@
  * Bounded, and accepts any bytes. `src/channel/tls/client-hello.ts` parses the message itself.
  */
 import type { Socket } from 'node:net';
+import { isServerName } from '../../channel/reality/text-forms.js';
 import { readHelloFields } from '../../channel/tls/client-hello.js';
 import { recordType } from '../../channel/tls/codes.js';
 import { clientHelloMaxBytes, createHelloCollector } from '../../channel/tls/hello-collector.js';
@@ -64,14 +65,7 @@ export function peek(socket: Socket, waitMs: number): Promise<Peeked | undefined
  * @returns its server name in lower case, without a final dot; undefined also if the message is malformed
  */
 export function serverNameIn(message: Buffer): string | undefined {
-  const sent = readHelloFields(message)?.serverName;
-  return sent === undefined ? undefined : readName(sent);
-}
-
-const namePattern = /^(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*$/;
-
-/** An invalid name matches no rule, just like a missing name. */
-function readName(sent: string): string | undefined {
-  const name = sent.toLowerCase().replace(/\.$/, '');
-  return namePattern.test(name) ? name : undefined;
+  const name = readHelloFields(message)?.serverName?.toLowerCase().replace(/\.$/, '');
+  // An invalid name matches no rule, just like a missing name.
+  return name !== undefined && isServerName(name) ? name : undefined;
 }

@@ -65,7 +65,8 @@ interface Session {
 /** The parts of the proxy that a request uses. */
 interface Context {
   readonly dependencies: RelayDependencies;
-  readonly routes: () => HttpRoutes<RelayRoute> | undefined;
+  /** Those of the moment. */
+  readonly routes: HttpRoutes<RelayRoute>;
   readonly draining: () => boolean;
 }
 
@@ -77,7 +78,7 @@ export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): 
   const connections = new Map<Duplex, Connection>();
   let routes: HttpRoutes<RelayRoute> | undefined;
   let draining = false;
-  const context: Context = { dependencies, routes: () => routes, draining: () => draining };
+  const context: Context = { dependencies, routes: (host, path) => routes?.(host, path), draining: () => draining };
 
   const server = createBareServer();
 
@@ -313,7 +314,7 @@ async function reach(
 ): Promise<Reached | number> {
   const target = readTarget(request.url ?? '', request.rawHeaders);
   if (target === undefined) return 400;
-  const route = routes()?.match(target.host, target.path);
+  const route = routes(target.host, target.path);
   if (route === undefined) return 404;
   const dialled = await dialNextHop(route, dependencies, gone);
   return dialled === undefined ? 502 : { ...dialled, path: target.path, authority: target.authority };

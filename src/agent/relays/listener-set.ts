@@ -4,7 +4,7 @@
  * `docs/contract/agent-protocol.md#configuration` ("as one target").
  */
 import type { ConfigApplyError } from '../../gen/svc/control/v1/config.js';
-import { errorText, unreachable } from '../../kernel/errors.js';
+import { errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import { err, ok, type Result } from '../../kernel/result.js';
 import type { ListenerPlan } from '../plan/plan.js';
@@ -27,29 +27,10 @@ interface ListenerSet {
   close(): Promise<void>;
 }
 
-interface OpenListener {
-  readonly listener: RelayListener;
-  /** Serves as a plan with the same key demands. */
-  serve(plan: ListenerPlan): void;
-}
-
-async function open(plan: ListenerPlan, dependencies: RelayDependencies): Promise<OpenListener> {
-  switch (plan.transport) {
-    case 'tcp': {
-      const listener = await openTcpListener(plan.addr, plan.port, dependencies);
-      return { listener, serve: (next) => next.transport === 'tcp' && next.service && listener.route(next.service) };
-    }
-    case 'udp': {
-      const listener = await openUdpListener(plan.addr, plan.port, dependencies);
-      return { listener, serve: (next) => next.transport === 'udp' && next.service && listener.route(next.service) };
-    }
-    default:
-      return unreachable(plan);
-  }
-}
+const open = { tcp: openTcpListener, udp: openUdpListener };
 
 export function createListenerSet(dependencies: RelayDependencies): ListenerSet {
-  let running = new Map<string, OpenListener & { readonly plan: ListenerPlan }>();
+  let running = new Map<string, { readonly listener: RelayListener; readonly plan: ListenerPlan }>();
   const draining = new Set<RelayListener>();
 
   return {
@@ -63,12 +44,12 @@ export function createListenerSet(dependencies: RelayDependencies): ListenerSet 
       );
       // An old listener whose address overlaps a new one's must release the port first.
       const overlapping = obsolete.filter(({ plan }) => added.some((other) => overlaps(plan, other)));
-      const opened = new Map<string, OpenListener>();
+      const opened = new Map<string, RelayListener>();
       const errors: ConfigApplyError[] = [];
       for (const { listener } of overlapping) listener.suspend();
       for (const plan of added) {
         try {
-          opened.set(plan.key, await open(plan, dependencies));
+          opened.set(plan.key, await open[plan.transport](plan, dependencies));
         } catch (error) {
           const place = `${plan.transport} ${plan.addr} ${plan.port}`;
           for (const origin of plan.origins) {
@@ -78,7 +59,7 @@ export function createListenerSet(dependencies: RelayDependencies): ListenerSet 
         }
       }
       if (errors.length > 0) {
-        await Promise.all(Array.from(opened.values(), ({ listener }) => listener.close(0)));
+        await Promise.all(Array.from(opened.values(), (listener) => listener.close(0)));
         for (const { plan, listener } of overlapping) {
           try {
             await listener.resume();
@@ -95,10 +76,10 @@ export function createListenerSet(dependencies: RelayDependencies): ListenerSet 
         commit() {
           const next: typeof running = new Map();
           for (const plan of relays) {
-            const listener = opened.get(plan.key) ?? running.get(plan.key);
+            const listener = opened.get(plan.key) ?? running.get(plan.key)?.listener;
             if (listener === undefined) continue;
             listener.serve(plan);
-            next.set(plan.key, { ...listener, plan });
+            next.set(plan.key, { listener, plan });
           }
           running = next;
           for (const { listener } of obsolete) {

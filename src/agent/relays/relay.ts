@@ -2,6 +2,7 @@
 import type { Clock } from '../../kernel/clock.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
+import type { ListenerPlan } from '../plan/plan.js';
 import type { Links } from './links.js';
 import type { Meter } from './meters.js';
 import type { Pins } from './pins.js';
@@ -24,16 +25,12 @@ export interface RelayDependencies {
 export interface RelayListener {
   readonly meter: Meter;
   readonly state: 'running' | 'failed';
+  /** Serves new sessions as a plan for this listener demands. Until then, TCP connections wait and datagrams are dropped. */
+  serve(plan: ListenerPlan): void;
   /** Releases address and port, so that an overlapping listener can open. Live TCP connections stay. */
   suspend(): void;
   /** Takes address and port back. Rejects if they are in use by now. */
   resume(): Promise<void>;
   /** Releases both for good; live TCP connections may stay for `drainMs`. Resolves when all are closed. */
   close(drainMs: number): Promise<void>;
-}
-
-/** A listener whose service can be replaced for new sessions. */
-export interface RoutedListener<Service> extends RelayListener {
-  /** Until it is first set, TCP connections wait and datagrams are dropped. */
-  route(service: Service): void;
 }

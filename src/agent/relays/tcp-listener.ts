@@ -11,6 +11,7 @@ import { withDeadline } from '../../kernel/background.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import {
   hopsOf,
+  type ListenerPlan,
   type TcpService,
   type NamedRule,
   type PlainService,
@@ -23,7 +24,7 @@ import { createHttpProxy, type HttpProxy } from './http-proxy.js';
 import { relayLimits } from './limits.js';
 import { createMeter, type Meter } from './meters.js';
 import { createRealityHops, type RealityHops } from './reality-hops.js';
-import type { RelayDependencies, RoutedListener } from './relay.js';
+import type { RelayDependencies, RelayListener } from './relay.js';
 import { reset, plainSide, splice, type Side } from './splice.js';
 import { acceptTls } from './tls.js';
 
@@ -31,10 +32,9 @@ const maxConnections = 16_384;
 
 /** Opens the listener; rejects with the system's error if it cannot bind. */
 export async function openTcpListener(
-  addr: string,
-  port: number,
+  { addr, port }: Pick<ListenerPlan, 'addr' | 'port'>,
   dependencies: RelayDependencies,
-): Promise<RoutedListener<TcpService>> {
+): Promise<RelayListener> {
   const { logger } = dependencies;
   const meter = createMeter(dependencies.totals);
   const sessions = new Map<Socket, Promise<void>>();
@@ -42,7 +42,7 @@ export async function openTcpListener(
   const undecided = new Set<Socket>();
   const http = createHttpProxy(dependencies, meter);
   const hops = createRealityHops(dependencies, meter);
-  const serve = createTcpRelay({ dependencies, meter, http, hops, decided: (client) => undecided.delete(client) });
+  const relay = createTcpRelay({ dependencies, meter, http, hops, decided: (client) => undecided.delete(client) });
   let closing = false;
   let current: TcpService | undefined;
   let waiting: Socket[] = [];
@@ -54,7 +54,7 @@ export async function openTcpListener(
       const [oldest] = undecided;
       if (undecided.size > relayLimits.tcpUndecidedPerListener && oldest !== undefined) reset(oldest);
     }
-    const session = serve(client, service)
+    const session = relay(client, service)
       .catch((error: unknown) => {
         logger.error({ error: errorText(error) }, 'a relayed connection failed');
         reset(client);
@@ -92,7 +92,8 @@ export async function openTcpListener(
     get state() {
       return server.listening ? 'running' : 'failed';
     },
-    route(service) {
+    serve({ transport, service }) {
+      if (transport !== 'tcp' || service === undefined) return;
       current = service;
       hops.keep(hopsOf({ service }));
       const plain = service.kind === 'names' ? service.fallback : service;
@@ -216,7 +217,7 @@ function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: Tcp
     if (service.kind !== 'names') return servePlain(client, service);
     const { names, fallback, rawFirst } = service;
     const peeked = await peek(client, rawFirst ? relayLimits.clientHelloShortMs : relayLimits.clientHelloMs);
-    const named = peeked?.serverName === undefined ? undefined : names.match(peeked.serverName);
+    const named = peeked?.serverName === undefined ? undefined : names(peeked.serverName);
     if (peeked !== undefined && named !== undefined) return serveNamed(client, named);
     if (peeked !== undefined && fallback !== undefined) {
       if (fallback.kind !== 'reality') return servePlain(client, fallback, peeked.ended);

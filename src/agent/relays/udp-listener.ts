@@ -8,10 +8,10 @@ import { createSocket, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import { createEncListener, type EncPeer, type PeerAddress } from '../../channel/enc/listener.js';
 import { errorText } from '../../kernel/errors.js';
-import type { RelayRoute, UdpService } from '../plan/plan.js';
+import type { ListenerPlan, RelayRoute, UdpService } from '../plan/plan.js';
 import { relayLimits } from './limits.js';
 import { createMeter, type Meter } from './meters.js';
-import type { RelayDependencies, RoutedListener } from './relay.js';
+import type { RelayDependencies, RelayListener } from './relay.js';
 import { sendQueueBytes, startFlow, type Flow } from './udp-flow.js';
 
 /** How often flows are checked. */
@@ -78,10 +78,9 @@ async function boundSocket(address: string, port: number): Promise<Socket> {
 
 /** Opens the listener; rejects with the system's error if it cannot bind. */
 export async function openUdpListener(
-  addr: string,
-  port: number,
+  { addr, port }: Pick<ListenerPlan, 'addr' | 'port'>,
   dependencies: RelayDependencies,
-): Promise<RoutedListener<UdpService>> {
+): Promise<RelayListener> {
   const { clock, logger } = dependencies;
   const meter = createMeter(dependencies.totals);
   const { flows, flowOf } = createFlows(dependencies, meter);
@@ -160,7 +159,8 @@ export async function openUdpListener(
     get state() {
       return bound ? 'running' : 'failed';
     },
-    route(service) {
+    serve({ transport, service }) {
+      if (transport !== 'udp' || service === undefined) return;
       current = service;
       enc.setKeys(service.enc.map(({ keys, route }) => ({ keys, rule: route })));
     },
