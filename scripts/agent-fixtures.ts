@@ -10,6 +10,7 @@ import { fromBinary, toJson } from '@bufbuild/protobuf';
 import { createCertificates } from '../src/agent/plan/certificates.js';
 import { planTarget } from '../src/agent/plan/target.js';
 import { RuntimeConfigSnapshot } from '../src/gen/svc/control/v1/config.js';
+import { runSync } from '../src/kernel/pieces.js';
 import { protoFiles } from './agent-fixtures/proto-files.js';
 import { snapshotFixtures } from './agent-fixtures/snapshots.js';
 import { frameVectors, handshakeVectors, vectorNode } from './agent-fixtures/vectors.js';
@@ -29,7 +30,7 @@ export function agentFixtures(): ReadonlyMap<string, Buffer> {
     files.set(`${folder}/snapshots/${name}.binpb`, bytes);
     files.set(`${folder}/snapshots/${name}.json`, json(toJson(schema, fromBinary(schema, bytes))));
     const contextOf = createCertificates()(snapshot.gateway?.tls?.certificates ?? []);
-    const planned = planTarget(snapshot, { rejectUnsupported: true, contextOf });
+    const planned = runSync(planTarget(snapshot, { rejectUnsupported: true, contextOf }));
     const rejected = planned.ok ? [] : planned.error.map(({ resourceType, path }) => `${resourceType}: ${path}`);
     return { name, about, reference_agent: planned.ok ? 'applies' : 'rejects', rejected };
   });

@@ -14,6 +14,7 @@ import type { RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
 import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
+import { withPauses } from '../kernel/pieces.js';
 import { createSampledLog } from '../kernel/sampled-log.js';
 import type { AppliedConfig, Gateway, GatewayChanges, GatewayReport } from './gateway.js';
 import { probeAll } from './diagnosis/probes.js';
@@ -97,10 +98,9 @@ export function createRuntime(options: RuntimeOptions): Gateway {
         return undefined;
       }
       const started = clock.monotonic();
-      const planned = planTarget(snapshot, {
-        rejectUnsupported: options.rejectUnsupported,
-        contextOf: certificates(snapshot.gateway?.tls?.certificates ?? []),
-      });
+      const contextOf = certificates(snapshot.gateway?.tls?.certificates ?? []);
+      const { rejectUnsupported } = options;
+      const planned = await withPauses(planTarget(snapshot, { rejectUnsupported, contextOf }));
       const errors = planned.ok ? await switchTo(planned.value) : planned.error;
       const duration_ms = Math.round(clock.monotonic() - started);
       if (errors.length === 0) {

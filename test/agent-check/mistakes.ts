@@ -560,7 +560,7 @@ export const mistakes: readonly Mistake[] = [
     source(
       'origin',
       'rejects without a resource',
-      'plan/rule-checks',
+      'plan/apply-error',
       'resourceId: origin.resourceId, path, message',
       "resourceId: '', path, message",
     ),
@@ -569,7 +569,7 @@ export const mistakes: readonly Mistake[] = [
     source(
       'unsupported',
       'rejects without the field',
-      'plan/rule-checks',
+      'plan/apply-error',
       'resourceId: origin.resourceId, path, message',
       "resourceId: origin.resourceId, path: '', message",
     ),

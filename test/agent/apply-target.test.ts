@@ -219,6 +219,22 @@ describe('applying a snapshot', () => {
     expect(await fetchText(port)).toBe('ECONNREFUSED');
   });
 
+  it('checks thousands of rules in pieces, between which other work runs', async () => {
+    // One socket for all, so the snapshot is rejected, and nothing else in an apply waits.
+    const rules = Array.from({ length: 5_000 }, (_, index) => tcpRule(1_000, '127.0.0.1:9', {}, `c${index}`));
+    const gateway = runtime();
+    let [turns, over] = [0, false];
+    const count = (): void => {
+      turns += 1;
+      if (!over) setImmediate(count);
+    };
+    setImmediate(count);
+    const report = await gateway.apply(snapshot(1, { tcp: rules }));
+    over = true;
+    expect(report?.status).toBe(ConfigApplyStatus.REJECTED);
+    expect(turns).toBeGreaterThanOrEqual(10);
+  });
+
   it('rejects a snapshot with rules that it cannot run, each with its resource and field, and serves on what it served', async () => {
     const echo = await server((socket) => socket.pipe(socket));
     const { mixed, ports } = await mixedSnapshot(2, await greeter('hello'));

@@ -15,6 +15,7 @@ import { MetricsReport } from '../../../src/gen/svc/control/v1/metrics.js';
 import { SessionClose } from '../../../src/gen/svc/control/v1/session.js';
 import { checkRules } from '../../../src/agent/plan/rule-checks.js';
 import { limits } from '../../../src/kernel/limits.js';
+import { runSync } from '../../../src/kernel/pieces.js';
 import { err } from '../../../src/kernel/result.js';
 
 /** How many different tables changing heartbeats go through. */
@@ -79,7 +80,7 @@ export function runningOf(bytes: Uint8Array): Running {
   const snapshot = RuntimeConfigSnapshot.decode(bytes);
   const listeners = new Map<string, RuntimeListener>();
   // Only what the rules listen on counts here, not whether they could be carried out.
-  for (const { listener, routes } of checkRules(snapshot, new Map(), noContext, [])) {
+  for (const { listener, routes } of runSync(checkRules(snapshot, new Map(), noContext, []))) {
     if (listener === undefined) continue;
     const { transport, addr: listenAddr, port: listenPort } = listener;
     const key = [transport, listenAddr, listenPort].join(' ');

@@ -27,10 +27,15 @@ import {
 import { isHopShortId } from '../../channel/reality/text-forms.js';
 import { x25519PairOf, type X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import { isPort, parseHostPort } from '../../kernel/host-port.js';
+import { forEach } from '../../kernel/pieces.js';
+import { applyError } from './apply-error.js';
 import type { ContextOf } from './certificates.js';
 import { normalPrefix } from './matches.js';
 import { checkOutbound, endpointsText, type ReportError, type Unsupported } from './outbound-checks.js';
 import type { Accept, Cluster, EncRule, NamedRule, RealityHop, RelayRoute, Transport } from './plan.js';
+
+/** How many rules are checked before other work may run. */
+const rulesPerPiece = 250;
 
 export interface CheckedRule {
   readonly ruleId: string;
@@ -55,44 +60,26 @@ export type RuleAction =
   | { readonly kind: 'enc'; readonly rule: EncRule }
   | { readonly kind: 'http'; readonly host: string; readonly pathPrefix: string; readonly route: RelayRoute };
 
-/**
- * An error at a field of the resource that the rule came from: a hop of a chain or route, or an L3 network.
- * @param field of this hop, of the resource, or, after `next.`, of the hop that this one dials
- */
-export function applyError(origin: RuleOrigin, field: string, message: string): ConfigApplyError {
-  const path =
-    origin.resourceType === 'l3_network'
-      ? 'tunnels'
-      : resourceFields.has(field)
-        ? field
-        : field.startsWith('next.')
-          ? `hops[${origin.hopIndex + 1}].${field.slice('next.'.length)}`
-          : `hops[${origin.hopIndex}].${field}`;
-  return { resourceType: origin.resourceType, resourceId: origin.resourceId, path, message: message.slice(0, 500) };
-}
-
-/** Fields of the resource itself rather than of one of its hops. */
-const resourceFields: ReadonlySet<string> = new Set(['target', 'target.upstream_id', 'target.tls', 'backend', 'host']);
-
 /** Checks every rule. A rule without an origin is reported by its id. */
-export function checkRules(
+export function* checkRules(
   snapshot: RuntimeConfigSnapshot,
   clusters: ReadonlyMap<string, Cluster>,
   contextOf: ContextOf,
   errors: ConfigApplyError[],
-): readonly CheckedRule[] {
+): Generator<void, readonly CheckedRule[]> {
   const gateway = snapshot.gateway;
   const ids = new Set<string>();
+  const found: CheckedRule[] = [];
   const each = <R extends AnyRule>(
     rules: readonly R[] | undefined,
     check: (rule: R, context: Context) => Checked,
-  ): CheckedRule[] =>
-    (rules ?? []).flatMap((rule) => {
+  ): Generator<void, void> =>
+    forEach(rules ?? [], rulesPerPiece, (rule) => {
       const { origin, ruleId } = rule;
       if (origin === undefined || ruleId === '' || ids.has(ruleId)) {
         const message = origin === undefined ? 'the rule has no origin' : 'the rule id is empty or not unique';
         errors.push({ resourceType: '', resourceId: ruleId, path: '', message });
-        return [];
+        return;
       }
       ids.add(ruleId);
       const reportError: ReportError = (field, message) => errors.push(applyError(origin, field, message));
@@ -101,16 +88,15 @@ export function checkRules(
         if (isIP(checked.listener.addr) === 0) reportError('listen_addr', 'expected an IP address');
         if (!isPort(checked.listener.port)) reportError('listen_port', 'expected 1..65535');
       }
-      return [{ unsupported: undefined, exclusive: false, action: undefined, ...checked, ruleId, origin }];
+      found.push({ unsupported: undefined, exclusive: false, action: undefined, ...checked, ruleId, origin });
     });
 
-  return [
-    ...each(gateway?.tcpProxyRules, checkTcp),
-    ...each(gateway?.udpRules, checkUdp),
-    ...each(gateway?.quicRules, checkQuic),
-    ...each(gateway?.httpProxyRules, checkHttp),
-    ...each(snapshot.l3?.rules, checkL3),
-  ];
+  yield* each(gateway?.tcpProxyRules, checkTcp);
+  yield* each(gateway?.udpRules, checkUdp);
+  yield* each(gateway?.quicRules, checkQuic);
+  yield* each(gateway?.httpProxyRules, checkHttp);
+  yield* each(snapshot.l3?.rules, checkL3);
+  return found;
 }
 
 /** The context in which one rule is checked. */

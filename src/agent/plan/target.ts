@@ -9,6 +9,7 @@ import type { ListenerPolicy } from '../../gen/svc/control/v1/gateway.js';
 import type { RuleOrigin } from '../../gen/svc/control/v1/transport.js';
 import { parseHostPort } from '../../kernel/host-port.js';
 import { groupBy } from '../../kernel/maps.js';
+import { forEach } from '../../kernel/pieces.js';
 import { err, ok, type Result } from '../../kernel/result.js';
 import type { ContextOf } from './certificates.js';
 import { createHttpRoutes, createNameTable, type HttpRoute } from './matches.js';
@@ -25,9 +26,12 @@ import type {
   UdpService,
   UpstreamTls,
 } from './plan.js';
-import { applyError, checkRules, type CheckedRule, type RuleAction } from './rule-checks.js';
+import { applyError } from './apply-error.js';
+import { checkRules, type CheckedRule, type RuleAction } from './rule-checks.js';
 
 const maxRules = 16_384;
+/** How many listeners are planned before other work may run. */
+const listenersPerPiece = 1_000;
 
 interface PlanOptions {
   /** Reject a snapshot with anything that this agent cannot run. */
@@ -36,19 +40,22 @@ interface PlanOptions {
   readonly contextOf: ContextOf;
 }
 
-/** @returns the target, or the errors, each with the resource and the REST field that its rule comes from */
-export function planTarget(
+/**
+ * Plans in pieces, because a snapshot may have thousands of rules.
+ * @returns the target, or the errors, each with the resource and the REST field that its rule comes from
+ */
+export function* planTarget(
   snapshot: RuntimeConfigSnapshot,
   { rejectUnsupported, contextOf }: PlanOptions,
-): Result<Target, readonly ConfigApplyError[]> {
+): Generator<void, Result<Target, readonly ConfigApplyError[]>> {
   const errors: ConfigApplyError[] = [];
   const clusters = readClusters(snapshot, errors);
-  const rules = checkRules(snapshot, clusters, contextOf, errors);
+  const rules = yield* checkRules(snapshot, clusters, contextOf, errors);
   if (rules.length > maxRules) {
     const message = `expected at most ${maxRules} rules, got ${rules.length}`;
     errors.push({ resourceType: '', resourceId: '', path: '', message });
   }
-  const listeners = joinListeners(rules, snapshot.gateway?.listenerPolicies ?? [], errors);
+  const listeners = yield* joinListeners(rules, snapshot.gateway?.listenerPolicies ?? [], errors);
   const unsupported = unsupportedOf(snapshot, rules);
   if (rejectUnsupported) errors.push(...unsupported);
   return errors.length > 0
@@ -148,11 +155,11 @@ function listenerKey(transport: string, addr: string, port: number): string {
 }
 
 /** Rules with one transport, address and port share a listener. */
-function joinListeners(
+function* joinListeners(
   rules: readonly CheckedRule[],
   policies: readonly ListenerPolicy[],
   errors: ConfigApplyError[],
-): Map<string, ListenerPlan> {
+): Generator<void, Map<string, ListenerPlan>> {
   const groups = groupBy(
     rules,
     ({ listener }) => listener && listenerKey(listener.transport, listener.addr, listener.port),
@@ -161,9 +168,9 @@ function joinListeners(
     policies.filter(putsRawFirst).map((policy) => listenerKey(policy.transport, policy.listenAddr, policy.listenPort)),
   );
   const listeners = new Map<string, ListenerPlan>();
-  for (const [key, group] of groups) {
+  yield* forEach(groups, listenersPerPiece, ([key, group]) => {
     const [first] = group;
-    if (first?.listener === undefined) continue;
+    if (first?.listener === undefined) return;
     checkSharing(group, errors);
     const { transport, addr, port } = first.listener;
     const place = { key, addr, port, origins: originsOf(group) };
@@ -176,7 +183,7 @@ function joinListeners(
         : { ...place, routes: [], transport, service: udpService(whole, rawFirst.has(key)) };
     const routes = plan.service === undefined ? [] : group.flatMap((rule) => rule.routes);
     listeners.set(key, { ...plan, routes });
-  }
+  });
   return listeners;
 }
 

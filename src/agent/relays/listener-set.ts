@@ -8,7 +8,7 @@ import { errorText } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
 import { err, ok, type Result } from '../../kernel/result.js';
 import type { ListenerPlan } from '../plan/plan.js';
-import { applyError } from '../plan/rule-checks.js';
+import { applyError } from '../plan/apply-error.js';
 import type { RelayDependencies, RelayListener } from './relay.js';
 import { openTcpListener } from './tcp-listener.js';
 import { openUdpListener } from './udp-listener.js';
