@@ -22,10 +22,7 @@ export interface Meter {
   received(bytes: number): void;
   /** Counts bytes to the client. */
   sent(bytes: number): void;
-  /**
-   * Counts a session that starts.
-   * @returns a function that ends the session; only its first call counts
-   */
+  /** Counts a session that starts. @returns a function to call once, when it ends */
   begin(): (failed: boolean) => void;
   /** Counts a session refused before it started. */
   refused(): void;
@@ -55,10 +52,7 @@ export function createMeter(parent?: Meter): Meter {
       values.totalSessions += 1;
       values.activeSessions += 1;
       const endParent = parent?.begin();
-      let open = true;
       return (failed) => {
-        if (!open) return;
-        open = false;
         values.activeSessions -= 1;
         if (failed) values.errorSessions += 1;
         endParent?.(failed);
