@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from '../../scripts/stack/process.js';
 import { encodeTables, heartbeatPayload } from '../../scripts/simulate/light/payloads.js';
-import { createCipherState } from '../../src/channel/noise/cipher-state.js';
+import { CipherState } from '../../src/channel/noise/cipher-state.js';
 import { splitPayload } from '../../src/channel/noise/fragmenter.js';
 import { watchApplies } from '../applies.js';
 import { startChild } from '../child.js';
@@ -116,7 +116,7 @@ export async function measureFloor(extent: Extent): Promise<Partial<Record<Row, 
 /** Processor time to compile, encode and encrypt the snapshot of one node, which no push can do without. */
 function encodeAndSealMicroseconds(): number {
   const encode = snapshotOf(ports);
-  const cipher = createCipherState(randomBytes(32));
+  const cipher = new CipherState(randomBytes(32));
   const seal = (): void => {
     for (const plaintext of splitPayload(encode())) cipher.encrypt(cipher.nextSequence, plaintext);
   };

@@ -462,8 +462,8 @@ export const mistakes: readonly Mistake[] = [
       'joined',
       'joins no more than 4 MiB',
       stream,
-      'createJoiner(limits.agent.joinedOutBytes)',
-      'createJoiner(limits.agent.joinedInBytes)',
+      'new Joiner(limits.agent.joinedOutBytes)',
+      'new Joiner(limits.agent.joinedInBytes)',
     ),
   ]),
   ...inScenario('later-service', [

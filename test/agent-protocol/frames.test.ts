@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { AgentPayload, SecureFrame } from '../../src/gen/svc/control/v1/session.js';
-import { createCipherState } from '../../src/channel/noise/cipher-state.js';
+import { CipherState } from '../../src/channel/noise/cipher-state.js';
 import { InboundFrames, decodeFrame, encodeFrame } from '../../src/transport/agent/frames.js';
 import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
 import { walkMessage } from '../../src/transport/agent/wire-scan.js';
@@ -52,8 +52,8 @@ describe('the frames of a session', () => {
   const id = Buffer.alloc(16, 7);
   function frames() {
     const key = randomBytes(32);
-    const sender = createCipherState(Uint8Array.from(key));
-    const inbound = new InboundFrames(createCipherState(Uint8Array.from(key)), id);
+    const sender = new CipherState(Uint8Array.from(key));
+    const inbound = new InboundFrames(new CipherState(Uint8Array.from(key)), id);
     const frame = (plaintext: Uint8Array, sessionId: Uint8Array = new Uint8Array(0)) => {
       const sequence = sender.nextSequence;
       return { sessionId, sequence, ciphertext: valueOf(sender.encrypt(sequence, plaintext)) };

@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import type { SnapshotPush } from '../../src/delivery/port.js';
 import { GrpcStatus } from '../../src/kernel/errors.js';
-import { createCipherState } from '../../src/channel/noise/cipher-state.js';
-import { createJoiner, maxFragmentBytes } from '../../src/channel/noise/fragmenter.js';
+import { CipherState } from '../../src/channel/noise/cipher-state.js';
+import { Joiner, maxFragmentBytes } from '../../src/channel/noise/fragmenter.js';
 import type { AgentStream, StreamStatus } from '../../src/transport/agent/agent-stream.js';
 import { decodeFrame } from '../../src/transport/agent/frames.js';
 import { Outbox } from '../../src/transport/agent/outbox.js';
@@ -32,8 +32,8 @@ interface Peer {
 
 /** A peer that reads one frame when the test says so. */
 function peer(): Peer {
-  const cipher = createCipherState(key());
-  const joiner = createJoiner(16 * 1024 * 1024);
+  const cipher = new CipherState(key());
+  const joiner = new Joiner(16 * 1024 * 1024);
   const heard: string[] = [];
   const sent: number[] = [];
   const fates: string[] = [];
@@ -47,7 +47,7 @@ function peer(): Peer {
   } as unknown as AgentStream;
   const outbox = new Outbox({
     stream,
-    cipher: createCipherState(key()),
+    cipher: new CipherState(key()),
     now: () => 0,
     onSent: ({ generation }) => void sent.push(generation),
     onProgress: () => undefined,

@@ -1,7 +1,7 @@
 /** Sessions between OpenSession and their Control stream (`docs/contract/agent-protocol.md#opensession`). */
 import { randomBytes } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createCipherState } from '../../src/channel/noise/cipher-state.js';
+import { CipherState } from '../../src/channel/noise/cipher-state.js';
 import {
   createPendingTable,
   type PendingSession,
@@ -45,8 +45,8 @@ function open(nodeId: string, on: AgentConnection, openedAt = 0): PendingSession
     connection: on,
     noise: {
       handshakeHash: randomBytes(32),
-      send: createCipherState(Uint8Array.from(randomBytes(32))),
-      receive: createCipherState(Uint8Array.from(randomBytes(32))),
+      send: new CipherState(Uint8Array.from(randomBytes(32))),
+      receive: new CipherState(Uint8Array.from(randomBytes(32))),
     },
     openedAt,
     intervals: { heartbeatSecs: 10, metricsSecs: 60, offlineAfterMs: 30_000 },

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import fc, { type Arbitrary } from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { initiate, respond } from '../../src/channel/noise/handshake.js';
-import { createJoiner } from '../../src/channel/noise/fragmenter.js';
+import { Joiner } from '../../src/channel/noise/fragmenter.js';
 import { limits } from '../../src/kernel/limits.js';
 import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
 import { decodeFrame } from '../../src/transport/agent/frames.js';
@@ -58,7 +58,7 @@ test('frames and fragments are refused or taken, and no more is held than a mess
     .tuple(fc.constantFrom(0, 1, 1, 2, 255), fc.constantFrom(0, 1, 16_383, 16_384, 65_518))
     .map(([kind, length]) => Buffer.concat([Buffer.of(kind), Buffer.alloc(length)]));
   for (const fragments of inputs(fc.array(fragment, { maxLength: 90 }), 50)) {
-    const joiner = createJoiner(limits.agent.joinedInBytes);
+    const joiner = new Joiner(limits.agent.joinedInBytes);
     for (const each of fragments) {
       if (joiner.push(each).kind === 'refused') break;
       expect(joiner.heldBytes).toBeLessThanOrEqual(limits.agent.joinedInBytes);

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createCipherState } from '../../src/channel/noise/cipher-state.js';
+import { CipherState } from '../../src/channel/noise/cipher-state.js';
 import { decryptAead, encryptAead } from '../../src/channel/noise/aead.js';
 import { flipped, valueOf } from '../support/noise-parties.js';
 import { oracleEncrypt } from '../support/noise-oracle.js';
 
 const directions = () => {
   const key = randomBytes(32);
-  return { sender: createCipherState(Uint8Array.from(key)), receiver: createCipherState(Uint8Array.from(key)) };
+  return { sender: new CipherState(Uint8Array.from(key)), receiver: new CipherState(Uint8Array.from(key)) };
 };
 
 describe('a cipher state', () => {
@@ -68,7 +68,7 @@ describe('a cipher state', () => {
 
   it('fails after a wipe, which overwrites the key', () => {
     const key = Uint8Array.from(randomBytes(32));
-    const state = createCipherState(key);
+    const state = new CipherState(key);
     state.wipe();
     expect(state.encrypt(0, new Uint8Array(1))).toEqual({ ok: false, error: 'finished' });
     expect(state.decrypt(0, new Uint8Array(17))).toEqual({ ok: false, error: 'finished' });

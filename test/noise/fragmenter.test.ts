@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../src/kernel/limits.js';
-import { createJoiner, maxFragmentBytes, splitPayload } from '../../src/channel/noise/fragmenter.js';
+import { Joiner, maxFragmentBytes, splitPayload } from '../../src/channel/noise/fragmenter.js';
 
 const KiB = 1024;
 const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -19,7 +19,7 @@ describe('a joiner of fragments', () => {
         ),
         (length) => {
           const payload = randomBytes(length);
-          const joiner = createJoiner(limits.agent.joinedInBytes);
+          const joiner = new Joiner(limits.agent.joinedInBytes);
           const plaintexts = splitPayload(payload);
           plaintexts.forEach((part, index) => {
             expect(part.length).toBeLessThanOrEqual(65_519);
@@ -39,7 +39,7 @@ describe('a joiner of fragments', () => {
   });
 
   it('joins one payload after another, and copies none that came as a single fragment', () => {
-    const joiner = createJoiner(limits.agent.joinedInBytes);
+    const joiner = new Joiner(limits.agent.joinedInBytes);
     for (const length of [5, 2 * maxFragmentBytes, 0, 7]) {
       const payload = randomBytes(length);
       const plaintexts = splitPayload(payload);
@@ -58,7 +58,7 @@ describe('a joiner of fragments', () => {
         fc.integer({ min: 0, max: maxFragmentBytes }),
         (sizes, last) => {
           const cuts = [...sizes, last].map((size) => randomBytes(size));
-          const joiner = createJoiner(limits.agent.joinedInBytes);
+          const joiner = new Joiner(limits.agent.joinedInBytes);
           let held = 0;
           cuts.forEach((cut, index) => {
             const isLast = index === cuts.length - 1;
@@ -76,10 +76,10 @@ describe('a joiner of fragments', () => {
 
   it('accepts payloads up to exactly the limit of each direction', () => {
     for (const max of [limits.agent.joinedInBytes, limits.agent.joinedOutBytes]) {
-      const whole = createJoiner(max);
+      const whole = new Joiner(max);
       const results = splitPayload(new Uint8Array(max)).map((part) => whole.push(part).kind);
       expect(results.at(-1)).toBe('payload');
-      const over = createJoiner(max);
+      const over = new Joiner(max);
       const last = splitPayload(new Uint8Array(max + 1)).map((part) => over.push(part));
       expect(last.at(-1)).toEqual({ kind: 'refused', reason: 'payload_too_large' });
       expect(over.heldBytes).toBe(0);
@@ -92,7 +92,7 @@ describe('a joiner of fragments', () => {
     ['a small fragment that is not the last', plaintext(0x01, 16 * KiB - 1), 'fragment_too_small'],
     ['a fragment larger than a message', plaintext(0x00, 65_519), 'fragment_too_large'],
   ])('refuses %s', (_name, bytes, reason) => {
-    const joiner = createJoiner(limits.agent.joinedInBytes);
+    const joiner = new Joiner(limits.agent.joinedInBytes);
     expect(joiner.push(plaintext(0x01, 16 * KiB)).kind).toBe('more');
     expect(joiner.push(bytes)).toEqual({ kind: 'refused', reason });
     expect(joiner.heldBytes).toBe(0);
@@ -100,7 +100,7 @@ describe('a joiner of fragments', () => {
   });
 
   it('accepts nothing after a discard', () => {
-    const joiner = createJoiner(100);
+    const joiner = new Joiner(100);
     joiner.discard();
     expect(joiner.push(plaintext(0x00, 1))).toEqual({ kind: 'refused', reason: 'closed' });
   });

@@ -19,7 +19,7 @@ import {
 import type { Command } from '../../src/gen/svc/control/v1/command.js';
 import type { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import type { AgentConfig } from '../../src/agent/config.js';
-import { createJoiner, splitPayload } from '../../src/channel/noise/fragmenter.js';
+import { Joiner, splitPayload } from '../../src/channel/noise/fragmenter.js';
 import { controlPrologue, respond, sessionIdOf, type NoiseSession } from '../../src/channel/noise/handshake.js';
 import { agentKeysFrom, encodeControlPsk } from '../../src/channel/noise/control-psk.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
@@ -161,7 +161,7 @@ function serveControl(
   sessions: ServerSession[],
   options: ControlServerOptions,
 ): void {
-  const joiner = createJoiner(limits.agent.joinedInBytes);
+  const joiner = new Joiner(limits.agent.joinedInBytes);
   let noise: NoiseSession | undefined;
   let over = false;
   const said: Said[] = [];

@@ -23,7 +23,7 @@ import {
   type AgentHello,
   type SessionClose,
 } from '../../src/gen/svc/control/v1/session.js';
-import { createJoiner, splitPayload } from '../../src/channel/noise/fragmenter.js';
+import { Joiner, splitPayload } from '../../src/channel/noise/fragmenter.js';
 import { controlPrologue, initiate, type NoiseSession } from '../../src/channel/noise/handshake.js';
 import { agentKeysFrom } from '../../src/channel/noise/control-psk.js';
 import { eventually } from './eventually.js';
@@ -199,7 +199,7 @@ export function createRawAgent(
   const attach = (opened: Opened): RawStream => {
     const call = bare();
     const heard: Heard[] = [];
-    const joiner = createJoiner(16 * 1024 * 1024);
+    const joiner = new Joiner(16 * 1024 * 1024);
     let named = false;
     call.on('data', (bytes: Buffer) => {
       const frame = SecureFrame.decode(bytes);

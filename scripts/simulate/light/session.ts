@@ -23,7 +23,7 @@ import { agentVersion } from '../../../src/agent/agent.js';
 import { GrpcStatus, errorText } from '../../../src/kernel/errors.js';
 import { limits } from '../../../src/kernel/limits.js';
 import { err, type Result } from '../../../src/kernel/result.js';
-import { createJoiner, splitPayload } from '../../../src/channel/noise/fragmenter.js';
+import { Joiner, splitPayload } from '../../../src/channel/noise/fragmenter.js';
 import type { Call, Connection } from './connection.js';
 import { readServicePayload, type Heard } from './payloads.js';
 
@@ -92,7 +92,7 @@ export function openSession(connection: Connection, identity: LightIdentity, now
 }
 
 function sessionOn(connection: Connection, { noise, sessionId, grant }: Opened): LightSession {
-  const joiner = createJoiner(limits.agent.joinedOutBytes);
+  const joiner = new Joiner(limits.agent.joinedOutBytes);
   let call: Call | undefined;
   let attached = false;
   let over = false;

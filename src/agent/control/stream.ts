@@ -3,7 +3,7 @@
  * interprets is SessionClose. Implements the agent's side of `docs/contract/agent-protocol.md#control`.
  */
 import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
-import { createJoiner, splitPayload } from '../../channel/noise/fragmenter.js';
+import { Joiner, splitPayload } from '../../channel/noise/fragmenter.js';
 import type { NoiseSession } from '../../channel/noise/handshake.js';
 import { AgentPayload, ServicePayload, type SecureFrame, type SessionClose } from '../../gen/svc/control/v1/session.js';
 import { withDeadline } from '../../kernel/background.js';
@@ -42,7 +42,7 @@ export function attachStream(
   sessionId: Uint8Array,
   onMessage: OnMessage,
 ): ControlStream {
-  const joiner = createJoiner(limits.agent.joinedOutBytes);
+  const joiner = new Joiner(limits.agent.joinedOutBytes);
   let closing = false;
   let done = false;
   let completion: NodeJS.Timeout | undefined;

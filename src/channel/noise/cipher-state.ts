@@ -7,35 +7,22 @@ import { err, ok } from '../../kernel/result.js';
 import { decryptAead, encryptAead } from './aead.js';
 import { maxNoiseMessageBytes, maxPlaintextBytes, tagBytes, type NoiseResult } from './failure.js';
 
-export interface CipherState {
-  /** The sequence that the next message of this direction must carry. */
-  readonly nextSequence: number;
-  /** Ciphertext with its tag. Fails on a sequence that is not next, or on more than 65,519 bytes. */
-  encrypt(sequence: number | bigint, plaintext: Uint8Array): NoiseResult<Uint8Array>;
-  /** Plaintext in its own memory. Fails on a sequence that is not next, a wrong length or a bad tag. */
-  decrypt(sequence: number | bigint, ciphertext: Uint8Array): NoiseResult<Uint8Array>;
-  /**
-   * Opens a message in any order, for datagrams (Noise, section 11.4), and counts nothing: the caller must remember the
-   * sequences it has seen. Never mixed with `decrypt` on one state.
-   */
-  decryptAt(sequence: number, ciphertext: Uint8Array): NoiseResult<Uint8Array>;
-  /** Overwrites the key; later calls fail with `finished`. */
-  wipe(): void;
-}
-
 /** A class, because each agent has two: an object of functions would take 1.5 KiB more and be slower to call. */
-class Direction implements CipherState {
+export class CipherState {
   readonly #key: Uint8Array;
   #next = 0;
   #wiped = false;
 
+  /** Takes ownership of the 32-byte key: `wipe` overwrites it. */
   constructor(key: Uint8Array) {
     this.#key = key;
   }
 
+  /** The sequence that the next message of this direction must carry. */
   get nextSequence(): number {
     return this.#next;
   }
+  /** Ciphertext with its tag. Fails on a sequence that is not next, or on more than 65,519 bytes. */
   encrypt(sequence: number | bigint, plaintext: Uint8Array): NoiseResult<Uint8Array> {
     if (this.#wiped) return err('finished');
     if (!this.#isNext(sequence)) return err('wrong_sequence');
@@ -44,6 +31,7 @@ class Direction implements CipherState {
     this.#next += 1;
     return ok(ciphertext);
   }
+  /** Plaintext in its own memory. Fails on a sequence that is not next, a wrong length or a bad tag. */
   decrypt(sequence: number | bigint, ciphertext: Uint8Array): NoiseResult<Uint8Array> {
     if (this.#wiped) return err('finished');
     if (!this.#isNext(sequence)) return err('wrong_sequence');
@@ -51,12 +39,17 @@ class Direction implements CipherState {
     if (plaintext.ok) this.#next += 1;
     return plaintext;
   }
+  /**
+   * Opens a message in any order, for datagrams (Noise, section 11.4), and counts nothing: the caller must remember the
+   * sequences it has seen. Never mixed with `decrypt` on one state.
+   */
   decryptAt(sequence: number, ciphertext: Uint8Array): NoiseResult<Uint8Array> {
     if (this.#wiped) return err('finished');
     if (ciphertext.length < tagBytes || ciphertext.length > maxNoiseMessageBytes) return err('wrong_length');
     const plaintext = decryptAead(this.#key, sequence, ciphertext);
     return plaintext === undefined ? err('bad_tag') : ok(plaintext);
   }
+  /** Overwrites the key; later calls fail with `finished`. */
   wipe(): void {
     this.#wiped = true;
     this.#key.fill(0);
@@ -65,9 +58,4 @@ class Direction implements CipherState {
   #isNext(sequence: number | bigint): boolean {
     return Number(sequence) === this.#next && this.#next < Number.MAX_SAFE_INTEGER;
   }
-}
-
-/** Takes ownership of the 32-byte key: `wipe` overwrites it. */
-export function createCipherState(key: Uint8Array): CipherState {
-  return new Direction(key);
 }

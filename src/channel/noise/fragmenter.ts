@@ -53,30 +53,24 @@ type JoinResult =
   | { readonly kind: 'more' }
   | { readonly kind: 'refused'; readonly reason: JoinRefusal };
 
-interface Joiner {
-  /**
-   * Takes the next decrypted plaintext and keeps its memory. After a refusal it holds nothing and refuses everything,
-   * because the session ends.
-   */
-  push(plaintext: Uint8Array): JoinResult;
-  /** Bytes of the unfinished payload. */
-  readonly heldBytes: number;
-  /** Releases everything it holds. */
-  discard(): void;
-}
-
-/** A class, because each agent has one: see `cipher-state.ts`. */
-class FragmentJoiner implements Joiner {
+/** Joins fragments to payloads. A class, because each agent has one: see `cipher-state.ts`. */
+export class Joiner {
   readonly #maxBytes: number;
   /** Almost always undefined, because few messages are fragmented. */
   #parts: Uint8Array[] | undefined;
   #closed = false;
+  /** Bytes of the unfinished payload. */
   heldBytes = 0;
 
+  /** @param maxBytes of one joined payload: 4 MiB from agents, 16 MiB from the service (`limits.agent`) */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
+  /**
+   * Takes the next decrypted plaintext and keeps its memory. After a refusal it holds nothing and refuses everything,
+   * because the session ends.
+   */
   push(plaintext: Uint8Array): JoinResult {
     if (this.#closed) return this.#refuse('closed');
     const marker = plaintext[0];
@@ -97,6 +91,7 @@ class FragmentJoiner implements Joiner {
     this.#release();
     return { kind: 'payload', payload };
   }
+  /** Releases everything it holds. */
   discard(): void {
     this.#release();
     this.#closed = true;
@@ -109,9 +104,4 @@ class FragmentJoiner implements Joiner {
     this.discard();
     return { kind: 'refused', reason };
   }
-}
-
-/** @param maxBytes of one joined payload: 4 MiB from agents, 16 MiB from the service (`limits.agent`) */
-export function createJoiner(maxBytes: number): Joiner {
-  return new FragmentJoiner(maxBytes);
 }

@@ -4,7 +4,7 @@
  */
 import { hkdfSha256, sha256, sha256Bytes } from '../../kernel/crypto/crypto.js';
 import { decryptAead, encryptAead } from './aead.js';
-import { createCipherState, type CipherState } from './cipher-state.js';
+import { CipherState } from './cipher-state.js';
 import { tagBytes } from './failure.js';
 
 const none = new Uint8Array(0);
@@ -78,7 +78,7 @@ export function createSymmetricState(protocolName: string): SymmetricState {
       const fromResponder = Uint8Array.from(derived.subarray(sha256Bytes));
       derived.fill(0);
       wipe();
-      return [createCipherState(fromInitiator), createCipherState(fromResponder)];
+      return [new CipherState(fromInitiator), new CipherState(fromResponder)];
     },
     wipe,
   };

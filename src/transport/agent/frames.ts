@@ -6,7 +6,7 @@
  */
 import { limits } from '../../kernel/limits.js';
 import type { CipherState } from '../../channel/noise/cipher-state.js';
-import { createJoiner } from '../../channel/noise/fragmenter.js';
+import { Joiner } from '../../channel/noise/fragmenter.js';
 import { SecureFrame } from '../../gen/svc/control/v1/session.js';
 import { decodeStrictly } from './wire-scan.js';
 
@@ -48,7 +48,7 @@ export type Inbound =
 export class InboundFrames {
   readonly #receive: CipherState;
   readonly #sessionId: Uint8Array;
-  readonly #joiner = createJoiner(limits.agent.joinedInBytes);
+  readonly #joiner = new Joiner(limits.agent.joinedInBytes);
   /** A frame has been decrypted, so the sender is the agent. */
   proven = false;
 
