@@ -9,7 +9,7 @@ import { X509Certificate, constants, verify, type KeyObject } from 'node:crypto'
 import { rootCertificates } from 'node:tls';
 import { brotliDecompressSync } from 'node:zlib';
 import { messageType } from '../../channel/tls/codes.js';
-import { Malformed, createReader, unlessMalformed } from '../../channel/tls/vectors.js';
+import { Malformed, readList, readWhole, unlessMalformed } from '../../channel/tls/vectors.js';
 
 const brotli = 2;
 const uncompressedMax = 256 * 1024;
@@ -22,28 +22,19 @@ export function readCertificates(type: number, body: Buffer): readonly Buffer[] 
 }
 
 function read(body: Buffer): readonly Buffer[] {
-  const outer = createReader(body);
-  outer.vector(1);
-  const list = createReader(outer.vector(3));
-  outer.end();
-  const certificates: Buffer[] = [];
-  while (list.left > 0) {
-    certificates.push(list.vector(3));
-    list.vector(2);
-  }
-  if (certificates.length === 0) throw new Malformed('no certificate');
-  return certificates;
+  const list = readWhole(body, (outer) => {
+    outer.vector(1);
+    return outer.vector(3);
+  });
+  const entries = readList(list, (one) => ({ certificate: one.vector(3), extensions: one.vector(2) }));
+  if (entries.length === 0) throw new Malformed('no certificate');
+  return entries.map(({ certificate }) => certificate);
 }
 
 function decompress(body: Buffer): Buffer | undefined {
-  const compressed = unlessMalformed(() => {
-    const reader = createReader(body);
-    const algorithm = reader.uint(2);
-    const length = reader.uint(3);
-    const bytes = reader.vector(3);
-    reader.end();
-    return { algorithm, length, bytes };
-  });
+  const compressed = unlessMalformed(() =>
+    readWhole(body, (one) => ({ algorithm: one.uint(2), length: one.uint(3), bytes: one.vector(3) })),
+  );
   if (compressed?.algorithm !== brotli || compressed.length > uncompressedMax) return undefined;
   try {
     const plain = brotliDecompressSync(compressed.bytes, { maxOutputLength: compressed.length });
@@ -61,13 +52,7 @@ export interface Proof {
 
 /** The content of a CertificateVerify; undefined if it is malformed. */
 export function readProof(body: Buffer): Proof | undefined {
-  return unlessMalformed(() => {
-    const reader = createReader(body);
-    const scheme = reader.uint(2);
-    const bytes = reader.vector(2);
-    reader.end();
-    return { scheme, bytes };
-  });
+  return unlessMalformed(() => readWhole(body, (one) => ({ scheme: one.uint(2), bytes: one.vector(2) })));
 }
 
 /** The schemes of the agent's hello that TLS 1.3 allows, with the key type that each needs. */

@@ -10,7 +10,7 @@ import { createMessageReader, type HandshakeMessage } from '../../channel/tls/me
 import { createRecordCipher } from '../../channel/tls/record-cipher.js';
 import { nextRecord, type RecordReader } from '../../channel/tls/record-reader.js';
 import { readServerHello, whatElse, type ServerHello } from '../../channel/tls/server-hello.js';
-import { createReader, unlessMalformed } from '../../channel/tls/vectors.js';
+import { createReader, readList, readWhole, unlessMalformed } from '../../channel/tls/vectors.js';
 import { readCertificates } from './certificates.js';
 
 /** The largest message of the service's flight; a target's certificates are the largest. */
@@ -152,16 +152,9 @@ function createFlightReader(
 /** The agreed protocol, empty if there is none; undefined if the message is malformed. */
 function readProtocol(body: Buffer): string | undefined {
   return unlessMalformed(() => {
-    const outer = createReader(body);
-    const extensions = createReader(outer.vector(2));
-    outer.end();
-    let protocol = '';
-    while (extensions.left > 0) {
-      const type = extensions.uint(2);
-      const content = extensions.vector(2);
-      if (type !== extension.alpn) continue;
-      protocol = createReader(createReader(content).vector(2)).vector(1).toString('latin1');
-    }
-    return protocol;
+    const list = readWhole(body, (outer) => outer.vector(2));
+    const extensions = new Map(readList(list, (one) => [one.uint(2), one.vector(2)] as const));
+    const agreed = extensions.get(extension.alpn);
+    return agreed === undefined ? '' : createReader(createReader(agreed).vector(2)).vector(1).toString('latin1');
   });
 }

@@ -4,7 +4,7 @@
  * agent's own clients.
  */
 import { extension, group, legacyVersion, messageType, tls13 } from './codes.js';
-import { Malformed, createReader, unlessMalformed, type Reader } from './vectors.js';
+import { Malformed, createReader, readList, readWhole, unlessMalformed, type Reader } from './vectors.js';
 
 /** The fields that every ClientHello has, in any version of TLS. */
 export interface HelloFields {
@@ -43,11 +43,14 @@ export function readHelloFields(bytes: Buffer): HelloFields | undefined {
 export function readClientHello(bytes: Buffer): ClientHello | undefined {
   return unlessMalformed(() => {
     const { extensions, ...fields } = fieldsOf(bytes);
-    const share = readKeyShares(extensions.get(extension.keyShare));
+    const shares = listIn(extensions.get(extension.keyShare), 2, (list) => ({ id: list.uint(2), key: list.vector(2) }));
+    /** The first share of a group; a share whose length does not fit the group is ignored. */
+    const share = (id: number, length: number): Buffer | undefined =>
+      shares.find((one) => one.id === id && one.key.length === length)?.key;
     return {
       ...fields,
-      offersTls13: readVersions(extensions.get(extension.supportedVersions)).includes(tls13),
-      protocols: readProtocols(extensions.get(extension.alpn)),
+      offersTls13: listIn(extensions.get(extension.supportedVersions), 1, (list) => list.uint(2)).includes(tls13),
+      protocols: listIn(extensions.get(extension.alpn), 2, (list) => list.vector(1).toString('latin1')),
       x25519: share(group.x25519, x25519ShareBytes),
       hybrid: share(group.x25519MlKem768, hybridClientShareBytes),
     };
@@ -77,66 +80,28 @@ function fieldsOf(bytes: Buffer): HelloFields {
 }
 
 function readExtensions(bytes: Buffer): ReadonlyMap<number, Buffer> {
-  const reader = createReader(bytes);
-  const found = new Map<number, Buffer>();
-  while (reader.left > 0) {
-    const type = reader.uint(2);
-    const content = reader.vector(2);
-    // With a duplicate, two readers could see different contents.
-    if (found.has(type)) throw new Malformed('an extension comes twice');
-    found.set(type, content);
-  }
+  const list = readList(bytes, (one) => [one.uint(2), one.vector(2)] as const);
+  const found = new Map(list);
+  // With a duplicate, two readers could see different contents.
+  if (found.size < list.length) throw new Malformed('an extension comes twice');
   return found;
 }
 
-/** A reader of the list that fills an extension. */
-function listIn(content: Buffer, lengthBytes: 1 | 2): Reader {
-  const outer = createReader(content);
-  const list = createReader(outer.vector(lengthBytes));
-  outer.end();
-  return list;
+/** What is in the list that fills an extension; nothing without the extension. */
+function listIn<T>(content: Buffer | undefined, lengthBytes: 1 | 2, read: (list: Reader) => T): readonly T[] {
+  if (content === undefined) return [];
+  const list = readWhole(content, (outer) => outer.vector(lengthBytes));
+  return readList(list, read);
 }
 
 const hostName = 0;
 
 function readServerName(content: Buffer | undefined): string | undefined {
-  if (content === undefined) return undefined;
-  const names = listIn(content, 2);
-  if (names.left === 0) throw new Malformed('no server name in the list of them');
-  let name: string | undefined;
-  while (names.left > 0) {
-    const type = names.uint(1);
-    const value = names.vector(2);
-    if (value.length === 0) throw new Malformed('a server name is empty');
-    if (type !== hostName) continue;
-    // With two names, two readers could see different ones.
-    if (name !== undefined) throw new Malformed('a server name comes twice');
-    name = value.toString('latin1');
-  }
-  return name;
-}
-
-function readVersions(content: Buffer | undefined): readonly number[] {
-  if (content === undefined) return [];
-  const list = listIn(content, 1);
-  const versions: number[] = [];
-  while (list.left > 0) versions.push(list.uint(2));
-  return versions;
-}
-
-function readProtocols(content: Buffer | undefined): readonly string[] {
-  if (content === undefined) return [];
-  const list = listIn(content, 2);
-  const protocols: string[] = [];
-  while (list.left > 0) protocols.push(list.vector(1).toString('latin1'));
-  return protocols;
-}
-
-/** The first share of a group; a share whose length does not fit the group is ignored. */
-function readKeyShares(content: Buffer | undefined): (id: number, length: number) => Buffer | undefined {
-  if (content === undefined) return () => undefined;
-  const list = listIn(content, 2);
-  const shares: { readonly id: number; readonly share: Buffer }[] = [];
-  while (list.left > 0) shares.push({ id: list.uint(2), share: list.vector(2) });
-  return (id, length) => shares.find((one) => one.id === id && one.share.length === length)?.share;
+  const names = listIn(content, 2, (list) => ({ type: list.uint(1), value: list.vector(2) }));
+  if (content !== undefined && names.length === 0) throw new Malformed('no server name in the list of them');
+  if (names.some(({ value }) => value.length === 0)) throw new Malformed('a server name is empty');
+  const [name, another] = names.filter(({ type }) => type === hostName);
+  // With two names, two readers could see different ones.
+  if (another !== undefined) throw new Malformed('a server name comes twice');
+  return name?.value.toString('latin1');
 }

@@ -45,6 +45,22 @@ export function createReader(bytes: Buffer): Reader {
   };
 }
 
+/** Reads all of the bytes as one thing. @throws Malformed if some are left over */
+export function readWhole<T>(bytes: Buffer, read: (reader: Reader) => T): T {
+  const reader = createReader(bytes);
+  const value = read(reader);
+  reader.end();
+  return value;
+}
+
+/** Reads things until nothing is left. @throws Malformed if the last one is cut off */
+export function readList<T>(bytes: Buffer, read: (reader: Reader) => T): T[] {
+  const reader = createReader(bytes);
+  const found: T[] = [];
+  while (reader.left > 0) found.push(read(reader));
+  return found;
+}
+
 /** The value of a reading, or undefined if the bytes are malformed. */
 export function unlessMalformed<T>(read: () => T): T | undefined {
   try {
