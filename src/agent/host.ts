@@ -1,6 +1,6 @@
 /** The agent's report about its machine: CPU and memory usage, addresses of its interfaces. */
-import { BlockList } from 'node:net';
 import { cpus, freemem, networkInterfaces, totalmem, type NetworkInterfaceInfo } from 'node:os';
+import ipaddr from 'ipaddr.js';
 import { limits } from '../kernel/limits.js';
 
 export interface HostUsage {
@@ -43,32 +43,14 @@ interface HostAddresses {
   readonly detected: readonly string[];
 }
 
-/** Ranges that another node cannot reach across the internet. */
-const notGlobal = new BlockList();
-for (const [network, bits] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 3],
-] as const) {
-  notGlobal.addSubnet(network, bits, 'ipv4');
-}
-
 /** The addresses of the machine's interfaces, except loopback and link-local ones; none where they are unknown. */
 export function hostAddresses(): HostAddresses {
   const addresses = interfaces().filter(
     ({ internal, address }) => !internal && !address.startsWith('fe80:') && !address.startsWith('169.254.'),
   );
-  const ipv4 = addresses.find(({ family, address }) => family === 'IPv4' && !notGlobal.check(address, 'ipv4'));
+  const ipv4 = addresses.find(
+    ({ family, address }) => family === 'IPv4' && ipaddr.parse(address).range() === 'unicast',
+  );
   // 2000::/3 is global unicast; 2001:db8::/32 in it is reserved for documentation.
   const ipv6 = addresses.find(
     ({ family, address }) => family === 'IPv6' && /^[23]/.test(address) && !/^2001:0?db8:/.test(address),
