@@ -13,12 +13,12 @@ import { askedOfNodes } from '../confirmation/confirmation.js';
 import { beginBase, fieldIn, forgetGone, keepLeft, settingsOwner, type Changed } from '../fleet-set/left-by-apply.js';
 import { claimKey, type Claim } from '../listeners/claims.js';
 import { namesHeads } from '../log-chain/heads.js';
-import type { NodeState } from '../node/node.js';
+import type { NodeEvent, NodeState } from '../node/node.js';
 import { ownerOf, splitOwner, type Owner } from '../references/references.js';
 import type { EventContext } from '../resource/declaration.js';
 import type { AnyEvent } from '../resource/lifecycle.js';
 import { nameIndexKey } from '../resource/meta.js';
-import { fieldsOfSettings } from '../settings/evolve.js';
+import { fieldsOfSettings, withNode, withoutNode } from '../settings/evolve.js';
 import type { SettingsState } from '../settings/settings.js';
 import {
   fleetEvent,
@@ -27,11 +27,8 @@ import {
   resourceOf,
   resourceOfType,
   declarationOf,
-  singletonOf,
   resourceTypes,
-  singletonTypes,
   type AnyResource,
-  type AnySingleton,
   type AnyState,
   type ResourceType,
 } from './resources.js';
@@ -130,32 +127,30 @@ function forgetNode(fleet: Fleet, nodeId: string, first: RecordedEvent): void {
     if (resourceOfType(type)?.ownedByNode !== undefined)
       replaceResource(fleet, type as ResourceType, id, () => undefined, first);
   }
-  setSingletons(fleet, first, ({ withoutNode }, value) =>
-    withoutNode === undefined ? value : withoutNode(value, nodeId),
-  );
+  setSettings(fleet, withoutNode(fleet.singletons.connectivity.value, nodeId), first);
 }
 
 /** Restores what was deleted with the node. */
-function restoreWithNode(fleet: Fleet, node: object, context: EventContext, first: RecordedEvent): void {
+function restoreWithNode(
+  fleet: Fleet,
+  node: Extract<NodeEvent, { readonly type: 'NodeRestored' }>['data'],
+  context: EventContext,
+  first: RecordedEvent,
+): void {
   for (const type of resourceTypes) {
     const owned = declarationOf(type).ownedByNode?.restoredWith(node, context) ?? [];
     for (const state of owned) replaceResource(fleet, type, state.id, () => state, first);
   }
-  setSingletons(fleet, first, ({ withNode }, value) => (withNode === undefined ? value : withNode(value, node)));
+  setSettings(fleet, withNode(fleet.singletons.connectivity.value, node), first);
 }
 
-function setSingletons(
-  fleet: Fleet,
-  first: RecordedEvent,
-  next: (declaration: AnySingleton, value: unknown) => unknown,
-): void {
-  const settings = fleet.singletons.connectivity.value;
-  for (const type of singletonTypes) {
-    const cell = fleet.singletons[type] as Cell<unknown>;
-    const value = next(singletonOf(type), cell.value);
-    if (value !== cell.value) cell.set(value);
-  }
-  if (fleet.singletons.connectivity.value !== settings) keepLeftOfSettings(fleet, settings, first);
+/** Stores the settings with or without the override of a node. */
+function setSettings(fleet: Fleet, next: SettingsState, first: RecordedEvent): void {
+  const { connectivity } = fleet.singletons;
+  const before = connectivity.value;
+  if (next === before) return;
+  connectivity.set(next);
+  keepLeftOfSettings(fleet, before, first);
 }
 
 /** The effect of an event on a state; undefined for no resource. */

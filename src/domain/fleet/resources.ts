@@ -58,7 +58,7 @@ export type SingletonState<T extends SingletonType> = ReturnType<(typeof singlet
 // Declarations without their own types, for code that treats all resources alike.
 export type AnyState = ResourceMeta & { readonly name: string };
 export type AnyResource = Resource<string, string, string, AnyState, AnyEvent, AnyCommand>;
-export type AnySingleton = Singleton<string, string, unknown, AnyEvent, AnyCommand>;
+type AnySingleton = Singleton<string, string, unknown, AnyEvent, AnyCommand>;
 
 // A resource under another key than its own type does not compile.
 type KeyedByType<R> = { readonly [T in keyof R]: { readonly type: T } };
@@ -81,10 +81,6 @@ export const plainTypes = resourceTypes.filter(
 /** A declaration without the types of its state and events. */
 export function declarationOf(type: ResourceType): AnyResource {
   return resources[type] as unknown as AnyResource;
-}
-
-export function singletonOf(type: SingletonType): AnySingleton {
-  return singletons[type] as AnySingleton;
 }
 
 export function resourceOfType(type: string): AnyResource | undefined {
@@ -114,7 +110,7 @@ const declaringResources: readonly DeclaringResource[] = [
   ...singletonTypes.map((type) => ({
     kind: 'singleton' as const,
     type,
-    declaration: singletonOf(type),
+    declaration: singletons[type] as AnySingleton,
   })),
 ];
 const byEventType: ReadonlyMap<string, DeclaringResource> = new Map(

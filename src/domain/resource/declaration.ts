@@ -171,8 +171,4 @@ export interface Singleton<
   readonly events: EventDeclarations<E>;
   readonly decide: Decisions<C, E>;
   evolve(state: S, event: E, context: EventContext): S;
-  /** The state without its part about a deleted node, if it has such parts. Its version stays. */
-  withoutNode?(state: S, nodeId: string): S;
-  /** The state with its part about a restored node. @param node the data of `NodeRestored` */
-  withNode?(state: S, node: object): S;
 }

@@ -4,7 +4,7 @@ import type { Singleton } from '../resource/declaration.js';
 import type { Changes } from '../resource/change.js';
 import { earlierValues, type Undo } from '../resource/undo.js';
 import { updateConnectivity } from './decide.js';
-import { evolveSettings, nodesInReach, overriddenNode, withNode, withoutNode } from './evolve.js';
+import { evolveSettings, nodesInReach, overriddenNode } from './evolve.js';
 import {
   defaultSettings,
   effectiveMultiplex,
@@ -50,8 +50,6 @@ export const connectivity: Singleton<'connectivity', 'settings', SettingsState, 
   initial: defaultSettings,
   decide: { UpdateConnectivity: updateConnectivity },
   evolve: evolveSettings,
-  withoutNode,
-  withNode,
   events: {
     ConnectivityUpdated: {
       audit: ({ data }) => eventAudit('update', fieldChanges(data.changes)),
