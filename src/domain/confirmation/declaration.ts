@@ -20,7 +20,6 @@ export const confirmation: Resource<
   evolve: evolveConfirmation,
   indexed: null,
   compiled: null,
-  objectionTo: null,
   events: {
     ConfirmationAsked: { audit: () => eventAudit('confirm', []), ...onRecord },
     ConfirmationEnded: {

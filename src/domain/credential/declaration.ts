@@ -154,7 +154,6 @@ const base = defineResource<CredentialDefinition, Overlap, 'key_type'>()('creden
     nodes: () => [],
   },
   compiled: null,
-  objectionTo: null,
   touches: null,
 });
 

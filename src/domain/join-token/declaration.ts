@@ -141,7 +141,6 @@ export const joinToken = {
   reusesNames: true,
   indexed: null,
   compiled: null,
-  objectionTo: null,
   decide: { CreateJoinToken: create, DeleteJoinToken: remove, JoinNode: join },
   evolve,
   events: {

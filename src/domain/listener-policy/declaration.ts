@@ -154,7 +154,6 @@ export const listenerPolicy: Resource<
   },
   indexed,
   compiled,
-  objectionTo: null,
   events: {
     ListenerPolicyCreated: {
       audit: audit.created,

@@ -196,7 +196,6 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
   evolve: evolveNode,
   indexed: null,
   compiled: null,
-  objectionTo: null,
   events: {
     NodeCreated: { audit: audit.created, undo: undo.created, touches: itself },
     NodeUpdated: {

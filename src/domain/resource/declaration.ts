@@ -149,7 +149,7 @@ export interface Resource<
    * Why an edit of a resource that this one refers to is refused, as a sentence in which `{}` stands for the names of all
    * referrers that give the same sentence.
    */
-  readonly objectionTo: ((state: S, type: string, edited: ResourceMeta) => string | undefined) | null;
+  objectionTo?(state: S, type: string, edited: ResourceMeta): string | undefined;
 }
 
 /** A single value of the fleet with events of its own, such as the connectivity settings. */

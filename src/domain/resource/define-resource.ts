@@ -81,7 +81,7 @@ export const defineResource =
   > => {
     type State = ResourceMeta & D & Further;
     type Event = LifecycleEvent<Noun, `${Singular}_id`, D, AlsoDeleted>;
-    const { sealed, indexed, compiled, objectionTo, lists = [], touches } = options;
+    const { sealed, indexed, compiled, objectionTo, touches } = options;
     const further = options as { readonly initial?: Further; readonly alsoDeleted?: readonly (keyof Further)[] };
     const noun = options.noun ?? ((type.charAt(0).toUpperCase() + type.slice(1)) as Noun);
     const singular = options.singular ?? (type as string as Singular);
@@ -130,7 +130,7 @@ export const defineResource =
       ...(sealed === undefined ? {} : { sealed }),
       indexed,
       compiled,
-      objectionTo,
+      ...(objectionTo === undefined ? {} : { objectionTo }),
       decide: lifecycleDecisions<Noun, Singular, State, D, Fixed, AlsoDeleted>(shape, options),
       evolve,
       // The compiler does not follow event names made from a noun.

@@ -61,7 +61,6 @@ const policy = defineResource<RolloutPolicyDefinition>()('rollout_policy', {
   },
   indexed: null,
   compiled: null,
-  objectionTo: null,
   touches: null,
 });
 

@@ -22,7 +22,6 @@ export const rollout: Resource<'rollout', 'Rollout', 'rollout', RolloutState, Ro
   evolve: evolveRollout,
   indexed: null,
   compiled: null,
-  objectionTo: null,
   events: {
     // Its entry is the change itself, whose revert ends the rollout.
     RolloutStarted: { audit: () => eventAudit('release', []), ...onRecord },

@@ -132,7 +132,6 @@ export const route = defineResource<RouteDefinition>()('route', {
       return next === undefined ? [] : [{ toNodeId: next.node_id, endpoint: dialEndpoint(fleet, next) }];
     },
   },
-  objectionTo: null,
   touches: (_fleet, before, after) =>
     // Only the last hop leads to the backend; everything else is in the rules of all hops.
     before !== undefined && after !== undefined && differOnlyInBackend(before, after)

@@ -53,7 +53,6 @@ export const l4Upstream = defineResource<UpstreamDefinition, WithoutFields, 'nam
       : { code: 'invalid_request', message: 'tls and reality: expected at most one of them, the other as null' },
   indexed: null,
   compiled: null,
-  objectionTo: null,
   // Only an edit touches nodes: nothing uses a new upstream yet, and one in use cannot be deleted.
   touches: (fleet, before, after) =>
     before === undefined || after === undefined ? [] : fleet.nodesUsing(upstreamKey.type, after.id),

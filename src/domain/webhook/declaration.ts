@@ -65,7 +65,6 @@ const base = defineResource<WebhookDefinition, WebhookRun, never, Pick<WebhookRu
   },
   indexed: null,
   compiled: null,
-  objectionTo: null,
   touches: null,
 });
 

@@ -22,6 +22,5 @@ export const beacon = defineResource<BeaconDefinition>()('beacon', {
     nodes: () => [],
   },
   compiled: null,
-  objectionTo: null,
   touches: null,
 });
