@@ -116,7 +116,6 @@ const chain = defineResource<ChainFields, Deployed, never, Deployed>()('l4_chain
   fields: ['name', 'description', 'enabled', 'payload', 'hops', 'target'],
   initial: { deployed: null },
   alsoDeleted: ['deployed'],
-  lists: ['hops'],
   ...chainRules,
   indexed,
   compiled,

@@ -16,9 +16,9 @@ import { nodeOfPolicy, policyKey } from '../listener-policy/policy.js';
 import { labelChanges, type Labels } from '../node/labels.js';
 import { nodeKey } from '../node/node.js';
 import { splitOwner } from '../references/references.js';
-import { entryByEntry, fieldChanges, type AuditChange } from '../resource/audit-change.js';
+import { fieldChange, fieldChanges, type AuditChange } from '../resource/audit-change.js';
 import { sortedBy } from '../../kernel/compare-text.js';
-import { jsonEqual, type Json } from '../../kernel/json.js';
+import { jsonEqual } from '../../kernel/json.js';
 import { getOrMake } from '../../kernel/maps.js';
 import { forEach } from '../../kernel/pieces.js';
 import { sortKey } from '../resource/meta.js';
@@ -161,13 +161,9 @@ function changedFields(
     const [from, to] = [fieldIn(left, field), fieldIn(now, field)];
     if (jsonEqual(from, to)) return [];
     if (field === 'labels') return fieldChanges(labelChanges((from ?? {}) as Labels, (to ?? {}) as Labels));
-    const change = { path: field, before: from, after: to };
-    return isOfEntries(from) && isOfEntries(to) ? entryByEntry(field)(change) : [change];
+    return fieldChange(field, from, to);
   });
 }
-
-const isOfEntries = (value: Json): boolean =>
-  Array.isArray(value) && value.every((entry) => typeof entry === 'object' && entry !== null);
 
 /** A deploy counts as drift if the apply left the chain deployed as defined. */
 function deployChanges(left: object, now: object): readonly AuditChange[] {

@@ -223,7 +223,6 @@ const network = defineResource<NetworkDefinition>()('l3_network', {
   // The field of events that holds the id is `l3_network_id`: `network_id` is the number of the network.
   noun: 'L3Network',
   fields: ['name', 'enabled', 'network_id', 'mtu', 'credential_id', 'server_name', 'members', 'tunnels'],
-  lists: ['members', 'tunnels'],
   ...networkRules,
   indexed,
   compiled,

@@ -3,7 +3,7 @@
  * lifecycle of all resources is here. `audit/describe.ts` makes entries of whole commands.
  * Implements `docs/contract/rest.md#audit`.
  */
-import type { Json } from '../../kernel/json.js';
+import type { Json, JsonObject } from '../../kernel/json.js';
 import type { Changes } from './change.js';
 
 export interface AuditChange {
@@ -68,32 +68,27 @@ export function eventAudit(
 }
 
 export function fieldChanges(changes: Changes): readonly AuditChange[] {
-  return Object.entries(changes).map(([path, { from, to }]) => ({ path, before: from, after: to }));
+  return Object.entries(changes).flatMap(([path, { from, to }]) => fieldChange(path, from, to));
 }
 
-/**
- * Splits a change of a list into one per field of its entries, `hops[0].listen_port`, unless the number of entries changed.
- * @param field the list's field; other changes stay
- */
-export const entryByEntry =
-  (field: string) =>
-  (change: AuditChange): readonly AuditChange[] => {
-    const { path, before, after } = change;
-    if (path !== field || !Array.isArray(before) || !Array.isArray(after) || before.length !== after.length) {
-      return [change];
-    }
-    return before.flatMap((entry: Json, index) => {
-      const [from, to] = [entry as { readonly [k: string]: Json }, after[index] as { readonly [k: string]: Json }];
-      const members = [...new Set([...Object.keys(from), ...Object.keys(to)])];
-      return members
-        .filter((member) => JSON.stringify(from[member]) !== JSON.stringify(to[member]))
-        .map((member) => ({
-          path: `${field}[${index}].${member}`,
-          before: from[member] ?? null,
-          after: to[member] ?? null,
-        }));
-    });
-  };
+/** A change of a list of objects is one per field of its entries, `hops[0].listen_port`, unless their number changed. */
+export function fieldChange(path: string, before: Json, after: Json): readonly AuditChange[] {
+  if (!isOfEntries(before) || !isOfEntries(after) || before.length !== after.length) return [{ path, before, after }];
+  return before.flatMap((from, index) => {
+    const to = after[index] ?? {};
+    const members = [...new Set([...Object.keys(from), ...Object.keys(to)])];
+    return members
+      .filter((member) => JSON.stringify(from[member]) !== JSON.stringify(to[member]))
+      .map((member) => ({
+        path: `${path}[${index}].${member}`,
+        before: from[member] ?? null,
+        after: to[member] ?? null,
+      }));
+  });
+}
+
+const isOfEntries = (value: Json): value is readonly JsonObject[] =>
+  Array.isArray(value) && value.every((entry) => typeof entry === 'object' && entry !== null);
 
 /** The fields of a created resource. */
 export function addedFields(fields: object): readonly AuditChange[] {

@@ -2,7 +2,7 @@
  * Makes the declaration of a resource that is created, updated, deleted and restored from names, fields and rules. A resource
  * with further commands or events spreads the result and adds them. Implements `docs/architecture.md#adding-a-resource`.
  */
-import { entryByEntry, eventAudit, fieldChanges, lifecycleAudit } from './audit-change.js';
+import { lifecycleAudit } from './audit-change.js';
 import type { EventContext, EventDeclaration, FleetEventDeclaration, Resource } from './declaration.js';
 import type { FleetView, ResourceKey } from './fleet-view.js';
 import type { AnyEvent, CompleteFields, LifecycleCommand, LifecycleEvent } from './lifecycle.js';
@@ -40,8 +40,6 @@ interface Options<
   readonly fields: CompleteFields<D, F>;
   /** The values of fields that events of earlier releases lack. */
   readonly absent?: Partial<D>;
-  /** List fields, whose changes the audit shows entry by entry. */
-  readonly lists?: readonly (keyof D & string)[];
   /**
    * Ids of the nodes whose configuration changes with the resource, given the fleet before; null for none. `before` is
    * undefined for a new or restored resource, `after` for a deleted one.
@@ -111,13 +109,7 @@ export const defineResource =
     });
     const events = {
       [`${noun}Created`]: declared(audit.created, undo.created),
-      [`${noun}Updated`]: declared(
-        ({ data }: Parameters<typeof audit.updated>[0]) =>
-          eventAudit('update', () =>
-            lists.reduce((changes, list) => changes.flatMap(entryByEntry(list)), fieldChanges(data.changes)),
-          ),
-        undo.updated,
-      ),
+      [`${noun}Updated`]: declared(audit.updated, undo.updated),
       [`${noun}Deleted`]: declared(audit.deleted, undo.deleted),
       [`${noun}Restored`]: declared(audit.restored, undo.restored),
     };

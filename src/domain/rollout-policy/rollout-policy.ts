@@ -49,7 +49,6 @@ export function nodesOfShare(share: Share, total: number): number {
 const policy = defineResource<RolloutPolicyDefinition>()('rollout_policy', {
   noun: 'RolloutPolicy',
   fields: ['name', 'waves', 'bake_secs', 'apply_timeout_secs', 'max_failed', 'max_lost', 'on_failure', 'confirm_secs'],
-  lists: ['waves'],
   invalid(_fleet, { name, bake_secs, confirm_secs }) {
     const message =
       nameKey(name) === noPolicy

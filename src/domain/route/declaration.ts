@@ -104,7 +104,6 @@ function intendedByRoute(fleet: FleetView, route: RouteState, nodeId: string): r
 
 export const route = defineResource<RouteDefinition>()('route', {
   fields: ['name', 'host', 'path_prefix', 'enabled', 'hops', 'backend'],
-  lists: ['hops'],
   invalid: (fleet, next) => firstProblem(routeProblems(next.hops)) ?? unknownNode(fleet, 'hops', next.hops),
   // A saved route is live unless it is disabled.
   conflict: (fleet, next) =>
