@@ -51,6 +51,8 @@ const open = [
 
 const base = defineResource<WebhookDefinition, WebhookRun, never, Pick<WebhookRun, 'cursor'>>()('webhook', {
   fields: [...open, 'secret', 'former_secret', 'former_secret_until'],
+  // Events from before webhooks had formats.
+  absent: webhookDefaults,
   initial: { cursor: null, since: -1, since_at: '', tries_since: -1, stopped: null },
   // A restored webhook continues where it was deleted.
   alsoDeleted: ['cursor'],
@@ -70,13 +72,6 @@ const base = defineResource<WebhookDefinition, WebhookRun, never, Pick<WebhookRu
 
 type Decided<T extends keyof typeof base.decide> = Parameters<(typeof base.decide)[T]>[1];
 type WebhookEvent = Parameters<typeof base.evolve>[1] | WebhookStopped | WebhookResumed;
-
-/** Events from before webhooks had formats lack their fields. */
-function withDefaults(event: Parameters<typeof base.evolve>[1]): Parameters<typeof base.evolve>[1] {
-  if (event.type === 'WebhookCreated') return { ...event, data: { ...webhookDefaults, ...event.data } };
-  if (event.type === 'WebhookRestored') return { ...event, data: { ...webhookDefaults, ...event.data } };
-  return event;
-}
 
 /** With a new secret, the former one stays valid for a while, and an older one ends. */
 function update(fleet: FleetView, command: Decided<'UpdateWebhook'>): ReturnType<typeof base.decide.UpdateWebhook> {
@@ -134,7 +129,7 @@ function evolve(state: WebhookState | undefined, event: WebhookEvent, context: E
       return nextVersion({ ...state, ...begins, stopped: null, tries_since: revision }, at);
     }
     default: {
-      const next = base.evolve(state, withDefaults(event), context);
+      const next = base.evolve(state, event, context);
       if (next === undefined) return undefined;
       if (state === undefined) return { ...next, since: revision, since_at: at, tries_since: revision };
       // What failed may work now.
