@@ -26,14 +26,11 @@ export const accountEvents: Declarations = {
     audit: ({ data }) =>
       eventAudit(
         'create',
-        [
-          { path: 'username', before: null, after: data.username },
-          { path: 'role', before: null, after: data.role },
-          { path: 'password', before: null, after: masked },
-          ...personalFields
-            .filter((path) => data[path] !== null)
-            .map((path) => ({ path, before: null, after: masked })),
-        ],
+        addedFields({
+          ...pick(data, ['username', 'role']),
+          password: masked,
+          ...Object.fromEntries(personalFields.filter((field) => data[field] !== null).map((field) => [field, masked])),
+        }),
         'users are not deleted',
       ),
   },

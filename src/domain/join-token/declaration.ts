@@ -149,7 +149,7 @@ export const joinToken = {
       audit: ({ data }) =>
         eventAudit(
           'create',
-          [...addedFields(pick(data, joinTokenFields)), { path: 'token', before: null, after: masked }],
+          addedFields({ ...pick(data, joinTokenFields), token: masked }),
           'delete the join token instead',
         ),
     },

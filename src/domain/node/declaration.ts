@@ -3,7 +3,14 @@
  * Implements `docs/contract/rest.md#nodes` and `docs/contract/domain.md#generation`.
  */
 import type { Json } from '../../kernel/json.js';
-import { eventAudit, fieldChanges, masked, lifecycleAudit } from '../resource/audit-change.js';
+import {
+  addedFields,
+  eventAudit,
+  fieldChanges,
+  lifecycleAudit,
+  masked,
+  removedFields,
+} from '../resource/audit-change.js';
 import { onRecord, type EventContext, type Resource, type Decisions } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { earlierValues, lifecycleUndo, type Undo } from '../resource/undo.js';
@@ -212,14 +219,7 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
     NodeRestored: { audit: audit.restored, undo: undo.restored, touches: itself },
     NodePskIssued: {
       audit: ({ data }) =>
-        eventAudit(
-          'psk',
-          [
-            { path: 'control_psk', before: null, after: masked },
-            { path: 'psk_fingerprint', before: null, after: data.fingerprint },
-          ],
-          replacedForGood,
-        ),
+        eventAudit('psk', addedFields({ control_psk: masked, psk_fingerprint: data.fingerprint }), replacedForGood),
       ...onRecord,
     },
     NodePskCandidateIssued: {
@@ -227,11 +227,11 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
       audit: ({ data }) =>
         eventAudit(
           'psk_candidate',
-          [
-            { path: 'control_psk', before: null, after: masked },
-            { path: 'psk_candidate.fingerprint', before: null, after: data.fingerprint },
-            { path: 'psk_candidate.expires_at', before: null, after: data.expires_at },
-          ],
+          addedFields({
+            control_psk: masked,
+            'psk_candidate.fingerprint': data.fingerprint,
+            'psk_candidate.expires_at': data.expires_at,
+          }),
           'take the candidate back instead',
         ),
     },
@@ -240,7 +240,7 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
       audit: ({ data }) =>
         eventAudit(
           'psk_candidate',
-          [{ path: 'psk_candidate.fingerprint', before: data.fingerprint, after: null }],
+          removedFields({ 'psk_candidate.fingerprint': data.fingerprint }),
           'its text is not stored; issue another candidate',
         ),
     },
@@ -269,11 +269,7 @@ export const node: Resource<'node', 'Node', 'node', NodeState, NodeEvent, NodeCo
     },
     NodeCommandQueued: {
       audit: ({ data }) =>
-        eventAudit(
-          'command',
-          [{ path: 'command', before: null, after: data.command }],
-          'a command to an agent cannot be called back',
-        ),
+        eventAudit('command', addedFields(pick(data, ['command'])), 'a command to an agent cannot be called back'),
       ...onRecord,
     },
   },

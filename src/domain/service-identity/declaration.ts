@@ -8,7 +8,7 @@ import { limits } from '../../kernel/limits.js';
 import { ok } from '../../kernel/result.js';
 import { hasEnded, joinTokenKey, type JoinTokenEvent } from '../join-token/join-token.js';
 import { nodeKey } from '../node/node.js';
-import { eventAudit, masked } from '../resource/audit-change.js';
+import { addedFields, eventAudit, masked } from '../resource/audit-change.js';
 import { onRecord, type EventContext, type EventDeclarations } from '../resource/declaration.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { sortKey } from '../resource/meta.js';
@@ -109,14 +109,7 @@ export const serviceIdentity = {
     ServiceIdentityRotated: {
       ...onRecord,
       audit: ({ data }) =>
-        eventAudit(
-          'rotate',
-          [
-            { path: 'next.public_key', before: null, after: data.static_public },
-            { path: 'next.private_key', before: null, after: masked },
-          ],
-          final,
-        ),
+        eventAudit('rotate', addedFields({ 'next.public_key': data.static_public, 'next.private_key': masked }), final),
     },
     ServiceIdentityRetired: {
       ...onRecord,
@@ -125,7 +118,7 @@ export const serviceIdentity = {
           'retire',
           [
             { path: 'current.public_key', before: data.retired, after: data.static_public },
-            ...(data.forced ? [{ path: 'force', before: null, after: true }] : []),
+            ...(data.forced ? addedFields({ force: true }) : []),
           ],
           final,
         ),
