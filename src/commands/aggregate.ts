@@ -7,7 +7,7 @@ import { applyInPieces } from '../domain/fleet/apply.js';
 import { oversizedInPieces } from '../domain/compile/size.js';
 import { decideApply, type ApplyDocument } from '../domain/fleet-file/apply.js';
 import { decideRelease, type ReleaseSet } from '../domain/fleet-file/release.js';
-import { decideRevertSeveral, type RevertSeveral } from '../domain/fleet-file/revert.js';
+import { decideRevertOf } from '../domain/fleet-file/revert.js';
 import { unlessConfirming } from '../domain/fleet/confirmations.js';
 import { decideFleet } from '../domain/fleet/decide.js';
 import type { FleetCommand, FleetEvent } from '../domain/fleet/resources.js';
@@ -16,7 +16,7 @@ import { decideLogHeads, type RecordLogHeads } from '../domain/log-chain/heads.j
 import type { ChainHead } from '../domain/log-chain/links.js';
 import { decideBulk } from '../domain/node/bulk.js';
 import type { Decision, Refusal } from '../domain/resource/refusal.js';
-import { decideRevert, type Revert } from '../domain/revert/decide.js';
+import type { Revert } from '../domain/revert/decide.js';
 import { decideWithRollout, type WithRollout } from '../domain/rollout-start/start.js';
 import { streams, type RecordedCommand } from '../kernel/event.js';
 import { atOnce } from '../kernel/pieces.js';
@@ -47,7 +47,7 @@ export interface Applied {
 const touchesNone: Applied = { touched: new Set(), refusal: undefined };
 
 /** Commands of the fleet that may be rolled out. */
-export type RolledOut = FleetCommand | Revert | RevertSeveral | ApplyDocument | ReleaseSet;
+export type RolledOut = FleetCommand | Revert | ApplyDocument | ReleaseSet;
 export type DecidedOnFleet = RolledOut | WithRollout<RolledOut> | RecordLogHeads;
 
 type OnFleet = Decision<{ readonly type: string; readonly data: object }>;
@@ -80,8 +80,6 @@ function* decideAlone(fleet: Fleet, command: RolledOut): Generator<void, Decisio
 /** Yields between two pieces. */
 function* decideByType(fleet: Fleet, command: RolledOut): Generator<void, Decision<FleetEvent>> {
   switch (command.type) {
-    case 'RevertSeveral':
-      return yield* decideRevertSeveral(fleet, command);
     case 'ReleaseSet':
       return yield* decideRelease(fleet, command);
     case 'LabelNodes':
@@ -92,7 +90,7 @@ function* decideByType(fleet: Fleet, command: RolledOut): Generator<void, Decisi
     case 'Revert':
     case 'UpdateConnectivity': {
       // It may look at all nodes, and so may its fold.
-      const decision = command.type === 'Revert' ? decideRevert(fleet, command) : decideFleet(fleet, command);
+      const decision = command.type === 'Revert' ? yield* decideRevertOf(fleet, command) : decideFleet(fleet, command);
       yield;
       return decision;
     }

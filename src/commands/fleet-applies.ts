@@ -7,10 +7,11 @@ import { activeRevert, alreadyReverted, notRevertible } from '../domain/aggregat
 import { describeCommand } from '../domain/audit/describe.js';
 import { ownersIn } from '../domain/fleet-file/compare.js';
 import { hasSet } from '../domain/fleet-file/drift.js';
-import { previewReverts, type RevertSeveral } from '../domain/fleet-file/revert.js';
+import { previewReverts } from '../domain/fleet-file/revert.js';
 import { fleetSetType } from '../domain/fleet-set/declaration.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { fleetEvent, resourceOf } from '../domain/fleet/resources.js';
+import type { Revert } from '../domain/revert/decide.js';
 import { yieldToEventLoop } from '../kernel/background.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
@@ -196,7 +197,7 @@ async function previewed(
   options: AppliesOptions,
   entries: readonly RecordedCommand[],
 ): Promise<readonly RecordedCommand[]> {
-  const reverts: Pick<RevertSeveral, 'entry' | 'histories'>[] = [];
+  const reverts: Pick<Revert, 'entry' | 'histories'>[] = [];
   for (const entry of entries) reverts.push({ entry, histories: await options.reverts.historiesOf(entry) });
   const decided = await inPiecesAlone(options, (fleet) => previewReverts(fleet, reverts));
   if (!decided.ok) throw new ServiceError(decided.error.code, decided.error.message);

@@ -7,11 +7,10 @@ import type { ChainState } from '../domain/chain/chain.js';
 import type { ConfirmationState } from '../domain/confirmation/confirmation.js';
 import type { CredentialState } from '../domain/credential/credential.js';
 import type { FleetCommand, NounOf, PlainType, ResourceType, StateOf } from '../domain/fleet/resources.js';
-import type { RevertSeveral } from '../domain/fleet-file/revert.js';
 import type { PolicyKey, PolicyState } from '../domain/listener-policy/policy.js';
 import type { AgentCommand, AgentCommandName, BulkCommand, NodeState } from '../domain/node/node.js';
 import type { IfMatch } from '../domain/resource/refusal.js';
-import type { PreviewedChange } from '../domain/revert/decide.js';
+import type { PreviewedChange, Revert } from '../domain/revert/decide.js';
 import type { JoinTokenDefinition, JoinTokenState } from '../domain/join-token/join-token.js';
 import type { WebhookDefinition, WebhookState } from '../domain/webhook/webhook.js';
 import type { RolloutState } from '../domain/rollout/rollout.js';
@@ -118,8 +117,8 @@ export interface RevertHandlers {
 export interface FleetRevertHandlers extends RevertHandlers {
   /** @param ofRollout set when somebody reverts the entry's rollout itself */
   revert(ctx: CommandContext, entry: RecordedCommand, ofRollout?: true): Answer<{ readonly name: string | null }>;
-  /** The history of each resource of an entry about several resources, which the decision of its revert needs. */
-  historiesOf(entry: RecordedCommand): Promise<RevertSeveral['histories']>;
+  /** The history of each resource that an entry is about, which the decision of its revert needs. */
+  historiesOf(entry: RecordedCommand): Promise<Revert['histories']>;
 }
 
 /**

@@ -3,13 +3,18 @@
  * as one command, and start again if the resource changed in between. The rules are in `src/domain/revert`. Implements
  * `docs/contract/domain.md#audit-and-revert`.
  */
-import { isAboutSeveral } from '../domain/audit/describe.js';
-import { fleetEvent, resourceOf, type FleetCommand, type FleetEvent } from '../domain/fleet/resources.js';
+import { resourceOf, type FleetCommand } from '../domain/fleet/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
-import { historiesHold, previewReverts, subjectsOf, type RevertSeveral } from '../domain/fleet-file/revert.js';
+import { previewReverts } from '../domain/fleet-file/revert.js';
 import { ownerOf, type Owner } from '../domain/references/references.js';
-import type { Refusal } from '../domain/resource/refusal.js';
-import { fieldsInTheWay, tryRevert, versionOfSubject, previewOf, type Revert } from '../domain/revert/decide.js';
+import {
+  fieldsInTheWay,
+  historiesHold,
+  previewOf,
+  subjectsOf,
+  versionOfSubject,
+  type Revert,
+} from '../domain/revert/decide.js';
 import {
   changes,
   deletes,
@@ -29,7 +34,6 @@ import { ServiceError } from '../kernel/errors.js';
 import { lastEvent, streams, type RecordedCommand } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
 import { createLru } from '../kernel/lru.js';
-import { ok, type Result } from '../kernel/result.js';
 import type { FleetRevertHandlers } from './handlers-port.js';
 import { inPieces } from './in-pieces.js';
 import type { CommandContext, Gateway, ProjectionWait } from './port.js';
@@ -44,13 +48,13 @@ export interface AuditTrail {
 }
 
 export interface RevertHandlerOptions {
-  readonly gateway: Gateway<Fleet, FleetCommand | Revert | RevertSeveral>;
+  readonly gateway: Gateway<Fleet, FleetCommand | Revert>;
   /** The committed fleet. */
   readonly fleet: () => Fleet;
   readonly projections: ProjectionWait;
   readonly audit: AuditTrail;
   /** Plans the rollout of a revert, if its context asks for one (`rollouts.ts`). @throws ServiceError its refusal */
-  plan(revert: Revert | RevertSeveral, context: CommandContext): Promise<void>;
+  plan(revert: Revert, context: CommandContext): Promise<void>;
 }
 
 /** The present version of an entry's resource, and the fields that no longer have the entry's values. */
@@ -189,7 +193,7 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
     return subjects;
   }
 
-  async function historiesOf(entry: RecordedCommand): Promise<RevertSeveral['histories']> {
+  async function historiesOf(entry: RecordedCommand): Promise<Revert['histories']> {
     const histories = new Map<Owner, History>();
     const subjects = subjectsOf(entry);
     const { position } = lastEvent(entry);
@@ -202,23 +206,16 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
     return histories;
   }
 
-  async function revertOf(entry: RecordedCommand): Promise<Revert | RevertSeveral> {
-    if (isAboutSeveral(entry.events[0])) return { type: 'RevertSeveral', entry, histories: await historiesOf(entry) };
-    const [subject] = await subjectsNow([entry]);
-    if (subject === undefined) throw new Error('one entry has one subject');
-    return { type: 'Revert', entry, history: await historyOf(subject, lastEvent(entry).position) };
-  }
-
   /** @throws ServiceError: the refusal of the last attempt */
-  async function attempted<R>(entry: RecordedCommand, run: (revert: Revert | RevertSeveral) => Promise<R>): Promise<R> {
+  async function attempted<R>(entry: RecordedCommand, run: (revert: Revert) => Promise<R>): Promise<R> {
     for (let attempt = 1; ; attempt += 1) {
-      const revert = await revertOf(entry);
+      const revert: Revert = { type: 'Revert', entry, histories: await historiesOf(entry) };
       try {
         return await run(revert);
       } catch (error) {
         const refused = error instanceof ServiceError && error.code === 'conflict';
         if (!refused || attempt === tuning.revertAttempts) throw error;
-        const isCurrent = await gateway.read((fleet) => holds(fleet, revert));
+        const isCurrent = await gateway.read((fleet) => historiesHold(fleet, revert));
         if (isCurrent) throw error;
       }
     }
@@ -238,27 +235,12 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
     preview: (entry, context) =>
       attempted(entry, async (revert) => {
         const changes = await inPieces(options.fleet, function* preview(fleet) {
-          const events = yield* triedOn(fleet, revert);
-          if (!events.ok) throw new ServiceError(events.error.code, events.error.message);
-          return previewOf(fleet, events.value);
+          const commands = yield* previewReverts(fleet, [revert]);
+          if (!commands.ok) throw new ServiceError(commands.error.code, commands.error.message);
+          return commands.value.flatMap((command) => previewOf(fleet, command));
         });
         if (context !== undefined) await options.plan(revert, context);
         return changes;
       }),
   };
-}
-
-/** Whether nothing has changed since the history of a revert was read. */
-function holds(fleet: Fleet, revert: Revert | RevertSeveral): boolean {
-  if (revert.type === 'RevertSeveral') return historiesHold(fleet, revert);
-  return versionOfSubject(fleet, revert.entry) === revert.history.version;
-}
-
-function* triedOn(
-  fleet: Fleet,
-  revert: Revert | RevertSeveral,
-): Generator<void, Result<readonly FleetEvent[], Refusal>> {
-  if (revert.type === 'Revert') return yield* tryRevert(fleet, revert);
-  const commands = yield* previewReverts(fleet, [revert]);
-  return commands.ok ? ok(commands.value.flatMap(({ events }) => events.map(fleetEvent))) : commands;
 }

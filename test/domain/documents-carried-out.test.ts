@@ -11,7 +11,7 @@ import type { Comparison } from '../../src/domain/fleet-file/compare.js';
 import { driftOf, setsOf } from '../../src/domain/fleet-file/drift.js';
 import { partsOf } from '../../src/domain/fleet-file/parts.js';
 import { decideRelease } from '../../src/domain/fleet-file/release.js';
-import { decideRevertSeveral, subjectsOf } from '../../src/domain/fleet-file/revert.js';
+import { decideRevertOf } from '../../src/domain/fleet-file/revert.js';
 import { runSync } from '../../src/kernel/pieces.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/checkpoint.js';
@@ -19,7 +19,7 @@ import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import { draftAfter, hypothetical } from '../../src/domain/fleet/hypothetical.js';
 import { resources, resourceTypes, type AnyState, type FleetEvent } from '../../src/domain/fleet/resources.js';
 import { ownerOf, splitOwner } from '../../src/domain/references/references.js';
-import { versionOfSubject } from '../../src/domain/revert/decide.js';
+import { subjectsOf, versionOfSubject } from '../../src/domain/revert/decide.js';
 import type { RecordedCommand } from '../../src/kernel/event.js';
 import { comparedWith, exportedFrom } from '../support/fleet-file.js';
 import { dumpFleet } from '../support/fleet-dump.js';
@@ -174,7 +174,7 @@ describe('a document carried out on a random fleet', () => {
             },
           ]),
         );
-        const revert = runSync(decideRevertSeveral(fleet!, { type: 'RevertSeveral', entry: command, histories }));
+        const revert = runSync(decideRevertOf(fleet!, { entry: command, histories }));
         if (!revert.ok) throw new Error(revert.error.message);
         written(fleet!, 'revert', revert.value, 'apply');
         expect(shownOf(fleet!)).toEqual(base);
@@ -328,8 +328,7 @@ describe('a document carried out on a random fleet', () => {
               if (newest === undefined || newest.command.events.length < 2) break;
               const isRevert = newest.command.events[0].type === 'FleetBaseMoved';
               const decision = runSync(
-                decideRevertSeveral(fleet, {
-                  type: 'RevertSeveral',
+                decideRevertOf(fleet, {
                   entry: newest.command,
                   histories: historiesAt(fleet, newest.command),
                 }),

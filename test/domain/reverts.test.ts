@@ -1,19 +1,22 @@
 /** `docs/contract/domain.md#audit-and-revert`: what undoes each kind of entry, by example, and what stands in its way. */
 import { runSync } from '../../src/kernel/pieces.js';
+import type { Result } from '../../src/kernel/result.js';
 import { describe, expect, it } from 'vitest';
 import { describeCommand } from '../../src/domain/audit/describe.js';
 import { applyCommand } from '../../src/domain/fleet/apply.js';
 import { resourceOf, type FleetCommand, type FleetEvent } from '../../src/domain/fleet/resources.js';
 import { emptyFleet } from '../../src/domain/fleet/fleet.js';
 import { hypothetical } from '../../src/domain/fleet/hypothetical.js';
+import { previewReverts } from '../../src/domain/fleet-file/revert.js';
 import type { ResourceMeta } from '../../src/domain/resource/meta.js';
 import type { RefusalCode } from '../../src/domain/resource/refusal.js';
 import {
   decideRevert,
   fieldsInTheWay,
-  tryRevert,
-  versionOfSubject,
   previewOf,
+  subjectsOf,
+  versionOfSubject,
+  type Revert,
 } from '../../src/domain/revert/decide.js';
 import {
   changes,
@@ -48,6 +51,18 @@ const about = (command: RecordedCommand): EntryAbout => ({
   events: command.events.length,
   isAboutSeveral: false,
 });
+
+/** The revert of an entry about one resource. */
+const revertOf = (entry: RecordedCommand, history: History): Revert => ({
+  type: 'Revert',
+  entry,
+  histories: new Map(Array.from(subjectsOf(entry).keys(), (owner) => [owner, history])),
+});
+
+function valueOf<T>(result: Result<T, unknown>): T {
+  if (!result.ok) throw new Error(JSON.stringify(result.error));
+  return result.value;
+}
 
 /** A fleet with its log, in which operators write and revert. */
 function site(...commands: readonly FleetCommand[]) {
@@ -86,7 +101,7 @@ function site(...commands: readonly FleetCommand[]) {
     };
   }
   const decide = (entry: RecordedCommand, known?: Partial<History>) =>
-    decideRevert(fleet, { type: 'Revert', entry, history: historyOf(entry, known) });
+    decideRevert(fleet, revertOf(entry, historyOf(entry, known)));
   for (const command of commands) write(command);
   return {
     fleet,
@@ -417,10 +432,7 @@ describe('a node', () => {
     const nothing = s.append(change('one', 'one'));
     expect(s.decide(nothing)).toEqual({ ok: true, value: [] });
     const history = s.historyOf(nothing);
-    expect(runSync(tryRevert(s.fleet, { type: 'Revert', entry: nothing, history }))).toEqual({
-      ok: true,
-      value: [],
-    });
+    expect(runSync(previewReverts(s.fleet, [revertOf(nothing, history)]))).toEqual({ ok: true, value: [] });
     expect(history.version).toBe(6);
     s.refused(nothing, ['was changed while its history was read'], { version: 5 });
     const deleted = s.write(remove.node('a'));
@@ -786,7 +798,7 @@ describe('a refusal', () => {
     const deleted = s.write(remove.node('a'));
     const { former: _, ...history } = s.historyOf(deleted);
     const before = dumpFleet(s.fleet);
-    expect(() => decideRevert(s.fleet, { type: 'Revert', entry: deleted, history })).toThrow('what was before it');
+    expect(() => decideRevert(s.fleet, revertOf(deleted, history))).toThrow('what was before it');
     expect(dumpFleet(s.fleet)).toBe(before);
   });
 });
@@ -797,10 +809,10 @@ describe('a revert that is tried', () => {
     const edited = s.write(f.updateChain('one', { name: 'two' }));
     const deleted = s.write(remove.chain('one'));
     const before = dumpFleet(s.fleet);
-    const attempt = (entry: RecordedCommand) =>
-      runSync(tryRevert(s.fleet, { type: 'Revert', entry, history: s.historyOf(entry) }));
-    expect(attempt(deleted)).toEqual(s.decide(deleted));
-    expect(attempt(deleted)).toMatchObject({ ok: true, value: [{ type: 'ChainRestored' }] });
+    const attempt = (entry: RecordedCommand) => runSync(previewReverts(s.fleet, [revertOf(entry, s.historyOf(entry))]));
+    const [decided] = valueOf(s.decide(deleted));
+    expect(valueOf(attempt(deleted))).toMatchObject([{ events: [decided] }]);
+    expect(decided).toMatchObject({ type: 'ChainRestored' });
     expect(attempt(edited)).toMatchObject({ ok: false, error: { code: 'conflict' } });
     expect(dumpFleet(s.fleet)).toBe(before);
   });
@@ -815,8 +827,7 @@ describe('a revert that is tried', () => {
     });
     const deleted = s.write(remove.chain('one'));
     const { value: revision } = s.fleet.revision;
-    const revert = { type: 'Revert', entry: deleted, history: s.historyOf(deleted) } as const;
-    const attempt = runSync(tryRevert(s.fleet, revert));
+    const attempt = runSync(previewReverts(s.fleet, [revertOf(deleted, s.historyOf(deleted))]));
     expect(attempt).toMatchObject({ ok: false, error: { code: 'conflict' } });
     expect(attempt.ok ? '' : attempt.error.message).toContain('the configuration of node "a" would be');
     expect([s.fleet.revision.value, s.fleet.tables.l4_chain.size]).toEqual([revision, 0]);
@@ -826,7 +837,7 @@ describe('a revert that is tried', () => {
     const s = site(f.createNode('a', { labels: { site: 'x' } }));
     const preview = (entry: RecordedCommand) => {
       const decision = s.decide(entry);
-      return decision.ok ? previewOf(s.fleet, decision.value) : [];
+      return decision.ok ? previewOf(s.fleet, hypothetical(s.fleet, decision.value)) : [];
     };
     const id = f.nodeId('a');
     const node = { type: 'node', id, name: 'a' };

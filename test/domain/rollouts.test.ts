@@ -10,6 +10,7 @@ import { captureFleet, encodeFleet, restoreFleet } from '../../src/domain/fleet/
 import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
 import { draftAfter } from '../../src/domain/fleet/hypothetical.js';
 import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/resources.js';
+import { subjectsOf } from '../../src/domain/revert/decide.js';
 import type { History } from '../../src/domain/revert/history.js';
 import { ranMs } from '../../src/kernel/run-clock.js';
 import { placesIn, nodeSet } from '../../src/domain/rollout/node-set.js';
@@ -309,7 +310,8 @@ describe('a command with a rollout', () => {
     const { written } = roll(fleet, everyNode, 'p');
     if (written === undefined) throw new Error('nothing was written');
     const history: History = { version: fleet.singletons.connectivity.value.version, later: [], changedBy: new Map() };
-    const revert = { type: 'Revert', entry: written, history, ...(ofRollout ? { ofRollout } : {}) } as const;
+    const histories = new Map(Array.from(subjectsOf(written).keys(), (owner) => [owner, history]));
+    const revert = { type: 'Revert', entry: written, histories, ...(ofRollout ? { ofRollout } : {}) } as const;
     const reverted = roll(fleet, revert, undefined, { id: 'again', revertOf: written.events[0].metadata.command.id });
     expect(reverted.plan).toEqual({ rolloutId: null, waves: [], warnings: [] });
     const entry = reverted.written && describeCommand(reverted.written);

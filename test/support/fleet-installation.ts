@@ -9,7 +9,6 @@ import { createRevertHandlers, type AuditTrail } from '../../src/commands/revert
 import { describeCommand, isAboutSeveral } from '../../src/domain/audit/describe.js';
 import { resourceOf, type FleetCommand, type FleetEvent } from '../../src/domain/fleet/resources.js';
 import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
-import type { RevertSeveral } from '../../src/domain/fleet-file/revert.js';
 import type { Revert } from '../../src/domain/revert/decide.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 import { lastEvent, type RecordedCommand } from '../../src/kernel/event.js';
@@ -30,7 +29,7 @@ export function fleetInstallation(hooks: { read?(count: number): void; holds?():
     log.push(command);
     return command;
   };
-  const gateway: Gateway<Fleet, FleetCommand | Revert | RevertSeveral> = {
+  const gateway: Gateway<Fleet, FleetCommand | Revert> = {
     async execute(command, context, select) {
       const decision = runSync(aggregate.decide(fleet, command));
       if (!decision.ok) throw new ServiceError(decision.error.code, decision.error.message);

@@ -6,21 +6,25 @@
 import { unreachable } from '../../kernel/errors.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
 import { jsonEqual } from '../../kernel/json.js';
+import { groupBy } from '../../kernel/maps.js';
 import { err, ok, type Result } from '../../kernel/result.js';
 import { alreadyReverted, notRevertible, activeRevert } from '../aggregate/reverts.js';
-import { describeCommand, auditOfFleetEvent, fleetSubject } from '../audit/describe.js';
-import { oversizedInPieces } from '../compile/size.js';
-import { applyCommand, applyInPieces } from '../fleet/apply.js';
+import { describeCommand, auditOfFleetEvent, fleetSubject, isAboutSeveral } from '../audit/describe.js';
+import { applyCommand } from '../fleet/apply.js';
 import { decideFleet } from '../fleet/decide.js';
 import { resourceOf, type FleetCommand, type FleetEvent } from '../fleet/resources.js';
 import { draftFleet, type Fleet } from '../fleet/fleet.js';
 import { hypothetical } from '../fleet/hypothetical.js';
+import { fleetSetType } from '../fleet-set/declaration.js';
+import { ownerOf, type Owner } from '../references/references.js';
 import type { AnyCommand } from '../resource/lifecycle.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import { refuse, type Decision, type Refusal } from '../resource/refusal.js';
 import type { Undo } from '../resource/undo.js';
+import { confirmationKey } from '../confirmation/confirmation.js';
 import { endsWithRevert } from '../confirmation/decide.js';
 import { endByRevert } from '../rollout/decide.js';
+import { rolloutKey } from '../rollout/rollout.js';
 import { laterWork, undoOf, entries, fieldConflicts, gone, type History, type FieldConflict } from './history.js';
 import type { AuditChange } from '../resource/audit-change.js';
 
@@ -28,9 +32,41 @@ export interface Revert {
   readonly type: 'Revert';
   /** The command of the entry, in its current shape. */
   readonly entry: RecordedCommand;
-  readonly history: History;
+  /** The history of each of its subjects. */
+  readonly histories: ReadonlyMap<Owner, History>;
   /** Set when somebody reverts the entry's rollout itself, which then ends as `reverted`. */
   readonly ofRollout?: true;
+}
+
+/** The resource that an entry is about, or each one of an entry about several, with the entry's events about it. */
+export function subjectsOf(entry: RecordedCommand): ReadonlyMap<Owner, RecordedCommand> {
+  const [first] = entry.events;
+  if (!isAboutSeveral(first)) return new Map([[ownerOfEvent(first), entry]]);
+  const none: readonly string[] = [fleetSetType, rolloutKey.type, confirmationKey.type];
+  const subjects = groupBy(entry.events, (event) =>
+    none.includes(resourceOf(event).type) ? undefined : ownerOfEvent(event),
+  );
+  return new Map([...subjects].map(([owner, events]) => [owner, { stream: entry.stream, events }]));
+}
+
+function ownerOfEvent(event: RecordedEvent): Owner {
+  const { type, id } = resourceOf(event);
+  return ownerOf(type, id);
+}
+
+/** Whether no subject has changed since its history was read. */
+export function historiesHold(fleet: Fleet, { entry, histories }: Pick<Revert, 'entry' | 'histories'>): boolean {
+  return [...subjectsOf(entry)].every(
+    ([owner, about]) => versionOfSubject(fleet, about) === histories.get(owner)?.version,
+  );
+}
+
+/** The history of the resource that an event is about. */
+export function historyIn(histories: Revert['histories'], event: RecordedEvent): History {
+  const owner = ownerOfEvent(event);
+  const history = histories.get(owner);
+  if (history === undefined) throw new Error(`the revert of an entry needs the history of ${owner}`);
+  return history;
 }
 
 /** The version of the resource that an entry is about; undefined when it does not exist. */
@@ -42,12 +78,13 @@ export function versionOfSubject(fleet: Fleet, { events: [first] }: RecordedComm
 
 export const changedMeanwhile = 'the resource was changed while its history was read; try again';
 
-export function decideRevert(fleet: Fleet, { entry, history, ofRollout }: Revert): Decision<FleetEvent> {
+/** Decides the revert of an entry about one resource. `fleet-file/revert.ts` decides about several. */
+export function decideRevert(fleet: Fleet, revert: Omit<Revert, 'type'>): Decision<FleetEvent> {
+  const { entry, histories, ofRollout } = revert;
   const refusal = entryRefusal(fleet, entry);
   if (refusal !== undefined) return err(refusal);
-  if (versionOfSubject(fleet, entry) !== history.version) {
-    return refuse('conflict', changedMeanwhile);
-  }
+  if (!historiesHold(fleet, revert)) return refuse('conflict', changedMeanwhile);
+  const history = historyIn(histories, entry.events[0]);
   const { state: draft } = draftFleet(fleet);
   const events: FleetEvent[] = [];
   let last: readonly FleetEvent[] = [];
@@ -76,17 +113,6 @@ export function endsWithEntry(
   );
   if (ofRollout === true && ends.length === 0) return refuse('conflict', 'the rollout has ended');
   return ok([...ends, ...endsWithRevert(fleet, events[0].metadata.command.id)]);
-}
-
-/** Like `decideRevert`, with the refusals that only the fold shows. Yields between two pieces. */
-export function* tryRevert(fleet: Fleet, revert: Revert): Generator<void, Decision<FleetEvent>> {
-  const decision = decideRevert(fleet, revert);
-  if (!decision.ok || decision.value.length === 0) return decision;
-  yield;
-  const { state: draft } = draftFleet(fleet);
-  const touched = yield* applyInPieces(draft, hypothetical(draft, decision.value));
-  const refusal = yield* oversizedInPieces(draft, touched);
-  return refusal === undefined ? decision : err(refusal);
 }
 
 /** Why an entry cannot be reverted, whatever its resource is like now. */
@@ -165,9 +191,9 @@ export interface PreviewedChange extends AuditChange {
   readonly resource: { readonly type: string; readonly id: string | null; readonly name: string | null };
 }
 
-/** @param events the events of the decided revert, at least one */
-export function previewOf(fleet: Fleet, events: readonly FleetEvent[]): readonly PreviewedChange[] {
-  return hypothetical(fleet, events).events.flatMap((event) => {
+/** @param revert the command that would revert an entry */
+export function previewOf(fleet: Fleet, revert: RecordedCommand): readonly PreviewedChange[] {
+  return revert.events.flatMap((event) => {
     const { type, id, name } = fleetSubject(event);
     const resource = { type, id, name: name ?? (id === null ? null : (fleet.nameOf(type, id) ?? null)) };
     return auditOfFleetEvent(event).changes.map((change) => ({ resource, ...change }));
