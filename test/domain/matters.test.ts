@@ -11,9 +11,11 @@ import {
   type UnwellChain,
 } from '../../src/domain/matters/matters.js';
 import { matterKinds, severities } from '../../src/domain/matters/kinds.js';
+import { runSync } from '../../src/kernel/pieces.js';
 
 const now = Date.UTC(2026, 0, 1);
-const mattersFor = (unwell: Partial<Unwell>): readonly Matter[] => mattersOf({ ...nothingUnwell(), ...unwell }, now);
+const mattersFor = (unwell: Partial<Unwell>): readonly Matter[] =>
+  runSync(mattersOf({ ...nothingUnwell(), ...unwell }, now));
 const named = (name: string) => ({ id: `id of ${name}`, name });
 const reasoned = (name: string) => ({ ...named(name), reason: `reason of ${name}` });
 const nodeCause = (kind: Cause['kind'], node: string, detail?: string): Cause => ({

@@ -120,16 +120,18 @@ export const unknownForMs = 60_000;
  */
 const causesInFull = 10;
 
-/** @param now milliseconds since the epoch */
-export function mattersOf(unwell: Unwell, now: number): readonly Matter[] {
-  const matters = chainMatters(unwell.chains, now);
+/** Yields between two pieces. @param now milliseconds since the epoch */
+export function* mattersOf(unwell: Unwell, now: number): Generator<void, readonly Matter[]> {
+  const matters = yield* chainMatters(unwell.chains, now);
   const causes = new Set<string>();
   for (const { cause } of unwell.chains) if (cause !== null) causes.add(keyOf(cause));
   const isCause = (kind: Cause['kind'], resource: Named, detail?: string): boolean =>
     causes.has(keyOf({ kind, resource, ...(detail === undefined ? {} : { detail }) }));
-  const add = (kind: ResourceMatter, type: ConcernedType, some: readonly Reasoned[]): void => {
-    if (some.length > 0) matters.push(matterOf(kind, null, type, some));
-  };
+  function* add(kind: ResourceMatter, type: ConcernedType, some: readonly Reasoned[]): Generator<void> {
+    if (some.length === 0) return;
+    yield;
+    matters.push(matterOf(kind, null, type, some));
+  }
   const without = (kind: Cause['kind'], some: readonly Reasoned[]): readonly Reasoned[] =>
     some.filter((one) => !isCause(kind, one));
   // A node that rejected its configuration misses its listeners for the same reason.
@@ -138,17 +140,17 @@ export function mattersOf(unwell: Unwell, now: number): readonly Matter[] {
   );
   const missingReason = ({ listener, state }: ListenerOfNode): string => `${listener} is ${state}`;
   const unexpectedReason = ({ listener }: ListenerOfNode): string => `${listener} is not deployed`;
-  add('certificate_ended', 'credential', unwell.endedCertificates);
-  add('node_offline', 'node', without('node_offline', unwell.offlineNodes));
-  add('node_rejected', 'node', without('node_rejected', unwell.rejectingNodes));
-  add('listener_missing', 'node', byNode(missing, missingReason));
-  add('upstream_unhealthy', 'l4_upstream', without('upstream_unhealthy', unwell.unhealthyUpstreams));
-  add('rollout_halted', 'rollout', unwell.haltedRollouts);
-  add('webhook_stopped', 'webhook', unwell.stoppedWebhooks);
-  add('certificate_ending', 'credential', unwell.endingCertificates);
-  add('chain_modified', 'l4_chain', unwell.modifiedChains);
-  add('agent_cannot_run', 'node', unwell.unableNodes);
-  add('unexpected_listener', 'node', byNode(unwell.unexpectedListeners, unexpectedReason));
+  yield* add('certificate_ended', 'credential', unwell.endedCertificates);
+  yield* add('node_offline', 'node', without('node_offline', unwell.offlineNodes));
+  yield* add('node_rejected', 'node', without('node_rejected', unwell.rejectingNodes));
+  yield* add('listener_missing', 'node', byNode(missing, missingReason));
+  yield* add('upstream_unhealthy', 'l4_upstream', without('upstream_unhealthy', unwell.unhealthyUpstreams));
+  yield* add('rollout_halted', 'rollout', unwell.haltedRollouts);
+  yield* add('webhook_stopped', 'webhook', unwell.stoppedWebhooks);
+  yield* add('certificate_ending', 'credential', unwell.endingCertificates);
+  yield* add('chain_modified', 'l4_chain', unwell.modifiedChains);
+  yield* add('agent_cannot_run', 'node', unwell.unableNodes);
+  yield* add('unexpected_listener', 'node', byNode(unwell.unexpectedListeners, unexpectedReason));
   for (const late of unwell.lateBackups) {
     const sentence = lateBackupSentence(late);
     const rest = { cause: null, causedBy: null, count: 1, resources: [] };
@@ -191,7 +193,7 @@ interface Group {
 }
 
 /** One matter for the chains with the same kind and cause. */
-function chainMatters(chains: readonly UnwellChain[], now: number): Matter[] {
+function* chainMatters(chains: readonly UnwellChain[], now: number): Generator<void, Matter[]> {
   /** By kind and kind of cause, then by cause. */
   const groups = new Map<string, Map<string, Group>>();
   for (const chain of chains) {
@@ -202,7 +204,12 @@ function chainMatters(chains: readonly UnwellChain[], now: number): Matter[] {
     const key = cause === null ? '' : keyOf(cause);
     getOrMake(alike, key, () => ({ kind, cause, chains: [] })).chains.push(chain);
   }
-  return [...groups.values()].flatMap((alike) => inFullOrTogether([...alike.values()]));
+  const matters: Matter[] = [];
+  for (const alike of groups.values()) {
+    yield;
+    matters.push(...inFullOrTogether([...alike.values()]));
+  }
+  return matters;
 }
 
 function inFullOrTogether(groups: readonly Group[]): readonly Matter[] {

@@ -6,6 +6,7 @@ import { matterKinds, severities } from '../../../domain/matters/kinds.js';
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import { timestamp } from '../../../kernel/clock.js';
 import { limits } from '../../../kernel/limits.js';
+import { withPauses } from '../../../kernel/pieces.js';
 import { answers, ok } from '../answers/envelope.js';
 import { callerOf } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
@@ -164,13 +165,13 @@ export function dashboardRoutes(app: RestApp, deps: RestDeps): void {
         deps.fleet.resourceCounts(),
         deps.recent.of({ admin }),
       ]);
-      // With everything down, the sums and the matters take a turn each.
+      // With everything down, the sums take a turn.
       await yieldToEventLoop();
       const webhooks = admin ? stoppedWebhooks(deps) : [];
       const late = deps.backups.late();
       const beside = { stoppedWebhooks: webhooks, lateBackups: late === undefined ? [] : [late] };
       const now = deps.clock.now();
-      const matters = mattersOf({ ...fleet.unwell, ...beside }, now);
+      const matters = await withPauses(mattersOf({ ...fleet.unwell, ...beside }, now));
       const activity = deps.activity();
       return ok({
         nodes: fleet.nodes,
