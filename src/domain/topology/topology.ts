@@ -84,7 +84,9 @@ export function* drawGroups(
       if (group !== undefined) group.chains_down += 1;
     }
   });
-  const sorted = sortedBy(groups.values(), ({ value }) => (value === null ? 'last' : `a ${sortKey(value)}`));
+  const named = [...groups.values()].filter(({ value }) => value !== null);
+  const unnamed = [...groups.values()].filter(({ value }) => value === null);
+  const sorted = [...sortedBy(named, ({ value }) => sortKey(value ?? '')), ...unnamed];
   yield;
   const links = yield* drawLinks(seen, new Map(sorted.map(({ value }, place) => [value, place])), groupOf);
   return { groups: sorted, links };
