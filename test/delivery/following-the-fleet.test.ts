@@ -173,7 +173,7 @@ describe('the committed fleet', () => {
     await turns();
     expect(again.fleet().revision.value).toBe(2);
     expect(log.saved.length).toBe(1);
-    expect(captureFleet(again.fleet()).revision).toBe(2);
+    expect(captureFleet(again.fleet()).head.revision).toBe(2);
   });
 });
 

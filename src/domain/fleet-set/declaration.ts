@@ -106,11 +106,10 @@ function withBase(bases: DriftBases, set: string, base: DriftBase | null): Drift
   return Object.fromEntries(base === null ? others : [...others, [set, base]]);
 }
 
-export const fleetSets: Singleton<'fleet', 'sets', DriftBases, FleetSetEvent, never> = {
+export const fleetSets: Singleton<'fleet', DriftBases, FleetSetEvent, never> = {
   type: fleetSetType,
   id: 'fleet',
   idField: 'apply_id',
-  checkpointField: 'sets',
   initial: {},
   // `domain/fleet-file` decides the commands that these events begin.
   decide: {},

@@ -4,61 +4,57 @@
  */
 import { canonicalJson } from '../../kernel/json.js';
 import { putKey, type AcceptedKey } from '../aggregate/idempotency.js';
-import type { Cell } from '../aggregate/containers.js';
-import type { Need } from '../confirmation/confirmation.js';
-import type { Left } from '../fleet-set/left-by-apply.js';
+import type { Cell, Table } from '../aggregate/containers.js';
 import type { ChainHead } from '../log-chain/links.js';
 import { putResource } from './apply.js';
 import { emptyFleet, type Fleet } from './fleet.js';
 import { resources, resourceTypes, singletons, singletonTypes, type AnyState, type ResourceType } from './resources.js';
 
 /** Raise it when the fold's state or meaning changes. Older checkpoints are then ignored and the log is replayed. */
-export const foldVersion = 13;
+export const foldVersion = 14;
 
 interface Head {
   readonly revision: number;
   readonly position: number;
   readonly log_chain: ChainHead;
   readonly deleted_version: number;
-  /** The singletons by their `checkpointField`. */
-  readonly [field: string]: unknown;
+  /** The singletons. */
+  readonly [type: string]: unknown;
 }
 
-/** A row of a table. The first entry names the table: a resource's `singular`, `touched`, `key`, `revert`, `left` or `need`. */
+/** A row of a table. The first entry names the table: the type of a resource, `key`, or one of `otherTables`. */
 type Row = readonly [table: string, id: string, value: unknown];
 
 /** The fold's values at one moment. They are immutable, so the fold can continue meanwhile. */
 export interface FleetCapture {
-  readonly revision: number;
-  readonly position: number;
   readonly head: Head;
   readonly rows: readonly Row[];
 }
 
+const otherTables = ({ touched, reverts, left, needs }: Fleet): { readonly [name: string]: Table<unknown> } => ({
+  touched,
+  revert: reverts,
+  left,
+  need: needs,
+});
+
 /** Cheap enough for the hot path. */
 export function captureFleet(fleet: Fleet): FleetCapture {
-  const revision = fleet.revision.value;
-  const position = fleet.position.value;
-  const values = singletonTypes.map((type) => [singletons[type].checkpointField, fleet.singletons[type].value]);
+  const values = singletonTypes.map((type) => [type, fleet.singletons[type].value]);
   const rows = (table: string, entries: Iterable<[string, unknown]>): Row[] =>
     [...entries].map(([id, value]): Row => [table, id, value]).sort((a, b) => (a[1] < b[1] ? -1 : 1));
   return {
-    revision,
-    position,
     head: {
       ...Object.fromEntries(values),
-      revision,
-      position,
+      revision: fleet.revision.value,
+      position: fleet.position.value,
       deleted_version: fleet.deletedVersion.value,
       log_chain: fleet.logChain.value,
     },
     rows: [
-      ...resourceTypes.flatMap((type) => rows(resources[type].singular, fleet.tables[type].entries())),
-      ...rows('touched', fleet.touched.entries()),
+      ...resourceTypes.flatMap((type) => rows(type, fleet.tables[type].entries())),
       ...rows('key', fleet.idempotency.keys.entries()),
-      ...rows('revert', fleet.reverts.entries()),
-      ...rows('left', fleet.left.entries()),
-      ...rows('need', fleet.needs.entries()),
+      ...Object.entries(otherTables(fleet)).flatMap(([name, table]) => rows(name, table.entries())),
     ],
   };
 }
@@ -78,12 +74,13 @@ export function* encodeFleet({ head, rows }: FleetCapture): Generator<Uint8Array
 /** The fleet of a checkpoint. @throws Error when the bytes are not a checkpoint of this fold version */
 export function restoreFleet(bytes: Uint8Array): Fleet {
   const fleet = emptyFleet();
+  const others = otherTables(fleet);
   const text = new TextDecoder().decode(bytes);
   for (let from = 0; from < text.length;) {
     const end = text.indexOf('\n', from);
     const line = JSON.parse(text.slice(from, end === -1 ? undefined : end)) as readonly ['head', Head] | Row;
     if (isHead(line)) restoreHead(fleet, line[1]);
-    else restoreRow(fleet, line);
+    else restoreRow(fleet, others, line);
     from = end === -1 ? text.length : end + 1;
   }
   return fleet;
@@ -99,20 +96,13 @@ function restoreHead(fleet: Fleet, head: Head): void {
   fleet.logChain.set(head.log_chain);
   fleet.deletedVersion.set(head.deleted_version);
   for (const type of singletonTypes)
-    (fleet.singletons[type] as Cell<unknown>).set(head[singletons[type].checkpointField] ?? singletons[type].initial);
+    (fleet.singletons[type] as Cell<unknown>).set(head[type] ?? singletons[type].initial);
 }
 
-const typeOfTable: ReadonlyMap<string, ResourceType> = new Map(
-  resourceTypes.map((type) => [resources[type].singular, type]),
-);
-
-function restoreRow(fleet: Fleet, [table, id, value]: Row): void {
-  const type = typeOfTable.get(table);
-  if (type !== undefined) putResource(fleet, type, id, value as AnyState);
-  else if (table === 'touched') fleet.touched.set(id, value as number);
-  else if (table === 'revert') fleet.reverts.set(id, value as string);
-  else if (table === 'left') fleet.left.set(id, value as Left);
-  else if (table === 'need') fleet.needs.set(id, value as Need);
-  else if (table === 'key') putKey(fleet.idempotency, id, value as AcceptedKey);
-  else throw new Error(`unknown line in a fold checkpoint: ${JSON.stringify([table, id, value])}`);
+function restoreRow(fleet: Fleet, others: ReturnType<typeof otherTables>, [name, id, value]: Row): void {
+  const table = Object.hasOwn(others, name) ? others[name] : undefined;
+  if (Object.hasOwn(resources, name)) putResource(fleet, name as ResourceType, id, value as AnyState);
+  else if (name === 'key') putKey(fleet.idempotency, id, value as AcceptedKey);
+  else if (table !== undefined) table.set(id, value);
+  else throw new Error(`unknown line in a fold checkpoint: ${JSON.stringify([name, id, value])}`);
 }

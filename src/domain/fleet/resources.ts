@@ -58,7 +58,7 @@ export type SingletonState<T extends SingletonType> = ReturnType<(typeof singlet
 // Declarations without their own types, for code that treats all resources alike.
 export type AnyState = ResourceMeta & { readonly name: string };
 export type AnyResource = Resource<string, string, string, AnyState, AnyEvent, AnyCommand>;
-type AnySingleton = Singleton<string, string, unknown, AnyEvent, AnyCommand>;
+type AnySingleton = Singleton<string, unknown, AnyEvent, AnyCommand>;
 
 // A resource under another key than its own type does not compile.
 type KeyedByType<R> = { readonly [T in keyof R]: { readonly type: T } };

@@ -121,7 +121,7 @@ export interface Resource<
   readonly type: Type;
   /** Its name in commands and events: `Upstream` of `UpstreamCreated`. */
   readonly noun: Noun;
-  /** Its name in fields and in the lines of a checkpoint: `upstream` of `upstream_id`. */
+  /** Its name in fields: `upstream` of `upstream_id`. */
   readonly singular: Singular;
   /**
    * Set for a resource that belongs to the node that `indexed.nodes` names, and is deleted and restored with it. Its name
@@ -153,20 +153,12 @@ export interface Resource<
 }
 
 /** A single value of the fleet with events of its own, such as the connectivity settings. */
-export interface Singleton<
-  Type extends string,
-  CheckpointField extends string,
-  S,
-  E extends AnyEvent,
-  C extends AnyCommand,
-> {
+export interface Singleton<Type extends string, S, E extends AnyEvent, C extends AnyCommand> {
   readonly type: Type;
   /** Its id in the audit. */
   readonly id: string;
   /** The field of its events' data that holds the audit's id instead. */
   readonly idField?: string;
-  /** Its field in the first line of a checkpoint. */
-  readonly checkpointField: CheckpointField;
   readonly initial: S;
   readonly events: EventDeclarations<E>;
   readonly decide: Decisions<C, E>;

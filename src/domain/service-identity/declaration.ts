@@ -101,7 +101,6 @@ const final = 'keys are not taken back';
 export const serviceIdentity = {
   type: 'service',
   id: 'identity',
-  checkpointField: 'identity',
   initial: { current: null, next: null } as ServedKeys,
   decide: { RotateServiceIdentity: rotate, RetireServiceIdentity: retire },
   evolve,

@@ -51,10 +51,9 @@ const changed: FleetEventDeclaration<CompilerEvent> = {
   touches: (fleet) => [...fleet.ids('node')],
 };
 
-export const compiler: Singleton<'service', 'compiler', number, CompilerEvent, CompilerCommand> = {
+export const compiler: Singleton<'service', number, CompilerEvent, CompilerCommand> = {
   type: 'service',
   id: 'compiler',
-  checkpointField: 'compiler',
   initial: 0,
   decide: {
     RaiseCompilerVersion: (fleet, { version }) => raise(fleet, version),

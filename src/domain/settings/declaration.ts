@@ -43,10 +43,9 @@ function undoUpdate(changes: Changes): Undo {
   };
 }
 
-export const connectivity: Singleton<'connectivity', 'settings', SettingsState, SettingsEvent, UpdateConnectivity> = {
+export const connectivity: Singleton<'connectivity', SettingsState, SettingsEvent, UpdateConnectivity> = {
   type: 'connectivity',
   id: 'connectivity',
-  checkpointField: 'settings',
   initial: defaultSettings,
   decide: { UpdateConnectivity: updateConnectivity },
   evolve: evolveSettings,

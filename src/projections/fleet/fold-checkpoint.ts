@@ -95,6 +95,6 @@ export function saveFleet(
   signal: AbortSignal,
 ): Promise<void> {
   const capture = captureFleet(fleet);
-  const { revision, position } = capture;
+  const { revision, position } = capture.head;
   return storeCheckpoint(store, kind, { revision, position, slices: encodeFleet(capture) }, logChain, signal);
 }
