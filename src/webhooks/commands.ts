@@ -9,7 +9,7 @@ import { present } from '../commands/resources.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import type { FleetCommand } from '../domain/fleet/resources.js';
 import { webhookStateOf } from '../domain/webhook/cursors.js';
-import { webhookAt, webhookDefaults, type WebhookFormat, type WebhookState } from '../domain/webhook/webhook.js';
+import { webhookDefaults, webhookKey, type WebhookFormat, type WebhookState } from '../domain/webhook/webhook.js';
 import type { Feed } from '../feed/port.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
@@ -43,7 +43,7 @@ export function createWebhookHandlers(deps: WebhookHandlersDeps): CommandHandler
     return { text, sealed };
   }
 
-  const stateOf = (id: string) => (fleet: Fleet) => present(webhookAt(fleet, id));
+  const stateOf = (id: string) => (fleet: Fleet) => present(fleet.get(webhookKey, id));
 
   /** @throws ServiceError `invalid_request` */
   function requireMail(format: WebhookFormat): void {

@@ -14,7 +14,7 @@ import { defineResource } from '../resource/define-resource.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { nextVersion } from '../resource/meta.js';
 import type { Undo } from '../resource/undo.js';
-import { upstreamKey, upstreamAt } from '../upstream/upstream.js';
+import { upstreamKey } from '../upstream/upstream.js';
 import {
   chainKey,
   credentialsOf,
@@ -177,7 +177,7 @@ function intendedByChain(fleet: FleetView, chain: ChainState, nodeId: string): r
 /** One route per server name. A Noise hop is matched by its public key; a RAW hop without names is the default route. */
 function routesOf(fleet: FleetView, chain: ChainState, index: number, hop: Hop): readonly IntendedRoute[] {
   const upstreamId = upstreamBehind(chain, index);
-  const upstream = upstreamAt(fleet, upstreamId);
+  const upstream = fleet.get(upstreamKey, upstreamId);
   const source = upstream === undefined ? 'l4_chain' : 'l4_upstream';
   const sourceLabel = upstream?.name ?? chain.name;
   const nextHop = nextHopOf(fleet, chain, index);
@@ -204,7 +204,7 @@ function nextHopOf(fleet: FleetView, definition: ChainDefinition, index: number)
   const next = definition.hops[index + 1];
   if (next !== undefined) return dialEndpoint(fleet, next);
   const { target } = definition;
-  return 'endpoint' in target ? target.endpoint : (upstreamAt(fleet, target.upstream_id)?.endpoint ?? '');
+  return 'endpoint' in target ? target.endpoint : (fleet.get(upstreamKey, target.upstream_id)?.endpoint ?? '');
 }
 
 /** The id of the upstream that a hop leads to; undefined for all but the last hop. */

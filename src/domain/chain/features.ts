@@ -5,7 +5,7 @@
 import { unreachable } from '../../kernel/errors.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { Feature } from '../snapshot/features.js';
-import { upstreamAt } from '../upstream/upstream.js';
+import { upstreamKey } from '../upstream/upstream.js';
 import { upstreamOf, type ChainDefinition, type Hop, type Payload } from './chain.js';
 
 type Fleet = Pick<FleetView, 'get'>;
@@ -42,7 +42,7 @@ function featuresOf(payload: Payload, { outer, security }: Transport): readonly 
 
 function transportToTarget(fleet: Fleet, definition: ChainDefinition): Transport {
   const { payload, target } = definition;
-  const { tls, reality } = 'endpoint' in target ? target : (upstreamAt(fleet, upstreamOf(definition)) ?? {});
+  const { tls, reality } = 'endpoint' in target ? target : (fleet.get(upstreamKey, upstreamOf(definition)) ?? {});
   if (reality) return { outer: reality.outer, security: 'reality' };
   return { outer: payload, security: tls ? 'tls' : 'raw' };
 }

@@ -3,11 +3,11 @@
  * them is edited. `definition.ts` has the rules of a definition by itself. Implements `docs/contract/domain.md#l4-chain`.
  */
 import { unreachable } from '../../kernel/errors.js';
-import { credentialAt, credentialKey, type CredentialState } from '../credential/credential.js';
+import { credentialKey, type CredentialState } from '../credential/credential.js';
 import { unknownNode } from '../resource/rules.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { Refusal } from '../resource/refusal.js';
-import { upstreamAt, upstreamKey, type UpstreamState } from '../upstream/upstream.js';
+import { upstreamKey, type UpstreamState } from '../upstream/upstream.js';
 import { definitionsOf, upstreamOf, type ChainDefinition, type ChainState, type Hop } from './chain.js';
 import { expectedExactName } from './definition.js';
 import { effectiveNames, firstExactName } from './names.js';
@@ -30,7 +30,7 @@ export function referenceRefusal(fleet: FleetView, definition: ChainDefinition):
 function hopProblem(fleet: Resources, hop: Hop, index: number): string | undefined {
   const keyType = keyTypeOf(hop.security);
   if (keyType === null) return undefined;
-  const credential = credentialAt(fleet, hop.credential_id);
+  const credential = fleet.get(credentialKey, hop.credential_id);
   if (credential === undefined) {
     return `credential_id: expected the id of a credential, there is no credential ${hop.credential_id ?? ''}`;
   }
@@ -64,7 +64,7 @@ type NameProblem = { readonly kind: 'unknown'; readonly at: number } | { readonl
 function nameProblem(resources: Resources, hop: Hop, index: number): NameProblem | undefined {
   if (hop.security !== 'tls' && hop.security !== 'reality') return undefined;
   if (hop.security === 'reality') {
-    const known = credentialAt(resources, hop.credential_id)?.server_names ?? [];
+    const known = resources.get(credentialKey, hop.credential_id)?.server_names ?? [];
     const at = (hop.server_names ?? []).findIndex((name) => !known.includes(name));
     if (at !== -1) return { kind: 'unknown', at };
   }
@@ -76,7 +76,7 @@ function nameProblem(resources: Resources, hop: Hop, index: number): NameProblem
 function targetProblem(fleet: Resources, definition: ChainDefinition): string | undefined {
   const upstreamId = upstreamOf(definition);
   if (upstreamId === undefined) return undefined;
-  const upstream = upstreamAt(fleet, upstreamId);
+  const upstream = fleet.get(upstreamKey, upstreamId);
   if (upstream === undefined) return `expected the id of an l4_upstream, there is no ${upstreamId}`;
   if (definition.payload !== 'udp') return undefined;
   const unfit = withoutDatagrams(upstream);

@@ -5,7 +5,7 @@
  */
 import { unreachable } from '../../kernel/errors.js';
 import { limits } from '../../kernel/limits.js';
-import { credentialAt } from '../credential/credential.js';
+import { credentialKey } from '../credential/credential.js';
 import { realityInbound, tlsCertificate, x25519Material, realityOutbound, spkiPins } from '../credential/material.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import { listBound, ruleBytes, textBound } from '../snapshot/bound.js';
@@ -17,7 +17,7 @@ import {
   type UpstreamCluster,
   type TransportProfile,
 } from '../snapshot/snapshot.js';
-import { upstreamAt, type UpstreamReality, type UpstreamState, type UpstreamTls } from '../upstream/upstream.js';
+import { upstreamKey, type UpstreamReality, type UpstreamState, type UpstreamTls } from '../upstream/upstream.js';
 import { upstreamOf, type ChainState, type Hop, type ChainDefinition, type Payload } from './chain.js';
 import { effectiveNames, firstExactName } from './names.js';
 import { dialEndpoint } from '../node/hops.js';
@@ -106,7 +106,7 @@ export function chainRulesOn(fleet: FleetView, chain: ChainState, nodeId: string
   const hop = deployed.hops[index];
   if (hop === undefined) return noRules;
   const next = deployed.hops[index + 1];
-  const upstream = next === undefined ? upstreamAt(fleet, upstreamOf(deployed)) : undefined;
+  const upstream = next === undefined ? fleet.get(upstreamKey, upstreamOf(deployed)) : undefined;
   const dialled =
     next === undefined ? outboundToTarget(deployed, upstream) : outboundToHop(fleet, deployed.payload, next);
   if (dialled === undefined) return noRules;
@@ -216,7 +216,7 @@ export function rulesBound(fleet: FleetView, chain: ChainState, nodeId: string):
   const { deployed } = chain;
   if (!chain.enabled || deployed === null) return 0;
   const index = deployed.hops.findIndex((candidate) => candidate.node_id === nodeId);
-  const upstream = upstreamAt(fleet, upstreamOf(deployed));
+  const upstream = fleet.get(upstreamKey, upstreamOf(deployed));
   const target = 'endpoint' in deployed.target ? deployed.target : undefined;
   return (
     ruleBytes +
@@ -235,7 +235,7 @@ export function rulesBound(fleet: FleetView, chain: ChainState, nodeId: string):
 function listeningBound(fleet: FleetView, hop: Hop | undefined): number {
   if (hop === undefined) return 0;
   const names = listBound(effectiveNames(fleet, hop));
-  const credential = credentialAt(fleet, hop.credential_id);
+  const credential = fleet.get(credentialKey, hop.credential_id);
   if (credential === undefined) return names;
   return (
     2 * names +
@@ -251,7 +251,7 @@ function listeningBound(fleet: FleetView, hop: Hop | undefined): number {
 /** The name, key, pins and short id by which the next hop is dialled. */
 function diallingBound(fleet: FleetView, next: Hop | undefined): number {
   if (next === undefined) return 0;
-  const short = credentialAt(fleet, next.credential_id)?.short_ids[0];
+  const short = fleet.get(credentialKey, next.credential_id)?.short_ids[0];
   return textBound(firstExactName(effectiveNames(fleet, next))) + textBound(short) + textBound(next.dial_addr);
 }
 

@@ -53,8 +53,7 @@ export const decideConfirmation: Decisions<ConfirmationCommand, ConfirmationEven
 
 /** The end of an entry's waiting confirmation, which goes with the entry's revert. */
 export function endsWithRevert(fleet: FleetView, entryId: string): readonly ConfirmationEnded[] {
-  const id = fleet.idOfName(confirmationKey.type, entryId);
-  const found = id === undefined ? undefined : fleet.get(confirmationKey, id);
+  const found = fleet.get(confirmationKey, fleet.idOfName(confirmationKey.type, entryId));
   return found?.state === 'waiting' ? [ended(found, 'reverted')] : [];
 }
 

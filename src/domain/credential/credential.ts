@@ -4,7 +4,7 @@
  * Implements `docs/contract/rest.md#credentials` and `docs/contract/domain.md#l4-chain` (keys and pins).
  */
 import type { FieldChange } from '../resource/change.js';
-import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
+import type { ResourceKey } from '../resource/fleet-view.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import type { SealedSecret } from '../secret/sealed.js';
 
@@ -97,13 +97,6 @@ export interface EndCredentialOverlap {
 }
 
 export const credentialKey: ResourceKey<CredentialState> = { type: 'credential' };
-
-export function credentialAt(
-  fleet: Pick<FleetView, 'get'>,
-  id: string | undefined | null,
-): CredentialState | undefined {
-  return id === undefined || id === null ? undefined : fleet.get(credentialKey, id);
-}
 
 /** The names of a certificate that the service made; undefined for any other. */
 export function namesOfSelfSigned({

@@ -23,7 +23,6 @@ import { pick, type PartialUpdate } from '../resource/lifecycle.js';
 import { nextVersion } from '../resource/meta.js';
 import { existing } from '../resource/rules.js';
 import {
-  credentialAt,
   credentialKey,
   fieldsOfKeyType,
   type CredentialDefinition,
@@ -37,7 +36,7 @@ import type { Decision, Refusal } from '../resource/refusal.js';
 type Update = PartialUpdate<CredentialDefinition, 'key_type'>;
 
 function endOverlap(fleet: FleetView, { id, ends_at }: EndCredentialOverlap): Decision<CredentialOverlapEnded> {
-  const overlap = credentialAt(fleet, id)?.overlap;
+  const overlap = fleet.get(credentialKey, id)?.overlap;
   if (overlap === undefined || overlap === null || overlap.ends_at !== ends_at) return ok([]);
   return ok([{ type: 'CredentialOverlapEnded', data: { credential_id: id, overlap: { from: overlap, to: null } } }]);
 }
@@ -92,7 +91,7 @@ function withoutSameKey<U extends Update>(credential: CredentialState, update: U
 /** A REALITY identity needs an X25519 key pair. */
 function referenceRefusal(fleet: FleetView, definition: CredentialDefinition): Refusal | undefined {
   if (definition.key_type !== 'reality') return undefined;
-  const keys = credentialAt(fleet, definition.x25519_credential_id);
+  const keys = fleet.get(credentialKey, definition.x25519_credential_id);
   if (keys?.key_type === 'x25519') return undefined;
   const { x25519_credential_id: id } = definition;
   const found =
@@ -174,7 +173,7 @@ function evolve(
 
 /** The nodes whose rules change, through the resources that use the credential. */
 function touches(fleet: FleetView, event: CredentialEvent, context: EventContext): Iterable<string> {
-  const after = evolve(credentialAt(fleet, event.data.credential_id), event, context);
+  const after = evolve(fleet.get(credentialKey, event.data.credential_id), event, context);
   return after === undefined ? [] : fleet.nodesChangedBy(credentialKey.type, after);
 }
 

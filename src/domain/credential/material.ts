@@ -6,7 +6,7 @@
 import { streams } from '../../kernel/event.js';
 import type { FleetView } from '../resource/fleet-view.js';
 import type { RealityInbound, RealityOutbound, SecretPlaceholder, TlsCertificate } from '../snapshot/snapshot.js';
-import { credentialAt, type CredentialState } from './credential.js';
+import { credentialKey, type CredentialState } from './credential.js';
 
 type Credentials = Pick<FleetView, 'get'>;
 
@@ -27,7 +27,7 @@ function secretOf(credential: CredentialState): SecretPlaceholder | undefined {
 
 /** The key pair of an x25519 credential. */
 export function x25519Material(fleet: Credentials, id: string | null | undefined): X25519Material | undefined {
-  const credential = credentialAt(fleet, id);
+  const credential = fleet.get(credentialKey, id);
   if (credential?.key_type !== 'x25519' || credential.public_key === null) return undefined;
   const private_key = secretOf(credential);
   return private_key === undefined ? undefined : { public_key: credential.public_key, private_key };
@@ -39,7 +39,7 @@ export function realityInbound(
   id: string | undefined,
   serverNames: readonly string[],
 ): RealityInbound | undefined {
-  const credential = credentialAt(fleet, id);
+  const credential = fleet.get(credentialKey, id);
   const keys = x25519Material(fleet, credential?.x25519_credential_id);
   if (credential?.key_type !== 'reality' || keys === undefined) return undefined;
   const { short_ids, target_host, target_port } = credential;
@@ -53,7 +53,7 @@ export function realityOutbound(
   id: string | undefined,
   serverName: string,
 ): RealityOutbound | undefined {
-  const credential = credentialAt(fleet, id);
+  const credential = fleet.get(credentialKey, id);
   const keys = x25519Material(fleet, credential?.x25519_credential_id);
   if (credential?.key_type !== 'reality' || keys === undefined) return undefined;
   return { public_key: keys.public_key, server_name: serverName, short_id: credential.short_ids[0] ?? '' };
@@ -61,7 +61,7 @@ export function realityOutbound(
 
 /** The certificate of a tls_cert credential, with its key. */
 export function tlsCertificate(fleet: Credentials, id: string | undefined): TlsCertificate | undefined {
-  const credential = credentialAt(fleet, id);
+  const credential = fleet.get(credentialKey, id);
   if (credential?.key_type !== 'tls_cert') return undefined;
   const { certificate, certificate_pem } = credential;
   const private_key_pem = secretOf(credential);
@@ -76,7 +76,7 @@ export function tlsCertificate(fleet: Credentials, id: string | undefined): TlsC
 
 /** The pins that diallers of a tls_cert credential trust: its key's, and during an overlap the former key's. */
 export function spkiPins(fleet: Credentials, id: string | undefined): readonly string[] {
-  const credential = credentialAt(fleet, id);
+  const credential = fleet.get(credentialKey, id);
   if (credential?.certificate === undefined || credential.certificate === null) return [];
   const { spki_sha256 } = credential.certificate;
   return credential.overlap === null ? [spki_sha256] : [spki_sha256, credential.overlap.spki_sha256];
@@ -84,7 +84,7 @@ export function spkiPins(fleet: Credentials, id: string | undefined): readonly s
 
 /** The names of a reality or tls_cert credential, which a hop without names takes over. */
 export function namesOfCredential(fleet: Credentials, id: string | undefined): readonly string[] {
-  const credential = credentialAt(fleet, id);
+  const credential = fleet.get(credentialKey, id);
   switch (credential?.key_type) {
     case 'reality':
       return credential.server_names;

@@ -38,8 +38,7 @@ export function unlessConfirming(
   if (!decision.ok) return decision;
   for (const event of decision.value) {
     const { type, id } = resourceOf(event);
-    const waiting = fleet.confirmingOf(type, id);
-    const entry = waiting === undefined ? undefined : fleet.get(confirmationKey, waiting)?.name;
+    const entry = fleet.get(confirmationKey, fleet.confirmingOf(type, id))?.name;
     if (entry === undefined || entry === reverted || ofService.has(event.type)) continue;
     const name = fleet.nameOf(type, id) ?? id;
     return refuse(

@@ -97,7 +97,7 @@ function editQuestions(
 
   /** Finds resources as they are, and one as edited. */
   function withEdited(type: string, edited: ResourceMeta): FleetView['get'] {
-    return <S>(key: { readonly type: string }, id: string) =>
+    return <S>(key: { readonly type: string }, id: string | null | undefined) =>
       key.type === type && id === edited.id ? (edited as S) : of().get<S>(key, id);
   }
 
@@ -148,8 +148,8 @@ function viewOf(state: FleetState): FleetView {
     return declaration === undefined || resource === undefined ? undefined : { declaration, state: resource };
   }
 
-  const get = <S>(key: { readonly type: string }, id: string): S | undefined =>
-    tableOf(key.type)?.get(id) as S | undefined;
+  const get = <S>({ type }: { readonly type: string }, id: string | null | undefined): S | undefined =>
+    id === null || id === undefined ? undefined : (tableOf(type)?.get(id) as S | undefined);
 
   const nameOf = (type: string, id: string): string | undefined => tableOf(type)?.get(id)?.name;
 

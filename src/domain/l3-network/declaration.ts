@@ -4,7 +4,7 @@
  * deployed. Implements `docs/contract/domain.md#l3-network` and `#l4-chain`, listener intent.
  */
 import { limits } from '../../kernel/limits.js';
-import { credentialKey, credentialAt, type CredentialState } from '../credential/credential.js';
+import { credentialKey, type CredentialState } from '../credential/credential.js';
 import { listenersOf } from '../listeners/claims.js';
 import { nodeKey } from '../node/node.js';
 import { ownerOf, describeOwner, splitOwner } from '../references/references.js';
@@ -87,7 +87,7 @@ function conflict(message: string | undefined): Refusal | undefined {
 
 /** The nodes must exist, and the credential must be of type reality and have the server name. */
 function referenceRefusal(fleet: FleetView, network: NetworkState): Refusal | undefined {
-  const credential = credentialAt(fleet, network.credential_id);
+  const credential = fleet.get(credentialKey, network.credential_id);
   if (credential === undefined) {
     return invalid(`credential_id: expected the id of a credential, there is no credential ${network.credential_id}`);
   }

@@ -5,7 +5,7 @@
  */
 import { formatHostPort } from '../../kernel/host-port.js';
 import { jsonEqual } from '../../kernel/json.js';
-import { credentialAt } from '../credential/credential.js';
+import { credentialKey } from '../credential/credential.js';
 import { realityInbound, realityOutbound } from '../credential/material.js';
 import { dialEndpoint } from '../node/hops.js';
 import type { FleetView } from '../resource/fleet-view.js';
@@ -129,7 +129,7 @@ export function nodesWithOtherRules(
 export function networkBound(fleet: FleetView, network: NetworkState, nodeId: string): number {
   const own = memberOn(network, nodeId);
   if (!network.enabled || own === undefined) return 0;
-  const credential = credentialAt(fleet, network.credential_id);
+  const credential = fleet.get(credentialKey, network.credential_id);
   const eachRule =
     ruleBytes +
     // In the rule and its origin.

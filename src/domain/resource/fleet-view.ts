@@ -31,7 +31,8 @@ interface Dialler {
 export interface FleetView extends ListenerView {
   /** The revision of `svc-fleet` that the fold has reached; -1 when the fleet is empty. */
   readonly revision: { readonly value: number };
-  get<S>(key: ResourceKey<S>, id: string): S | undefined;
+  /** A resource; undefined if there is none, or no id is given. */
+  get<S>(key: ResourceKey<S>, id: string | null | undefined): S | undefined;
   has(type: string, id: string): boolean;
   ids(type: string): Iterable<string>;
   singleton<S>(key: SingletonKey<S>): S;

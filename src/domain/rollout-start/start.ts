@@ -147,9 +147,8 @@ function policyOf(
   const id =
     policy === undefined
       ? settings[isUpgrade ? 'upgrade_rollout_policy' : 'rollout_policy']
-      : (fleet.idOfName(rolloutPolicyKey.type, policy) ?? null);
-  const found = id === null ? undefined : fleet.get(rolloutPolicyKey, id);
-  return found ?? (policy === undefined ? undefined : 'unknown');
+      : fleet.idOfName(rolloutPolicyKey.type, policy);
+  return fleet.get(rolloutPolicyKey, id) ?? (policy === undefined ? undefined : 'unknown');
 }
 
 function otherRollout(fleet: Fleet, nodeId: string): Decision<FleetEvent> {

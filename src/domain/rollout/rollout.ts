@@ -221,8 +221,7 @@ export interface Membership {
 
 /** The unfinished rollout of a node; undefined when there is none. */
 export function rolloutWith(fleet: FleetView, nodeId: string): RolloutState | undefined {
-  const id = fleet.rolloutOf(nodeId)?.rolloutId;
-  return id === undefined ? undefined : fleet.get(rolloutKey, id);
+  return fleet.get(rolloutKey, fleet.rolloutOf(nodeId)?.rolloutId);
 }
 
 const idBytes = 16;

@@ -3,7 +3,7 @@
  * Implements `docs/contract/rest.md#l4-upstreams`.
  */
 import { defineResource, type WithoutFields } from '../resource/define-resource.js';
-import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
+import type { ResourceKey } from '../resource/fleet-view.js';
 import type { ResourceMeta } from '../resource/meta.js';
 
 export interface UpstreamTls {
@@ -37,10 +37,6 @@ export interface UpstreamDefinition {
 export interface UpstreamState extends ResourceMeta, UpstreamDefinition {}
 
 export const upstreamKey: ResourceKey<UpstreamState> = { type: 'l4_upstream' };
-
-export function upstreamAt(fleet: Pick<FleetView, 'get'>, id: string | undefined): UpstreamState | undefined {
-  return id === undefined ? undefined : fleet.get(upstreamKey, id);
-}
 
 export const l4Upstream = defineResource<UpstreamDefinition, WithoutFields, 'name'>()('l4_upstream', {
   noun: 'Upstream',

@@ -23,7 +23,6 @@ import { refuse, type Decision } from '../resource/refusal.js';
 import { existing } from '../resource/rules.js';
 import {
   schemeAndHost,
-  webhookAt,
   webhookDefaults,
   webhookKey,
   webhookMismatch,
@@ -75,7 +74,7 @@ type WebhookEvent = Parameters<typeof base.evolve>[1] | WebhookStopped | Webhook
 
 /** With a new secret, the former one stays valid for a while, and an older one ends. */
 function update(fleet: FleetView, command: Decided<'UpdateWebhook'>): ReturnType<typeof base.decide.UpdateWebhook> {
-  const before = command.secret === undefined ? undefined : webhookAt(fleet, command.id);
+  const before = command.secret === undefined ? undefined : fleet.get(webhookKey, command.id);
   return base.decide.UpdateWebhook(
     fleet,
     before === undefined ? command : { ...command, former_secret: before.secret },
@@ -97,7 +96,7 @@ function remove(
 }
 
 function stop(fleet: FleetView, { id, tries_since, cursor, reason }: StopWebhook): Decision<WebhookStopped> {
-  const webhook = webhookAt(fleet, id);
+  const webhook = fleet.get(webhookKey, id);
   if (webhook?.enabled !== true || webhook.stopped !== null || webhook.tries_since !== tries_since) return ok([]);
   return ok([{ type: 'WebhookStopped', data: { webhook_id: id, cursor, reason } }]);
 }

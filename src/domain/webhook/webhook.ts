@@ -2,7 +2,7 @@
  * A webhook: which items of the event feed are sent to which URL. It adds nothing to snapshots. `cursors.ts` records its
  * progress, and `src/webhooks/` delivers. Implements `docs/contract/automation.md#webhooks`.
  */
-import type { FleetView, ResourceKey } from '../resource/fleet-view.js';
+import type { ResourceKey } from '../resource/fleet-view.js';
 import type { IfMatch } from '../resource/refusal.js';
 import type { ResourceMeta } from '../resource/meta.js';
 import type { SealedSecret } from '../secret/sealed.js';
@@ -112,10 +112,6 @@ export function sendsAlike(a: WebhookState, b: WebhookState): boolean {
 }
 
 export const webhookKey: ResourceKey<WebhookState> = { type: 'webhook' };
-
-export function webhookAt(fleet: Pick<FleetView, 'get'>, id: string): WebhookState | undefined {
-  return fleet.get(webhookKey, id);
-}
 
 /**
  * The part of a URL that may be shown, since the rest is often a secret: `https://hooks.example:8443`. For mail, the
