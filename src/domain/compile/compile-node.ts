@@ -3,8 +3,7 @@
  * the part of its resource. Implements `docs/contract/wire.md#configuration`, which also fixes the order of rules.
  */
 import type { Fleet } from '../fleet/fleet.js';
-import { resourceOfType, type AnyResource, type AnyState } from '../fleet/resources.js';
-import { splitOwner } from '../references/references.js';
+import type { AnyResource, AnyState } from '../fleet/resources.js';
 import { effectiveMultiplex, settingsOf } from '../settings/settings.js';
 import {
   noRuleLists,
@@ -49,10 +48,9 @@ export function* contributorsOf(
   nodeId: string,
 ): Generator<{ readonly compiled: NonNullable<AnyResource['compiled']>; readonly state: AnyState }> {
   for (const owner of fleet.contributors.get(nodeId)) {
-    const { type, id } = splitOwner(owner);
-    const compiled = resourceOfType(type)?.compiled;
-    const state = fleet.get<AnyState>({ type }, id);
-    if (compiled !== undefined && compiled !== null && state !== undefined) yield { compiled, state };
+    const resolved = fleet.resolve(owner);
+    const compiled = resolved?.declaration.compiled ?? null;
+    if (resolved !== undefined && compiled !== null) yield { compiled, state: resolved.state };
   }
 }
 

@@ -261,11 +261,9 @@ function changed(
 
 function moveClaimsOfReferrers(fleet: Fleet, type: ResourceType, id: string): void {
   for (const owner of fleet.references.get(ownerOf(type, id))) {
-    const referrer = splitOwner(owner);
-    const indexed = resourceOfType(referrer.type)?.indexed;
-    const state = fleet.get<AnyState>(referrer, referrer.id);
-    if (indexed === undefined || indexed === null || state === undefined) continue;
-    moveClaims(fleet, owner, indexed.claims(state, fleet));
+    const referrer = fleet.resolve(owner);
+    if (referrer !== undefined)
+      moveClaims(fleet, owner, referrer.declaration.indexed?.claims(referrer.state, fleet) ?? []);
   }
 }
 

@@ -47,7 +47,10 @@ import { effectiveMultiplex } from '../settings/settings.js';
 import type { Membership } from '../rollout/rollout.js';
 import type { RevertTable } from '../aggregate/reverts.js';
 
-interface Resolved {
+/** A resource that exists, with its declaration. */
+export interface Resolved {
+  readonly type: string;
+  readonly id: string;
   readonly declaration: AnyResource;
   readonly state: AnyState;
 }
@@ -133,19 +136,18 @@ function editQuestions(
   };
 }
 
-function viewOf(state: FleetState): FleetView {
+function viewOf(state: FleetState): FleetView & Pick<Fleet, 'resolve'> {
   const { tables, singletons, touched, names, references, contributors, members, needs, confirming, revision } = state;
   const claims = claimIndexOn(state.claimEntries);
 
   const tableOf = (type: string): Table<AnyState> | undefined =>
     Object.hasOwn(tables, type) ? (tables[type as ResourceType] as Table<AnyState>) : undefined;
 
-  /** The state and the declaration of an owner. */
   function resolve(owner: Owner): Resolved | undefined {
     const { type, id } = splitOwner(owner);
     const declaration = resourceOfType(type);
     const resource = tableOf(type)?.get(id);
-    return declaration === undefined || resource === undefined ? undefined : { declaration, state: resource };
+    return declaration === undefined || resource === undefined ? undefined : { type, id, declaration, state: resource };
   }
 
   const get = <S>({ type }: { readonly type: string }, id: string | null | undefined): S | undefined =>
@@ -153,10 +155,11 @@ function viewOf(state: FleetState): FleetView {
 
   const nameOf = (type: string, id: string): string | undefined => tableOf(type)?.get(id)?.name;
 
-  const view: FleetView = {
+  const view: FleetView & Pick<Fleet, 'resolve'> = {
     revision,
     claims,
     get,
+    resolve,
     singleton: <S>(key: { readonly singleton: string }) => singletons[key.singleton as SingletonType].value as S,
     has: (type, id) => tableOf(type)?.has(id) ?? false,
     ids: (type) => tableOf(type)?.ids() ?? [],
@@ -240,6 +243,8 @@ export interface Fleet extends FleetState, FleetView {
   readonly state: FleetState;
   readonly revision: Cell<number>;
   readonly claims: ClaimIndex;
+  /** The resource of an owner; undefined for one that does not exist, and for the settings. */
+  resolve(owner: Owner): Resolved | undefined;
 }
 
 /** The fleet on given tables and indexes. @internal exported for tests */

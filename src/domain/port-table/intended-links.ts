@@ -3,7 +3,6 @@
  * (`src/reports/link-samples.ts`). Implements `docs/contract/rest.md#nodes`, `GET /api/nodes/links`.
  */
 import type { Fleet } from '../fleet/fleet.js';
-import { resourceOfType, type AnyState } from '../fleet/resources.js';
 import { splitOwner, type Owner } from '../references/references.js';
 import type { RuleOrigin } from '../snapshot/snapshot.js';
 
@@ -39,20 +38,19 @@ function sorted(links: readonly IntendedLink[]): readonly IntendedLink[] {
 
 /** The nodes that a resource names, in its current or deployed definition. */
 function nodesOf(fleet: Fleet, owner: Owner): readonly string[] {
-  const { type, id } = splitOwner(owner);
-  const state = fleet.get<AnyState>({ type }, id);
-  const named = state === undefined ? [] : [...(resourceOfType(type)?.indexed?.references(state) ?? [])];
-  const nodes = named.map(splitOwner).filter((one) => one.type === 'node');
+  const resource = fleet.resolve(owner);
+  const named = resource?.declaration.indexed?.references(resource.state) ?? [];
+  const nodes = [...named].map(splitOwner).filter((one) => one.type === 'node');
   return [...new Set(nodes.map((node) => node.id))];
 }
 
 /** The links of one resource from one node. */
 function linksFrom(fleet: Fleet, owner: Owner, nodeId: string): readonly IntendedLink[] {
-  const { type, id } = splitOwner(owner);
-  const state = fleet.get<AnyState>({ type }, id);
-  if (state === undefined) return [];
+  const resource = fleet.resolve(owner);
+  if (resource === undefined) return [];
+  const { type, id, state, declaration } = resource;
   const links = new Map<string, IntendedLink>();
-  for (const { toNodeId, endpoint } of resourceOfType(type)?.compiled?.linksFrom(fleet, state, nodeId) ?? []) {
+  for (const { toNodeId, endpoint } of declaration.compiled?.linksFrom(fleet, state, nodeId) ?? []) {
     const known = links.get(toNodeId)?.endpoints ?? [];
     const endpoints = endpoint === '' || known.includes(endpoint) ? known : [...known, endpoint];
     // Only resources whose rules have an origin have links.

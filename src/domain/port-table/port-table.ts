@@ -5,9 +5,7 @@
  */
 import { plainIp } from '../../kernel/addresses.js';
 import type { Fleet } from '../fleet/fleet.js';
-import { resourceOfType, type AnyState } from '../fleet/resources.js';
 import type { IntendedListener, IntendedRoute, ListenerKey } from '../listeners/intent.js';
-import { splitOwner } from '../references/references.js';
 import { policiesOf, priorityLabels, type PriorityLabel } from '../listener-policy/policy.js';
 import { contributorsOf } from '../compile/compile-node.js';
 
@@ -50,10 +48,10 @@ export function listenerOfKey(key: string): ListenerKey {
 export function intendedListeners(fleet: Fleet, nodeId: string): readonly IntendedListener<PortRoute>[] {
   const listeners = new Map<string, { readonly listener: IntendedListener; readonly routes: PortRoute[] }>();
   for (const owner of fleet.referrersOf('node', nodeId)) {
-    const { type, id } = splitOwner(owner);
-    const state = fleet.get<AnyState>({ type }, id);
-    if (state === undefined) continue;
-    for (const listener of resourceOfType(type)?.compiled?.intendedOn(fleet, state, nodeId) ?? []) {
+    const resolved = fleet.resolve(owner);
+    if (resolved === undefined) continue;
+    const { type, id, state, declaration } = resolved;
+    for (const listener of declaration.compiled?.intendedOn(fleet, state, nodeId) ?? []) {
       const resource = { resourceType: type, resourceId: id, resourceName: state.name };
       const routes = listener.routes.map((route) => ({ ...route, ...resource }));
       const known = listeners.get(listenerKey(listener));

@@ -5,9 +5,9 @@
 import { changedRules } from '../compile/plan.js';
 import { compileNode } from '../compile/compile-node.js';
 import type { Fleet } from '../fleet/fleet.js';
-import { resourceOfType, type AnyState } from '../fleet/resources.js';
 import { ruleKinds, type NodeSnapshot, type RuleOrigin } from '../snapshot/snapshot.js';
 import { nodeKey } from '../node/node.js';
+import { ownerOf } from '../references/references.js';
 import { sortKey } from '../resource/meta.js';
 import { compareText } from '../../kernel/compare-text.js';
 import { groupBy } from '../../kernel/maps.js';
@@ -54,9 +54,8 @@ function dialledBy(
   fleet: Fleet,
   { rule_id, origin }: { readonly rule_id: string; readonly origin: RuleOrigin },
 ): string | undefined {
-  const { resource_type: type, resource_id: id } = origin;
-  const state = fleet.get<AnyState>({ type }, id);
-  return state && resourceOfType(type)?.compiled?.dialledBy(state, rule_id);
+  const resource = fleet.resolve(ownerOf(origin.resource_type, origin.resource_id));
+  return resource?.declaration.compiled?.dialledBy(resource.state, rule_id);
 }
 
 /**
