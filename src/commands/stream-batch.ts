@@ -51,25 +51,37 @@ interface Waiting {
   readonly fail: (error: ServiceError) => void;
 }
 
-export function createStreamBatch(stream: string, options: StreamBatchOptions): StreamBatch {
-  const { eventStore, logger } = options;
-  /** In the order of arrival. */
-  const queue = new Set<Waiting>();
-  const stop = new AbortController();
-  let queueBytes = 0;
-  let running: Promise<void> | undefined;
-
-  const remove = (waiting: Waiting): boolean => {
-    if (!queue.delete(waiting)) return false;
-    queueBytes -= waiting.bytes;
+/** The facts that wait, in the order of arrival. Each leaves once, with its outcome. */
+function createQueue() {
+  const facts = new Set<Waiting>();
+  let bytes = 0;
+  const leaves = (waiting: Waiting): boolean => {
+    if (!facts.delete(waiting)) return false;
+    bytes -= waiting.bytes;
     return true;
   };
-  const settle = (waiting: Waiting, outcome: FactOutcome): void => {
-    if (remove(waiting)) waiting.settle(outcome);
+  return {
+    facts: facts as ReadonlySet<Waiting>,
+    bytes: () => bytes,
+    add(waiting: Waiting) {
+      facts.add(waiting);
+      bytes += waiting.bytes;
+    },
+    settle(waiting: Waiting, outcome: FactOutcome) {
+      if (leaves(waiting)) waiting.settle(outcome);
+    },
+    failAll(message: string) {
+      for (const waiting of facts) if (leaves(waiting)) waiting.fail(new ServiceError('unavailable', message));
+    },
   };
-  const failAll = (message: string): void => {
-    for (const waiting of queue) if (remove(waiting)) waiting.fail(new ServiceError('unavailable', message));
-  };
+}
+
+export function createStreamBatch(stream: string, options: StreamBatchOptions): StreamBatch {
+  const { eventStore, logger } = options;
+  const { facts, bytes: queueBytes, add, settle, failAll } = createQueue();
+  const stop = new AbortController();
+  let running: Promise<void> | undefined;
+
   const refuse = (waiting: Waiting, cause: string): void => {
     options.onRefused(waiting.event, cause);
     settle(waiting, 'refused');
@@ -77,9 +89,9 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
 
   /** Appends one group, which only shrinks between tries, because a store recognises a repeat by its first events. */
   const appendNext = async (): Promise<void> => {
-    let [group = []] = runsOf(queue, ({ bytes }) => bytes, appendBytes, appendEvents);
+    let [group = []] = runsOf(facts, ({ bytes }) => bytes, appendBytes, appendEvents);
     for (let tries = 0; ; tries += 1) {
-      group = group.filter((waiting) => queue.has(waiting));
+      group = group.filter((waiting) => facts.has(waiting));
       if (group.length === 0) return;
       const outcome = await eventStore.append(
         stream,
@@ -95,7 +107,7 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
           // One fact of several may be to blame.
           if (group.length > 1 && outcome.what === 'append') return appendOneByOne(group);
           // If the stream takes nothing, later facts would wait in vain.
-          for (const waiting of outcome.what === 'stream' ? queue : group) refuse(waiting, outcome.cause);
+          for (const waiting of outcome.what === 'stream' ? facts : group) refuse(waiting, outcome.cause);
           return;
         case 'conflict':
         case 'unknown':
@@ -106,7 +118,7 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
       }
       // Logged once, as the retries do not end.
       if (tries === 0) {
-        logger.warn({ stream, outcome: outcome.kind, waiting: queue.size }, 'facts could not be appended yet');
+        logger.warn({ stream, outcome: outcome.kind, waiting: facts.size }, 'facts could not be appended yet');
       }
       if (stop.signal.aborted) return failAll('the service shut down before the event store took the fact');
       await sleep(backoff(tuning.factRetry, tries), stop.signal);
@@ -117,7 +129,7 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
 
   const appendOneByOne = async (group: readonly Waiting[]): Promise<void> => {
     for (const waiting of group) {
-      if (!queue.has(waiting)) continue;
+      if (!facts.has(waiting)) continue;
       const outcome = await eventStore.append(stream, 'any', [waiting.event]);
       if (outcome.kind === 'appended') settle(waiting, 'recorded');
       else if (outcome.kind === 'refused') refuse(waiting, outcome.cause);
@@ -128,19 +140,19 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
 
   /** Appends what waits now. Later facts wait for the next turn, so that a steady stream shares batches. */
   const appendWaiting = async (): Promise<void> => {
-    const newest = [...queue].at(-1);
-    while (newest !== undefined && queue.has(newest)) await appendNext();
+    const newest = [...facts].at(-1);
+    while (newest !== undefined && facts.has(newest)) await appendNext();
   };
 
   const run = async (): Promise<void> => {
     try {
-      while (queue.size > 0) {
+      while (facts.size > 0) {
         // Facts that arrive soon after the first join its batch. A close ends this wait.
         await sleep(options.gatherMs, stop.signal);
         await appendWaiting();
       }
     } catch (error) {
-      logger.error({ stream, error: errorText(error), waiting: queue.size }, 'facts could not be appended');
+      logger.error({ stream, error: errorText(error), waiting: facts.size }, 'facts could not be appended');
       failAll('the event store did not take the fact');
     }
     // No await since the queue was found empty: the next fact starts a new run.
@@ -153,17 +165,16 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
         options.onRefused(event, `a fact of ${bytes} bytes is too large to be recorded`);
         return 'refused';
       }
-      if (stop.signal.aborted || queue.size >= options.maxFacts || queueBytes + bytes > options.maxBytes) {
+      if (stop.signal.aborted || facts.size >= options.maxFacts || queueBytes() + bytes > options.maxBytes) {
         throw new ServiceError('unavailable', `too many facts are waiting for the stream ${stream}`);
       }
       return new Promise((resolve, reject) => {
-        queue.add({ event, bytes, settle: resolve, fail: reject });
-        queueBytes += bytes;
+        add({ event, bytes, settle: resolve, fail: reject });
         running ??= run();
       });
     },
     drop(obsolete) {
-      for (const waiting of queue) if (obsolete(waiting.event)) settle(waiting, 'superseded');
+      for (const waiting of facts) if (obsolete(waiting.event)) settle(waiting, 'superseded');
     },
     async close() {
       stop.abort();
