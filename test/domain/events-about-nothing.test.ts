@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
 import type { FleetCommand, FleetEvent } from '../../src/domain/fleet/resources.js';
 import { emptyFleet, type Fleet } from '../../src/domain/fleet/fleet.js';
-import { putResource } from '../../src/domain/fleet/apply.js';
+import { putResource } from '../../src/domain/fleet/put-resource.js';
 import * as f from '../support/fleet.js';
 import { dumpFleet } from '../support/fleet-dump.js';
 import * as l3 from '../support/l3-networks.js';

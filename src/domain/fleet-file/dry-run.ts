@@ -3,10 +3,11 @@
  * without the rules between resources, and must hold once all others are applied. So two chains may swap listeners, and an
  * upstream may be replaced in one go. Implements `docs/contract/automation.md#the-fleet-as-a-file`, "Atomic".
  */
-import { applyInPieces, putResource } from '../fleet/apply.js';
+import { applyInPieces } from '../fleet/apply.js';
 import { decideFleet } from '../fleet/decide.js';
 import { draftFleet, type Fleet } from '../fleet/fleet.js';
 import { hypothetical } from '../fleet/hypothetical.js';
+import { putResource } from '../fleet/put-resource.js';
 import {
   resourceOfType,
   type AnyState,

@@ -6,7 +6,7 @@ import { canonicalJson } from '../../kernel/json.js';
 import { putKey, type AcceptedKey } from '../aggregate/idempotency.js';
 import type { Cell, Table } from '../aggregate/containers.js';
 import type { ChainHead } from '../log-chain/links.js';
-import { putResource } from './apply.js';
+import { putResource } from './put-resource.js';
 import { emptyFleet, type Fleet } from './fleet.js';
 import { resources, resourceTypes, singletons, singletonTypes, type AnyState, type ResourceType } from './resources.js';
 

@@ -48,7 +48,7 @@ import type { Membership } from '../rollout/rollout.js';
 import type { RevertTable } from '../aggregate/reverts.js';
 
 /** A resource that exists, with its declaration. */
-export interface Resolved {
+interface Resolved {
   readonly type: string;
   readonly id: string;
   readonly declaration: AnyResource;
