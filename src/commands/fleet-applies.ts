@@ -5,8 +5,8 @@
 import { acceptedKey, type AcceptedKey } from '../domain/aggregate/idempotency.js';
 import { activeRevert, alreadyReverted, notRevertible } from '../domain/aggregate/reverts.js';
 import { describeCommand } from '../domain/audit/describe.js';
-import { ownersIn } from '../domain/fleet-file/compare.js';
 import { hasSet } from '../domain/fleet-file/drift.js';
+import { ownersIn } from '../domain/fleet-file/owned.js';
 import { previewReverts } from '../domain/fleet-file/revert.js';
 import { fleetSetType } from '../domain/fleet-set/declaration.js';
 import type { Fleet } from '../domain/fleet/fleet.js';

@@ -4,9 +4,9 @@
  */
 import { chainKey } from '../domain/chain/chain.js';
 import {
+  commandOn,
   fleetEvent,
   plainTypes,
-  resources,
   type FleetCommand,
   type FleetEvent,
   type ResourceType,
@@ -32,19 +32,16 @@ export function lifecycleHandlers<T extends ResourceType>(
   gateway: FleetGateway,
   ids: Ids,
 ): LifecycleHandlers<T> {
-  const { noun } = resources[type];
   const state = (id: string) => (fleet: Fleet) => present(fleet.get<StateOf<T>>({ type }, id));
-  // The compiler checks the fields by `T`, but cannot see that noun and fields together are a command.
-  const command = (verb: string, fields: object): FleetCommand =>
-    ({ type: `${verb}${noun}`, ...fields }) as FleetCommand;
   return {
     create(context, fields) {
       const id = ids.next();
-      return gateway.execute(command('Create', { id, ...fields }), context, state(id));
+      return gateway.execute(commandOn('Create', type, { id, ...fields }), context, state(id));
     },
     update: (context, id, ifMatch, fields) =>
-      gateway.execute(command('Update', { id, ifMatch, ...fields }), context, state(id)),
-    remove: (context, id, ifMatch) => gateway.execute(command('Delete', { id, ifMatch }), context, () => undefined),
+      gateway.execute(commandOn('Update', type, { id, ifMatch, ...fields }), context, state(id)),
+    remove: (context, id, ifMatch) =>
+      gateway.execute(commandOn('Delete', type, { id, ifMatch }), context, () => undefined),
   };
 }
 

@@ -7,29 +7,21 @@ import { chainKey, definitionOf, type ChainDefinition } from '../chain/chain.js'
 import { credentialKey } from '../credential/credential.js';
 import { decideFleet } from '../fleet/decide.js';
 import type { Fleet } from '../fleet/fleet.js';
-import {
-  declarationOf,
-  resourceTypes,
-  type AnyState,
-  type FleetCommand,
-  type ResourceType,
-} from '../fleet/resources.js';
+import { commandOn, resourceTypes, type AnyState, type FleetCommand, type ResourceType } from '../fleet/resources.js';
 import { someOf, type DocumentScope } from '../fleet-set/declaration.js';
 import {
-  policyFields,
   policyId,
   policyKey,
   type PolicyDefinition,
   type PolicyKey,
   type PolicyState,
 } from '../listener-policy/policy.js';
-import { ownerOf, type Owner } from '../references/references.js';
-import { pick } from '../resource/lifecycle.js';
 import { overrideField } from '../settings/evolve.js';
 import { jsonEqual, type JsonObject } from '../../kernel/json.js';
 import { forEach } from '../../kernel/pieces.js';
 import type { DocumentMistake, FileFlags, FleetDocument, Wanted } from './document.js';
 import { noReferences, withOtherIds } from './naming.js';
+import { ownerChange, ownersIn, statesIn } from './owned.js';
 import { resolveNames, type Resolved } from './resolve.js';
 
 export type StepAction = 'create' | 'update' | 'rename' | 'delete' | 'deploy' | 'adopt';
@@ -54,9 +46,6 @@ export interface Comparison {
 }
 
 const resourcesPerPiece = 200;
-
-const command = (verb: string, type: ResourceType, fields: object): FleetCommand =>
-  ({ type: `${verb}${declarationOf(type).noun}`, ...fields }) as FleetCommand;
 
 /** Yields between two pieces. The fleet must not change before the end. */
 export function* compareWithFleet(
@@ -101,13 +90,12 @@ export function* compareWithFleet(
 
 /** @param kept ids of the set's resources that the document does not name and does not delete */
 function scopeOf({ document, names, open, given }: Comparing, kept: readonly string[]): DocumentScope {
-  const { settings } = document;
   return {
     // Where there are too many ids to name, everything counts as left open, and as named.
     ...(open.length === 0 ? {} : { open: someOf(open, given) ?? 'all' }),
     sections: [...document.sections, ...(document.policies === undefined ? [] : [policyKey.type])],
     ...(kept.length === 0 ? {} : { unnamed: someOf(kept, namedIds(document, names)) ?? [] }),
-    ...(settings === undefined ? {} : { settings: namedSettings(settings, names) }),
+    ...(document.settings === undefined ? {} : { settings: namedSettings(document.settings, names) }),
   };
 }
 
@@ -153,11 +141,10 @@ function compareOne(comparing: Comparing, wanted: Wanted): void {
   const fields = withIds(wanted.fields);
   const before = names.isNew(wanted) ? undefined : fleet.get<AnyState>({ type }, id);
   if (before === undefined) {
-    const create = command('Create', type, { id, name, ...fields, ...ownedBy(document) });
+    const create = commandOn('Create', type, { id, name, ...fields, ...ownedBy(document) });
     changes.push({ action: 'create', resource, command: create, at });
   } else {
-    const isKeyType = type === credentialKey.type;
-    if (isKeyType && Reflect.get(fields, 'key_type') !== Reflect.get(before, 'key_type')) {
+    if (type === credentialKey.type && Reflect.get(fields, 'key_type') !== Reflect.get(before, 'key_type')) {
       compareOwner(comparing, resource, before);
       obstacles.push(
         `the credential "${name}" has another key_type; a key_type cannot be changed, so give it another name`,
@@ -165,7 +152,7 @@ function compareOne(comparing: Comparing, wanted: Wanted): void {
       return;
     }
     const values = wanted.edited === undefined ? fields : withIds(wanted.edited);
-    const edit = command('Update', type, { id, ifMatch: undefined, name, ...values });
+    const edit = commandOn('Update', type, { id, ifMatch: undefined, name, ...values });
     compareExisting(comparing, resource, before, edit, at);
   }
   if (type === credentialKey.type) (wanted.keepsKey === true ? open : given).push(id);
@@ -223,15 +210,6 @@ function compareDeploy(
     command: { type: 'DeployChain', id: resource.id, ifMatch: undefined },
     at,
   });
-}
-
-/** Gives a resource another owner; null for none. */
-export function ownerChange(type: string, state: AnyState, managed_by: string | null): FleetCommand {
-  if (type !== policyKey.type) {
-    return command('Update', type as ResourceType, { id: state.id, ifMatch: undefined, managed_by });
-  }
-  const policy = pick(state as PolicyState, policyFields);
-  return { type: 'SaveListenerPolicy', ifMatch: undefined, ...policy, managed_by };
 }
 
 /** Why a resource's owner keeps the document from changing it. */
@@ -310,7 +288,7 @@ const namedIds = ({ resources: named, policies = [] }: FleetDocument, names: Res
 function deletion(fleet: Fleet, type: ResourceType, state: AnyState): Change {
   const { id, name } = state;
   if (type !== policyKey.type) {
-    const remove = command('Delete', type, { id, ifMatch: undefined });
+    const remove = commandOn('Delete', type, { id, ifMatch: undefined });
     return { action: 'delete', resource: { type, name, id }, command: remove };
   }
   const { node_id, transport, listen_addr, listen_port } = state as PolicyState;
@@ -320,13 +298,3 @@ function deletion(fleet: Fleet, type: ResourceType, state: AnyState): Change {
 }
 
 const isReferring = (state: AnyState): boolean => (Reflect.get(state, 'x25519_credential_id') ?? null) !== null;
-
-function statesIn(fleet: Fleet, type: ResourceType, set: string): AnyState[] {
-  return [...(fleet.tables[type].values() as Iterable<AnyState>)].filter(({ managed_by }) => managed_by === set);
-}
-
-/** The resources of a set; none for null. */
-export function ownersIn(fleet: Fleet, set: string | null): readonly Owner[] {
-  if (set === null) return [];
-  return resourceTypes.flatMap((type) => statesIn(fleet, type, set).map(({ id }) => ownerOf(type, id)));
-}

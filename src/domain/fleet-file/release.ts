@@ -12,7 +12,7 @@ import { splitOwner, type Owner } from '../references/references.js';
 import { ok } from '../../kernel/result.js';
 import type { Decision } from '../resource/refusal.js';
 import { presentBase } from './base.js';
-import { ownerChange } from './compare.js';
+import { ownerChange } from './owned.js';
 
 export interface ReleaseSet {
   readonly type: 'ReleaseSet';

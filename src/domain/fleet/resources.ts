@@ -87,6 +87,11 @@ export function resourceOfType(type: string): AnyResource | undefined {
   return Object.hasOwn(resources, type) ? declarationOf(type as ResourceType) : undefined;
 }
 
+/** The command of a verb on a resource. The compiler cannot see that type and fields together are one. */
+export function commandOn(verb: 'Create' | 'Update' | 'Delete', type: ResourceType, fields: object): FleetCommand {
+  return { type: `${verb}${resources[type].noun}`, ...fields } as FleetCommand;
+}
+
 type EventTable = { readonly [type: string]: FleetEventDeclaration<AnyEvent> };
 
 /** The declaration of an event. */
