@@ -26,7 +26,7 @@ import { auditHolds, type AuditTrail } from './revert.js';
 import { refuseSeveral } from './rollouts.js';
 import { tuning } from './tuning.js';
 
-type Done = Extract<FileApplied, { readonly kind: 'done' }>;
+type DoneApply = Extract<FileApplied, { readonly kind: 'done' }>;
 
 export interface AppliesHandlers extends Pick<FleetFileHandlers, 'find' | 'revert' | 'release'> {
   /** The apply that a repeated idempotency key refers to, if any. */
@@ -80,7 +80,7 @@ async function commandsAbout({ audit }: AppliesOptions, id: string): Promise<rea
   return commands;
 }
 
-function asDone(applyId: string, commands: readonly RecordedCommand[], position: number): Done {
+function asDone(applyId: string, commands: readonly RecordedCommand[], position: number): DoneApply {
   const { name, parts } = commands[0]?.events[0].data ?? {};
   const events = commands.flatMap((command) => command.events);
   const issued = new Set(events.flatMap(({ type, data }) => (type === 'NodePskIssued' ? [data['node_id']] : [])));

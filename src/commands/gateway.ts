@@ -25,7 +25,7 @@ import { appendGroup, asServiceError, createDecideGroup, type GroupOutcome, type
 import { inPieces } from './in-pieces.js';
 import type { CommandContext, CommandOutcome, Committed, Gateway } from './port.js';
 import { tuning } from './tuning.js';
-import { createWaitingCallers, type Answer, type Call, type WaitingCallers } from './waiting-callers.js';
+import { createWaitingCallers, type CallAnswer, type Call, type WaitingCallers } from './waiting-callers.js';
 
 export interface GatewayOptions {
   readonly eventStore: EventStore;
@@ -77,7 +77,7 @@ function createGroups<State extends DecidingState, Command>(
     if (members.some((caller, index) => caller !== callers.all()[index])) return 'late';
     const expected = committed.state().revision.value;
     callers.beginGroup(group.length);
-    const settle = (answerOf: (decided: Decided) => Answer): 'settled' => {
+    const settle = (answerOf: (decided: Decided) => CallAnswer): 'settled' => {
       callers.endGroup();
       for (const [index, decided] of group.entries()) members[index]?.answer(answerOf(decided));
       return 'settled';
@@ -233,7 +233,7 @@ function at({ stream, events: [first, ...rest] }: RecordedCommand, position: num
   return { stream, events: [{ ...first, position }, ...rest.map((event) => ({ ...event, position }))] };
 }
 
-function finalAnswer(decided: Decided, position: number): Answer {
+function finalAnswer(decided: Decided, position: number): CallAnswer {
   if (decided.kind === 'answer') return decided.answer;
   const { proposal, recorded, result } = decided;
   return { kind: 'done', commandId: proposal.commandId, events: recorded.events, position, result };

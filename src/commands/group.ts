@@ -21,7 +21,7 @@ import { BrokenLogError } from '../storage/broken-log.js';
 import type { Aggregate, DecidingState } from './aggregate.js';
 import type { Committed } from './port.js';
 import { asRecorded, measured, unmarkedEvents, withMarks, type Proposal } from './proposal.js';
-import type { Answer, Call } from './waiting-callers.js';
+import type { CallAnswer, Call } from './waiting-callers.js';
 import { sleep } from '../kernel/background.js';
 import type { Logger } from '../kernel/logger.js';
 import { backoff } from '../kernel/retry.js';
@@ -44,7 +44,7 @@ export type Decided =
       readonly recorded: RecordedCommand;
       readonly result: unknown;
     }
-  | { readonly kind: 'answer'; readonly answer: Answer };
+  | { readonly kind: 'answer'; readonly answer: CallAnswer };
 
 /**
  * @returns a function that decides calls in order, as many as one append may hold, at least one, with one result each.
@@ -62,7 +62,7 @@ export function createDecideGroup<State extends DecidingState, Command>(
 
   function* decideOne({ command, context, select }: Call<State, Command>): Generator<void, Decided> {
     const { state } = one;
-    const answered = (answer: Answer): Decided => ({ kind: 'answer', answer });
+    const answered = (answer: CallAnswer): Decided => ({ kind: 'answer', answer });
     const unchanged = (): Decided => {
       const position = committed.state().position.value;
       return answered({ kind: 'done', commandId: '', events: [], position, result: select(state) });
@@ -130,7 +130,7 @@ function named(touched: ReadonlySet<string>): EventMetadata['touched'] {
 }
 
 /** The answer to an idempotency key that was used before, or undefined. */
-function repeatOf(state: DecidingState, { key_hash, body_hash }: IdempotencyMark, now: number): Answer | undefined {
+function repeatOf(state: DecidingState, { key_hash, body_hash }: IdempotencyMark, now: number): CallAnswer | undefined {
   const accepted = acceptedKey(state.idempotency, key_hash, now);
   if (accepted === undefined) return undefined;
   if (accepted.body_hash !== body_hash) {
@@ -142,7 +142,10 @@ function repeatOf(state: DecidingState, { key_hash, body_hash }: IdempotencyMark
   return { kind: 'repeated', commandId, resourceId, revision };
 }
 
-const refusedBy = ({ code, message }: Refusal): Answer => ({ kind: 'refused', error: new ServiceError(code, message) });
+const refusedBy = ({ code, message }: Refusal): CallAnswer => ({
+  kind: 'refused',
+  error: new ServiceError(code, message),
+});
 
 /** The error that a caller may see, whatever was thrown. */
 export function asServiceError(error: unknown): ServiceError {

@@ -6,12 +6,12 @@ import { runSync } from '../kernel/pieces.js';
 import type { Gateway } from './port.js';
 import { tuning } from './tuning.js';
 
-interface Committed {
+interface AtRevision {
   readonly revision: Cell<number>;
 }
 
 /** The result of pieces that all saw the same state. They start again when it changes, and finally run without a pause. */
-export async function inPieces<S extends Committed, R>(
+export async function inPieces<S extends AtRevision, R>(
   committed: () => S,
   pieces: (state: S) => Generator<void, R>,
 ): Promise<R> {
@@ -35,7 +35,7 @@ export async function inPiecesAlone<R>(
   return found === undefined ? runSync(pieces(fleet())) : found.value;
 }
 
-async function tried<S extends Committed, R>(
+async function tried<S extends AtRevision, R>(
   committed: () => S,
   pieces: (state: S) => Generator<void, R>,
 ): Promise<{ readonly value: R } | undefined> {
@@ -47,7 +47,7 @@ async function tried<S extends Committed, R>(
 }
 
 /** Undefined when the state changes, or time is up. */
-async function onOneState<S extends Committed, R>(
+async function onOneState<S extends AtRevision, R>(
   committed: () => S,
   pieces: (state: S) => Generator<void, R>,
   until = Number.POSITIVE_INFINITY,

@@ -16,7 +16,7 @@ export interface Proposal {
   readonly bytes: number;
 }
 
-type Decided = readonly { readonly type: string; readonly data: object }[];
+type DecidedEvents = readonly { readonly type: string; readonly data: object }[];
 
 /** Command-level metadata, stored on the last event. */
 export interface CommandMarks {
@@ -29,7 +29,7 @@ export interface CommandMarks {
  * @throws ServiceError `payload_too_large` when the events are together larger than a command may be
  */
 export function propose(
-  decided: Decided,
+  decided: DecidedEvents,
   context: CommandContext,
   clock: Clock,
   ids: Ids,
@@ -41,7 +41,7 @@ export function propose(
 
 /** The events of a command, before its marks. */
 export function unmarkedEvents(
-  decided: Decided,
+  decided: DecidedEvents,
   context: CommandContext,
   clock: Clock,
   ids: Ids,

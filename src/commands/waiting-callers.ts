@@ -15,20 +15,20 @@ export interface Call<State, Command> {
 }
 
 /** The outcome of a command. */
-export type Answer =
+export type CallAnswer =
   | Extract<CommandOutcome<unknown>, { readonly kind: 'done' }>
   /** `revision`: the first event of the command that used the key. */
   | { readonly kind: 'repeated'; readonly commandId: string; readonly resourceId: string; readonly revision: number }
   | { readonly kind: 'refused'; readonly error: ServiceError };
 
 export interface WaitingCaller<State, Command> extends Call<State, Command> {
-  readonly answer: (answer: Answer) => void;
+  readonly answer: (answer: CallAnswer) => void;
 }
 
 export interface WaitingCallers<State, Command> {
   readonly count: number;
   /** Adds a call at the end. @returns its answer, within `tuning.commandAnswerMs` */
-  add(call: Call<State, Command>): Promise<Answer>;
+  add(call: Call<State, Command>): Promise<CallAnswer>;
   /** In order of arrival. */
   all(): readonly WaitingCaller<State, Command>[];
   /** The commands of the first `count` callers may be written from now on. */

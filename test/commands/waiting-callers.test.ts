@@ -1,14 +1,14 @@
 /** Callers that wait for the answer to their command: told in time, and what they are told then. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { tuning } from '../../src/commands/tuning.js';
-import { createWaitingCallers, type Answer } from '../../src/commands/waiting-callers.js';
+import { createWaitingCallers, type CallAnswer } from '../../src/commands/waiting-callers.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 
 describe('waiting callers', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
   afterEach(() => void vi.useRealTimers());
   const call = (command: string) => ({ command, context: {} as never, select: () => undefined });
-  const textOf = (answer: Answer): string => (answer.kind === 'refused' ? answer.error.message : answer.kind);
+  const textOf = (answer: CallAnswer): string => (answer.kind === 'refused' ? answer.error.message : answer.kind);
 
   test('are told in time that nothing was written, unless their command may be on its way', async () => {
     const callers = createWaitingCallers<unknown, string>();

@@ -8,11 +8,11 @@ import type { Feature } from '../snapshot/features.js';
 import { upstreamKey } from '../upstream/upstream.js';
 import { upstreamOf, type ChainDefinition, type Hop, type Payload } from './chain.js';
 
-type Fleet = Pick<FleetView, 'get'>;
-type Transport = Pick<Hop, 'outer' | 'security'>;
+type Resources = Pick<FleetView, 'get'>;
+type Carrier = Pick<Hop, 'outer' | 'security'>;
 
 /** None for a node without a hop. */
-export function featuresOn(fleet: Fleet, definition: ChainDefinition, nodeId: string): readonly Feature[] {
+export function featuresOn(fleet: Resources, definition: ChainDefinition, nodeId: string): readonly Feature[] {
   const { payload, hops } = definition;
   const index = hops.findIndex((hop) => hop.node_id === nodeId);
   const hop = hops[index];
@@ -24,7 +24,7 @@ export function featuresOn(fleet: Fleet, definition: ChainDefinition, nodeId: st
 }
 
 /** The features of a row of the transport table. */
-function featuresOf(payload: Payload, { outer, security }: Transport): readonly Feature[] {
+function featuresOf(payload: Payload, { outer, security }: Carrier): readonly Feature[] {
   if (outer === 'quic') return [payload === 'tcp' ? 'quic_reality' : 'quic_datagram'];
   const fake = outer === 'fake_tcp' ? (['fake_tcp'] as const) : [];
   switch (security) {
@@ -40,7 +40,7 @@ function featuresOf(payload: Payload, { outer, security }: Transport): readonly 
   }
 }
 
-function transportToTarget(fleet: Fleet, definition: ChainDefinition): Transport {
+function transportToTarget(fleet: Resources, definition: ChainDefinition): Carrier {
   const { payload, target } = definition;
   const { tls, reality } = 'endpoint' in target ? target : (fleet.get(upstreamKey, upstreamOf(definition)) ?? {});
   if (reality) return { outer: reality.outer, security: 'reality' };
