@@ -49,6 +49,14 @@ describe('matters', () => {
     expect(mattersFor({})).toEqual([]);
   });
 
+  it('are found in pieces, one for each kind and cause', () => {
+    const chains = [chain('a', upstreamCause('web')), chain('b', null), chain('c', upstreamCause('web'))];
+    const pieces = mattersOf({ ...nothingUnwell(), chains, offlineNodes: [reasoned('n')] }, now);
+    let pauses = 0;
+    while (pieces.next().done !== true) pauses += 1;
+    expect(pauses).toBe(3);
+  });
+
   it('put chains of one cause together, and name the cause', () => {
     const chains = ['c2', 'c1', 'c3'].map((name) => chain(name, upstreamCause('web')));
     const [matter, ...others] = mattersFor({ chains, unhealthyUpstreams: [reasoned('web')] });
