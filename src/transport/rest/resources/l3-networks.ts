@@ -35,6 +35,7 @@ import {
 } from '../schemas/fields.js';
 import { resourceRoutes } from './resource-routes.js';
 import { ownFields, resourceSchema, type Shape } from './resource-shape.js';
+import { presumed } from '../schemas/answered.js';
 import { component, documented, sample } from '../schemas/documented.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 import { warning } from './warnings.js';
@@ -50,31 +51,21 @@ const network = canonical(
   canonicalNetwork,
 ).meta({ pattern: cidrPattern });
 
-/** Descriptions of members and tunnels, in requests and in answers. */
-const about = {
-  node_id: 'Node of the member',
-  interface_name: 'Name of the TUN interface',
-  addresses: 'Addresses of the interface, as CIDR',
-  routes: 'Networks behind this member, as CIDR',
-  features: 'Flags for the agent',
-  listener_node_id: 'Member that listens',
-  listen_addr: 'Address that it listens on',
-  listen_port: 'Port that it listens on',
-  connector_node_id: 'Member that dials',
-  context_id: 'Number of the tunnel between both',
-};
 const interfaceName = 'svc1';
 
 const requestedMember = object({
-  node_id: documented(uuid, about.node_id),
-  interface_name: documented(
-    text(1, interfaceNameChars).optional(),
-    `${about.interface_name}; \`svc<network_id>\` when absent`,
+  node_id: documented(uuid, 'Node of the member'),
+  interface_name: presumed(
+    text(1, interfaceNameChars),
+    'Name of the TUN interface',
+    '`svc<network_id>` when absent',
     interfaceName,
   ),
-  addresses: documented(distinct(address, 1, 'address'), about.addresses, ['10.20.0.1/24']),
-  routes: documented(distinct(network, 0, 'network'), about.routes, ['10.30.0.0/16']),
-  features: documented(distinct(text(1, limits.rest.stringChars), 0, 'feature').optional(), about.features, ['gso']),
+  addresses: documented(distinct(address, 1, 'address'), 'Addresses of the interface, as CIDR', ['10.20.0.1/24']),
+  routes: documented(distinct(network, 0, 'network'), 'Networks behind this member, as CIDR', ['10.30.0.0/16']),
+  features: documented(distinct(text(1, limits.rest.stringChars), 0, 'feature').optional(), 'Flags for the agent', [
+    'gso',
+  ]),
 }).meta({ id: 'Member', description: 'A node in a network' });
 
 /** A member as it is stored, without unset fields; its interface may still lack a name. */
@@ -90,13 +81,14 @@ function memberOf(requested: z.output<typeof requestedMember>): RequestedMember 
 }
 
 const requestedTunnel = object({
-  listener_node_id: documented(uuid, about.listener_node_id),
-  listen_addr: documented(listenIp, about.listen_addr),
-  listen_port: documented(port, about.listen_port, 4443),
-  connector_node_id: documented(uuid, about.connector_node_id, sample.exitNode),
-  context_id: documented(
-    integer(1, contextIdMax).optional(),
-    `${about.context_id}; assigned when absent, and kept for the same listener and connector`,
+  listener_node_id: documented(uuid, 'Member that listens'),
+  listen_addr: documented(listenIp, 'Address that it listens on'),
+  listen_port: documented(port, 'Port that it listens on', 4443),
+  connector_node_id: documented(uuid, 'Member that dials', sample.exitNode),
+  context_id: presumed(
+    integer(1, contextIdMax),
+    'Number of the tunnel between both',
+    'assigned when absent, and kept for the same listener and connector',
     1,
   ),
 }).meta({ id: 'Tunnel', description: 'A tunnel between two members' });
@@ -105,54 +97,34 @@ function tunnelOf({ context_id, ...ends }: z.output<typeof requestedTunnel>): Re
   return context_id === undefined ? ends : { ...ends, context_id };
 }
 
-const memberSchema = component('ShownMember', 'A node in a network', {
-  node_id: documented(nodeId, about.node_id),
-  interface_name: documented(z.string(), about.interface_name, interfaceName),
-  addresses: documented(z.array(z.string()), about.addresses, ['10.20.0.1/24']),
-  routes: documented(z.array(z.string()), about.routes, ['10.30.0.0/16']),
-  features: documented(z.array(z.string()).optional(), about.features, ['gso']),
-});
-
-const tunnelSchema = component('ShownTunnel', 'A tunnel between two members', {
-  listener_node_id: idOf(about.listener_node_id, sample.entryNode),
-  listen_addr: documented(z.string(), about.listen_addr, '0.0.0.0'),
-  listen_port: documented(z.int(), about.listen_port, 4443),
-  connector_node_id: idOf(about.connector_node_id, sample.exitNode),
-  context_id: documented(z.int(), about.context_id, 1),
-});
-
 const exampleMembers = [
   { node_id: sample.entryNode, interface_name: interfaceName, addresses: ['10.20.0.1/24'], routes: ['10.30.0.0/16'] },
   { node_id: sample.exitNode, interface_name: interfaceName, addresses: ['10.20.0.2/24'], routes: [] },
 ];
 
 const shape: Shape<RequestedNetwork> = {
-  name: { about: 'Name, unique among networks', example: 'backbone', request: name, response: z.string() },
-  enabled: { about: 'Whether it is live', example: true, request: boolean(), response: z.boolean(), initial: true },
+  name: { about: 'Name, unique among networks', example: 'backbone', request: name },
+  enabled: { about: 'Whether it is live', example: true, request: boolean(), initial: true },
   mtu: {
     about: 'MTU of the interfaces',
     example: mtu.default,
     request: integer(mtu.min, mtu.max),
-    response: z.int(),
     initial: mtu.default,
   },
   credential_id: {
     about: 'REALITY credential of the tunnels',
     example: sample.reality,
     request: uuid,
-    response: idOf('', sample.reality),
   },
   server_name: {
     about: "One of the credential's names",
     example: 'app.example',
     request: dnsName,
-    response: z.string(),
   },
   members: {
     about: 'Its nodes',
     example: exampleMembers,
     request: list(requestedMember.transform(memberOf), 1, members),
-    response: z.array(memberSchema),
   },
   tunnels: {
     about: 'Tunnels between its members',
@@ -166,7 +138,6 @@ const shape: Shape<RequestedNetwork> = {
       },
     ],
     request: list(requestedTunnel.transform(tunnelOf), 0, limits.rest.tunnels),
-    response: z.array(tunnelSchema),
     initial: [],
   },
 };
@@ -194,7 +165,7 @@ const memberNodes = component('L3NetworkNodes', 'The nodes of a network', {
   items: documented(
     z.array(
       component('L3NetworkNode', 'The node of a member', {
-        node_id: documented(nodeId, about.node_id),
+        node_id: documented(nodeId, 'Node of the member'),
         node_name: documented(z.string(), 'Its name; empty if this instance does not know it yet', 'edge-1'),
         node_status: nodeStatus,
       }),

@@ -21,26 +21,23 @@ import type { Shown } from '../answers/envelope.js';
 import { applyErrors, time, timeOf } from '../schemas/shared-schemas.js';
 
 export const nodeShape: Shape<NodeDefinition> = {
-  name: { about: 'Name, unique among nodes', example: 'edge-1', request: name, response: z.string() },
+  name: { about: 'Name, unique among nodes', example: 'edge-1', request: name },
   description: {
     about: 'Free text',
     example: 'rack 4, left',
     request: description,
-    response: z.string().nullable(),
     initial: null,
   },
   address: {
     about: 'Host name or IP address that other nodes dial; null for the addresses that the agent reports',
     example: 'edge-1.example',
     request: host.nullable(),
-    response: z.string().nullable(),
     initial: null,
   },
   labels: {
     about: 'Free labels, to filter by',
     example: { region: 'eu' },
     request: labels,
-    response: z.record(z.string(), z.string()),
     initial: {},
   },
 };

@@ -1,9 +1,10 @@
 /**
- * The fields of a resource, each declared once: its schemas in requests and answers, and its default. Bodies and answers derive
- * from it; a shape that does not match its definition does not compile. Implements `docs/contract/rest.md#envelope`.
+ * The fields of a resource, each declared once: its schema and its default. Bodies and answers derive from it; a shape that does
+ * not match its definition does not compile. Implements `docs/contract/rest.md#envelope`.
  */
 import type { z } from 'zod';
 import { jsonEqual, type Json, type JsonObject } from '../../../kernel/json.js';
+import { answered } from '../schemas/answered.js';
 import { body } from '../schemas/fields.js';
 import { managedBy, resourceId, timestamps } from '../schemas/shared-schemas.js';
 import { component } from '../schemas/documented.js';
@@ -12,8 +13,8 @@ export interface Field<T> {
   /** Its description in the OpenAPI document. */
   readonly about: string;
   readonly example: T;
+  /** Checks it in requests; its schema in answers follows. */
   readonly request: z.ZodType<T>;
-  readonly response: z.ZodType;
   /** The default in a create; without one, a create requires the field. */
   readonly initial?: T;
   /** The only kind of body that may set the field; absent: both. */
@@ -86,7 +87,7 @@ export function resourceSchema<D, Extra extends z.core.$ZodLooseShape>(
 ) {
   const fields = entriesOf(shape).map(([name, field]) => [
     name,
-    described(field.response, { ...field, initial: undefined }),
+    described(answered(field.request), { ...field, initial: undefined }),
   ]);
   return component(id, description, {
     id: resourceId,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { failureReactions, type RolloutPolicyDefinition } from '../../../domain/rollout-policy/rollout-policy.js';
 import { limits } from '../../../kernel/limits.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { component, documented, sample } from '../schemas/documented.js';
+import { documented, sample } from '../schemas/documented.js';
 import { integer, labels, list, name, object, oneOf } from '../schemas/fields.js';
 import { idOf } from '../schemas/shared-schemas.js';
 import { expected } from '../schemas/validation.js';
@@ -47,69 +47,51 @@ const wave = z
   )
   .meta({ id: 'NewWave', description: about.wave });
 
-const shownShare = z.union([z.int(), z.string()]);
-const shownWave = z
-  .union([
-    component('WaveOfNodes', about.wave, { nodes: documented(shownShare, about.nodes, '10%') }),
-    component('WaveOfLabels', about.wave, {
-      labels: documented(z.record(z.string(), z.string()), about.labels, { canary: 'yes' }),
-    }),
-  ])
-  .meta({ id: 'Wave', description: about.wave });
-
 const shape: Shape<RolloutPolicyDefinition> = {
   name: {
     about: 'Name, unique among rollout policies, and not `none`',
     example: 'careful',
     request: name,
-    response: z.string(),
   },
   waves: {
     about: `1 to ${waves} waves, each so many more nodes, or those with labels; what none takes is the last wave`,
     example: [{ labels: { canary: 'yes' } }, { nodes: '10%' }],
     request: list(wave, 1, waves),
-    response: z.array(shownWave),
   },
   bake_secs: {
     about: 'Seconds that a wave is watched once its nodes have applied',
     example: 60,
     request: integer(bakeSecs.min, bakeSecs.max),
-    response: z.int(),
     initial: bakeSecs.default,
   },
   apply_timeout_secs: {
     about: 'Seconds after which a node that has not applied has failed',
     example: 120,
     request: integer(applyTimeoutSecs.min, applyTimeoutSecs.max),
-    response: z.int(),
     initial: applyTimeoutSecs.default,
   },
   max_failed: {
     about: 'How many nodes may reject or fail, over all waves; as a percentage, of all nodes touched',
     example: 0,
     request: share(0),
-    response: shownShare,
     initial: 0,
   },
   max_lost: {
     about: 'How many nodes may go offline and not return, over all waves',
     example: '5%',
     request: share(0),
-    response: shownShare,
     initial: 0,
   },
   on_failure: {
     about: 'Beyond these numbers: `halt` until somebody decides, or `revert` the change',
     example: 'halt',
     request: oneOf(failureReactions),
-    response: z.enum(failureReactions),
     initial: 'halt',
   },
   confirm_secs: {
     about: 'Seconds after which a node goes back that the service has not confirmed; null for never',
     example: null,
     request: integer(confirmSecs.min, confirmSecs.max).nullable(),
-    response: z.int().nullable(),
     initial: null,
   },
 };

@@ -24,6 +24,7 @@ import { nodeStatus } from '../fleet/node-status.js';
 import { statusOf } from '../../../reports/status.js';
 import { resourceRoutes } from './resource-routes.js';
 import { ownFields, resourceSchema, type Shape } from './resource-shape.js';
+import { presumed } from '../schemas/answered.js';
 import { component, documented, sample } from '../schemas/documented.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 import { warning } from './warnings.js';
@@ -34,23 +35,11 @@ const pathPrefix = canonical('a path that starts with /, in the characters of a 
   path.test(value) ? value : undefined,
 );
 
-const aboutHop = {
-  node_id: 'Node of the hop',
-  listen_addr: 'Address that it listens on',
-  listen_port: 'Port that it listens on',
-};
-
 const requestedHop = object({
-  node_id: documented(uuid, aboutHop.node_id),
-  listen_addr: documented(listenIp.optional(), `${aboutHop.listen_addr}; default \`${anyAddress}\``),
-  listen_port: documented(port, aboutHop.listen_port, 80),
+  node_id: documented(uuid, 'Node of the hop'),
+  listen_addr: presumed(listenIp, 'Address that it listens on', `default \`${anyAddress}\``),
+  listen_port: documented(port, 'Port that it listens on', 80),
 }).meta({ id: 'RouteHop', description: 'A hop of a legacy route' });
-
-const hopSchema = component('ShownRouteHop', 'A hop of a legacy route', {
-  node_id: documented(nodeId, aboutHop.node_id),
-  listen_addr: documented(z.string(), aboutHop.listen_addr, anyAddress),
-  listen_port: documented(z.int(), aboutHop.listen_port, 80),
-});
 
 /** A hop as it is stored and answered. */
 function hopOf({ node_id, listen_addr, listen_port }: z.output<typeof requestedHop>): RouteHop {
@@ -58,32 +47,28 @@ function hopOf({ node_id, listen_addr, listen_port }: z.output<typeof requestedH
 }
 
 const shape: Shape<RouteDefinition> = {
-  name: { about: 'Name, unique among routes', example: 'shop', request: name, response: z.string() },
+  name: { about: 'Name, unique among routes', example: 'shop', request: name },
   host: {
     about: 'Host that it matches: a name or an IP address',
     example: 'shop.example',
     request: host,
-    response: z.string(),
   },
   path_prefix: {
     about: 'Path prefix that it matches',
     example: '/api',
     request: pathPrefix,
-    response: z.string(),
     initial: '/',
   },
-  enabled: { about: 'Whether it is live', example: true, request: boolean(), response: z.boolean(), initial: true },
+  enabled: { about: 'Whether it is live', example: true, request: boolean(), initial: true },
   hops: {
     about: 'Nodes that requests go through, in their order',
     example: [{ node_id: sample.entryNode, listen_addr: anyAddress, listen_port: 80 }],
     request: list(requestedHop.transform(hopOf), 1, limits.fleet.hops),
-    response: z.array(hopSchema),
   },
   backend: {
     about: 'Where the last hop sends requests: `host:port`, with an IPv6 address in brackets',
     example: 'shop.internal.example:8080',
     request: endpoint,
-    response: z.string(),
   },
 };
 
@@ -93,10 +78,10 @@ const hopViews = z
       z.array(
         component('RouteHopView', 'A hop with its node and its next hop', {
           index: documented(z.int(), 'Place in the route, from 0', 0),
-          node_id: documented(nodeId, aboutHop.node_id),
+          node_id: documented(nodeId, 'Node of the hop'),
           node_name: documented(z.string(), 'Its name; empty if this instance does not know it yet', 'edge-1'),
-          listen_addr: documented(z.string(), aboutHop.listen_addr, anyAddress),
-          listen_port: documented(z.int(), aboutHop.listen_port, 80),
+          listen_addr: documented(z.string(), 'Address that it listens on', anyAddress),
+          listen_port: documented(z.int(), 'Port that it listens on', 80),
           next_hop: documented(
             z.string(),
             '`host:port` that it sends requests to; empty while no address is known',

@@ -20,7 +20,7 @@ import {
 import { resourceRoutes } from './resource-routes.js';
 import { resourceSchema, type Shape } from './resource-shape.js';
 import { documented, sample } from '../schemas/documented.js';
-import { idOf, referrer, upstreamRealitySchema, upstreamTlsSchema } from '../schemas/shared-schemas.js';
+import { idOf, referrer } from '../schemas/shared-schemas.js';
 
 const interval = limits.rest.healthCheckIntervalMs;
 
@@ -29,34 +29,29 @@ const shape: Shape<UpstreamDefinition> = {
     about: 'Name, unique among upstreams; cannot be changed',
     example: 'app',
     request: name,
-    response: z.string(),
     only: 'create',
   },
   endpoint: {
     about: 'Address: `host:port`, with an IPv6 address in brackets',
     example: 'app.example:8443',
     request: endpoint,
-    response: z.string(),
   },
   server_names: {
     about: 'Names that the gateway sends or matches upstream (SNI)',
     example: ['app.example'],
     request: distinct(dnsName),
-    response: z.array(z.string()),
     initial: [],
   },
   health_check_interval_ms: {
     about: 'Milliseconds between health checks',
     example: interval.default,
     request: integer(interval.min, interval.max),
-    response: z.int(),
     initial: interval.default,
   },
   enabled: {
     about: 'Whether gateways open new connections to it',
     example: true,
     request: boolean(),
-    response: z.boolean(),
     initial: true,
     only: 'update',
   },
@@ -64,14 +59,12 @@ const shape: Shape<UpstreamDefinition> = {
     about: 'TLS from the gateway to the upstream; null for none',
     example: { server_name: 'app.example', spki_pins_sha256: [sample.pin] },
     request: upstreamTls.nullable(),
-    response: upstreamTlsSchema.nullable(),
     initial: null,
   },
   reality: {
     about: 'Set when the upstream is a REALITY server, else null; excludes tls',
     example: { outer: 'tcp', public_key: sample.publicKey, server_name: 'www.example', short_id: '0a1b2c3d' },
     request: upstreamReality.nullable(),
-    response: upstreamRealitySchema.nullable(),
     initial: null,
   },
 };

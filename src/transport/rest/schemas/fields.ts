@@ -216,7 +216,7 @@ export const shortId = canonical(
 /** A REALITY server that a gateway dials. */
 export const upstreamReality = object({
   outer: documented(oneOf(['tcp', 'quic']), 'What it is dialled over; `quic` carries udp too', 'tcp'),
-  public_key: documented(base64(32, 'base64url'), 'Its X25519 key, base64url', sample.publicKey),
+  public_key: documented(base64(32, 'base64url'), 'Its X25519 public key, base64url', sample.publicKey),
   server_name: documented(dnsName, 'Name that the gateway asks for', 'www.example'),
   short_id: documented(shortId, 'Short id, hexadecimal; may be empty', '0a1b2c3d'),
 }).meta({ id: 'UpstreamReality', description: 'A REALITY server that a gateway dials' });

@@ -45,22 +45,6 @@ export const aboutRole = '`viewer` reads, `operator` changes all but users, `adm
 
 export const role = documented(z.enum(roles), aboutRole, 'operator');
 
-export const upstreamTlsSchema = component('ShownUpstreamTls', 'The TLS from a gateway to an upstream', {
-  server_name: documented(z.string(), 'Name that the gateway asks for and the certificate must have', 'app.example'),
-  spki_pins_sha256: documented(
-    z.array(z.string()),
-    "Base64 of the SHA-256 of the certificate's public key; one of them must match",
-    [sample.pin],
-  ),
-});
-
-export const upstreamRealitySchema = component('ShownUpstreamReality', 'A REALITY server that a gateway dials', {
-  outer: documented(z.enum(['tcp', 'quic']), 'What it is dialled over; `quic` carries udp too', 'tcp'),
-  public_key: documented(z.string(), 'Its X25519 public key, base64url', sample.publicKey),
-  server_name: documented(z.string(), 'Name that the gateway asks for', 'www.example'),
-  short_id: documented(z.string(), 'Short id, hexadecimal; may be empty', '0a1b2c3d'),
-});
-
 export const applyErrors = documented(
   z.array(
     component('ApplyError', 'Why an agent rejected a snapshot', {
