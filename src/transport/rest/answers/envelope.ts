@@ -12,24 +12,12 @@ export type Shown<S extends z.ZodType> = ReadOnly<z.output<S>>;
 
 type ReadOnly<T> = T extends object ? { readonly [K in keyof T]: ReadOnly<T[K]> } : T;
 
-interface Success<T> {
-  success: true;
-  data: T;
-  error: null;
+export function ok<T>(data: T) {
+  return { success: true as const, data, error: null };
 }
 
-interface Failure {
-  success: false;
-  data: null;
-  error: string;
-}
-
-export function ok<T>(data: T): Success<T> {
-  return { success: true, data, error: null };
-}
-
-export function failure(code: ErrorCode, sentence: string): Failure {
-  return { success: false, data: null, error: `${code}: ${sentence}` };
+export function failure(code: ErrorCode, sentence: string) {
+  return { success: false as const, data: null, error: `${code}: ${sentence}` };
 }
 
 type Suffix = 'Answer' | 'Page';

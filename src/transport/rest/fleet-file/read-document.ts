@@ -195,7 +195,7 @@ function check(
   });
   const result = schema.safeParse(withStandIns);
   if (result.success) return result.data as JsonObject;
-  for (const mistake of mistakesOf(result.error.issues, what)) {
+  for (const mistake of mistakesOf(result.error.issues, `field of this ${what}`)) {
     const named = namedPath(mistake.at, references);
     const message = named.reference ? mistake.message.replace('a UUID in lower case', 'a name') : mistake.message;
     const path = named.at.length === 1 && named.at[0] === 'name' ? [] : named.at;

@@ -25,22 +25,16 @@ interface RefusedValue {
   readonly logged?: string;
 }
 
-/** The first issue; unknown fields come before wrong values. */
+/** The first mistake; unknown fields come before wrong values, and several of one object together. */
 function refusalOf(issues: readonly Issue[], part: string | undefined): RefusedValue {
   const issue = issues.find((one) => one.code === 'unrecognized_keys') ?? issues[0];
-  return issue === undefined ? { sentence: 'body: expected another value' } : issueSentence(issue, [], part);
-}
-
-function issueSentence(issue: Issue, above: readonly PropertyKey[], part: string | undefined): RefusedValue {
-  const path = [...above, ...issue.path];
-  switch (issue.code) {
-    case 'unrecognized_keys':
-      return unknownKeys(path, issue.keys, part);
-    case 'invalid_union':
-      return unionSentence(issue, path, part);
-    default:
-      return aboutField(path, issue.message);
-  }
+  const what = part === 'querystring' ? 'query parameter' : 'field';
+  const mistakes = mistakesOf(issue === undefined ? [] : [issue], `${what} of this request`);
+  const [{ at, message, ofKey } = { at: [], message: 'expected another value' }] = mistakes;
+  if (ofKey !== true) return aboutField(at, message);
+  const names = mistakes.slice(0, 5).map((mistake) => propertyPath(mistake.at));
+  const where = at.length === 1 ? '' : `${propertyPath(at.slice(0, -1))}: `;
+  return { sentence: `${names.join(', ')}: ${message}`, logged: `${where}a ${what} that is not one of this request` };
 }
 
 /** Keys of a map are the client's own words, so the log does not show them. */
@@ -54,26 +48,6 @@ function aboutField(path: readonly PropertyKey[], message: string): RefusedValue
 /** Fields whose keys the client chooses. */
 const maps: ReadonlySet<PropertyKey> = new Set(['labels']);
 
-function unknownKeys(path: readonly PropertyKey[], keys: readonly string[], part: string | undefined): RefusedValue {
-  const names = keys.slice(0, 5).map((key) => propertyPath([...path, key]));
-  const what = part === 'querystring' ? 'query parameter' : 'field';
-  const where = path.length === 0 ? '' : `${propertyPath(path)}: `;
-  return {
-    sentence: `${names.join(', ')}: not a ${what} of this request`,
-    logged: `${where}a ${what} that is not one of this request`,
-  };
-}
-
-function unionSentence(
-  issue: z.core.$ZodIssueInvalidUnion,
-  path: readonly PropertyKey[],
-  part: string | undefined,
-): RefusedValue {
-  const { unknown, inner } = inUnion(issue);
-  if (unknown.length > 0) return unknownKeys(path, unknown, part);
-  return inner === undefined ? aboutField(path, issue.message) : issueSentence(inner, path, part);
-}
-
 /** A mistake and its place. */
 export interface Mistake {
   readonly at: readonly PropertyKey[];
@@ -82,14 +56,14 @@ export interface Mistake {
   readonly ofKey?: true;
 }
 
-/** Every mistake that a schema has found. @param what what the sentences call the whole */
+/** Every mistake that a schema has found. @param what what the sentences call a field: `field of this document` */
 export function mistakesOf(
   issues: readonly Issue[],
   what: string,
   above: readonly PropertyKey[] = [],
 ): readonly Mistake[] {
   const unknownIn = (at: readonly PropertyKey[], keys: readonly string[]): readonly Mistake[] =>
-    keys.map((key) => ({ at: [...at, key], message: `not a field of this ${what}`, ofKey: true }));
+    keys.map((key) => ({ at: [...at, key], message: `not a ${what}`, ofKey: true }));
   return issues.flatMap((issue): readonly Mistake[] => {
     const at = [...above, ...issue.path];
     if (issue.code === 'unrecognized_keys') return unknownIn(at, issue.keys);
