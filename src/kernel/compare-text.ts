@@ -5,6 +5,9 @@
  * which puts U+10000 and above before U+E000.
  */
 export function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  // Without such units in one of them, both orders are the same, and the engine's own comparison is twice as fast.
+  if (!highUnits.test(a) || !highUnits.test(b)) return a < b ? -1 : 1;
   const length = Math.min(a.length, b.length);
   for (let index = 0; index < length; index += 1) {
     const left = a.charCodeAt(index);
@@ -16,6 +19,8 @@ export function compareText(a: string, b: string): number {
   }
   return a.length - b.length;
 }
+
+const highUnits = /[\ud800-\uffff]/;
 
 /** Sorts by keys that are made once. */
 export function sortedBy<T>(all: Iterable<T>, keyOf: (one: T) => string): readonly T[] {
