@@ -3,15 +3,13 @@ import { z } from 'zod';
 import { roles } from '../../../domain/accounts/user.js';
 import { canonicalRange } from '../../../kernel/cidr.js';
 import { limits } from '../../../kernel/limits.js';
-import { callerOf, commandContext, setCommandHeaders } from '../checks/consistency.js';
-import { orNotFound, pathId } from '../checks/path-id.js';
+import type { NewApiTokenFields } from '../../../commands/accounts-port.js';
+import { callerOf } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { answers, created, ok, pageOf } from '../answers/envelope.js';
 import { component, documented, sample } from '../schemas/documented.js';
 import { body, canonical, integer, list, name, oneOf, uuid } from '../schemas/fields.js';
-import { etag } from '../schemas/headers.js';
-import { listAnswer, listQuery, listing, query } from '../schemas/query.js';
 import { idOf, role, time, timestamps } from '../schemas/shared-schemas.js';
+import { resourceRoutes } from './resource-routes.js';
 
 const { days, ranges } = limits.accounts.apiTokens;
 const prefix = 'svcat_Q2hhbm';
@@ -65,93 +63,46 @@ const newApiToken = body({
     .meta({ description: about.from, examples: [['192.0.2.0/24']] }),
 }).meta({ id: 'NewApiToken', description: 'Create an API token' });
 
-const path = '/api/auth/tokens';
-const what = 'API token';
-const listQuerystring = query({
-  ...listing,
-  user_id: uuid.optional().meta({ description: 'Only those of this user', examples: [sample.user] }),
-});
+type Body = Pick<NewApiTokenFields, 'name' | 'role'> & Partial<NewApiTokenFields>;
 
 export function apiTokenRoutes(app: RestApp, deps: RestDeps): void {
   const { apiTokens } = deps.commands.accounts;
 
-  app.get(path, {
-    config: { access: 'anyone', takes: 'none' },
-    schema: {
-      operationId: 'listApiTokens',
-      summary: 'List API tokens',
-      description: "The caller's own; an admin gets those of all users. Expired ones stay in the list for 30 days.",
-      querystring: listQuerystring,
-      response: answers(pageOf(apiTokenSchema)),
+  resourceRoutes(app, {
+    path: '/api/auth/tokens',
+    what: 'API token',
+    access: { read: 'anyone', write: 'anyone' },
+    names: { one: 'ApiToken', many: 'ApiTokens' },
+    summaries: {
+      list: 'List API tokens',
+      create: 'Create an API token; its text is shown only once',
+      get: 'Get an API token',
+      remove: 'Delete an API token',
     },
-    handler: async (request) => {
-      const query = { ...listQuery(request.query), userId: request.query.user_id };
-      const { items, ...rest } = await apiTokens.list(callerOf(request), query);
-      return ok(listAnswer(request.query, { items, ...rest }));
-    },
-  });
-
-  app.post(path, {
-    config: { access: 'anyone', takes: 'json', refuses: ['conflict'] },
-    schema: {
-      operationId: 'createApiToken',
-      summary: 'Create an API token; its text is shown only once',
-      description:
+    details: {
+      list: "The caller's own; an admin gets those of all users. Expired ones stay in the list for 30 days.",
+      create:
         "A role above the caller's is a 403. With an Idempotency-Key, a repeat answers with the current token, without its text. An API token cannot create another: that is a 403.",
-      body: newApiToken,
-      response: created(createdSchema),
-    },
-    handler: async (request, reply) => {
-      const caller = callerOf(request);
-      const { name: called, role: asked, from = [], expires_in_days = days.default } = request.body;
-      const given = { name: called, role: asked, from, expires_in_days };
-      const outcome = await apiTokens.create(commandContext(request), caller, given);
-      setCommandHeaders(reply, outcome);
-      const { apiToken, token } =
-        outcome.kind === 'done'
-          ? outcome.result
-          : { apiToken: orNotFound(await apiTokens.get(caller, outcome.resourceId), what), token: null };
-      return reply
-        .code(201)
-        .header('location', `${path}/${apiToken.id}`)
-        .send(ok({ ...apiToken, token }));
-    },
-  });
-
-  app.get(`${path}/:id`, {
-    config: { access: 'anyone', takes: 'none', sendsEtag: true },
-    schema: {
-      operationId: 'getApiToken',
-      summary: 'Get an API token',
-      description: "Another user's is a 404, unless an admin asks.",
-      response: answers(apiTokenSchema),
-    },
-    handler: async (request, reply) => {
-      const token = orNotFound(await apiTokens.get(callerOf(request), pathId(request.params, what)), what);
-      void reply.header('etag', etag(token.version));
-      return ok(token);
-    },
-  });
-
-  app.delete(`${path}/:id`, {
-    config: { access: 'anyone', takes: 'none' },
-    schema: {
-      operationId: 'deleteApiToken',
-      summary: 'Delete an API token',
-      description:
+      get: "Another user's is a 404, unless an admin asks.",
+      remove:
         'Every live instance refuses it before the answer. An API token may delete only itself; another one is a 403.',
-      response: answers(z.object({}).meta({ description: 'Deleted', examples: [{}] })),
     },
-    handler: async (request, reply) => {
-      const id = pathId(request.params, what);
-      const outcome = await apiTokens.remove(
-        commandContext(request),
-        callerOf(request),
-        id,
-        request.headers['if-match'],
-      );
-      setCommandHeaders(reply, outcome);
-      return ok({});
+    shape: {},
+    bodies: { create: newApiToken },
+    inFile: null,
+    schema: apiTokenSchema,
+    createdSchema,
+    filters: { user_id: uuid.optional().meta({ description: 'Only those of this user', examples: [sample.user] }) },
+    list: (paged, { user_id: userId }, request) =>
+      apiTokens.list(callerOf(request), { ...paged, userId: userId as string | undefined }),
+    get: (id, request) => apiTokens.get(callerOf(request), id),
+    create(context, _definition, checked, request) {
+      const { name: called, role: asked, from = [], expires_in_days = days.default } = checked as Body;
+      return apiTokens.create(context, callerOf(request), { name: called, role: asked, from, expires_in_days });
     },
+    createdView: ({ apiToken, token }) => ({ ...apiToken, token }),
+    // The text itself is not stored.
+    repeated: { token: null },
+    remove: (context, id, ifMatch, request) => apiTokens.remove(context, callerOf(request), id, ifMatch),
   });
 }

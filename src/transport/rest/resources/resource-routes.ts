@@ -59,8 +59,8 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
   readonly what: string;
   /** Its commands may touch several nodes, and be rolled out. */
   readonly rollsOut?: true;
-  /** Only admins may read and change it. */
-  readonly adminsOnly?: boolean;
+  /** Who may read and who may change it; absent: everybody, and operators. */
+  readonly access?: { readonly read: Access; readonly write: Access };
   /** Its names in operations and schemas: `L4Upstream`, `L4Upstreams`. */
   readonly names: { readonly one: string; readonly many: string };
   readonly summaries: {
@@ -69,7 +69,8 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
     readonly get: string;
     /** Absent when nobody can change one. */
     readonly update?: string;
-    readonly remove: string;
+    /** Absent when nobody can delete one. */
+    readonly remove?: string;
   };
   /** Notes on single operations, added to those of every resource. */
   readonly details?: { readonly [operation in keyof ResourceRoutes<D, State, View>['summaries']]?: string };
@@ -91,8 +92,8 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
   /** Further filters of the list. */
   readonly filters?: Schemas;
 
-  list(paged: ListQuery, filters: CheckedFilters): ListOf<State> | Promise<ListOf<State>>;
-  get(id: string): State | undefined;
+  list(paged: ListQuery, filters: CheckedFilters, request: FastifyRequest): ListOf<State> | Promise<ListOf<State>>;
+  get(id: string, request: FastifyRequest): State | undefined | Promise<State | undefined>;
   create(
     context: CommandContext,
     definition: D,
@@ -106,7 +107,13 @@ export interface ResourceRoutes<D, State, View extends Addressable, Created = St
     ifMatch: IfMatch,
     changes: PartialUpdate<D>,
   ): Promise<CommandOutcome<Updated>>;
-  remove(context: CommandContext, id: string, ifMatch: IfMatch): Promise<CommandOutcome<void>>;
+  /** Absent when nobody can delete one. */
+  remove?(
+    context: CommandContext,
+    id: string,
+    ifMatch: IfMatch,
+    request: FastifyRequest,
+  ): Promise<CommandOutcome<void>>;
   /**
    * Called once the headers are set, like the next two, so that a failure here still tells the caller that the command
    * was written. Absent: answers show what is stored.
@@ -131,9 +138,7 @@ const rules = {
   remove: 'A resource that another one uses is a 409, which names the other one.',
 };
 
-type Guarded = { readonly adminsOnly?: boolean | undefined };
-const reader = ({ adminsOnly }: Guarded): Access => (adminsOnly === true ? 'admin' : 'anyone');
-const writer = ({ adminsOnly }: Guarded): Access => (adminsOnly === true ? 'admin' : 'operator');
+const usualAccess = { read: 'anyone', write: 'operator' } as const;
 
 const rollsOut = (routes: { readonly rollsOut?: true | undefined }): Pick<RouteConfig, 'rollsOut'> =>
   routes.rollsOut === undefined ? {} : { rollsOut: 'as planned' };
@@ -144,12 +149,11 @@ function sentences(rule: string, detail: string | undefined): string {
   return detail === undefined ? rule : `${rule} ${detail}`;
 }
 
-/** Documents of the fleet do not have resources that only admins may read. */
 function inFile<D>(
-  routes: Pick<ResourceRoutes<D, never, never, never>, 'adminsOnly' | 'path' | 'shape' | 'check' | 'inFile'>,
+  routes: Pick<ResourceRoutes<D, never, never, never>, 'path' | 'shape' | 'check' | 'inFile'>,
 ): Pick<RouteConfig, 'inFile'> {
-  const { adminsOnly = false, path, shape, check = acceptAll } = routes;
-  if (adminsOnly || routes.inFile === null) return {};
+  const { path, shape, check = acceptAll } = routes;
+  if (routes.inFile === null) return {};
   const body = routes.inFile?.body ?? fileBody(shape).superRefine(check);
   const fieldsOf: FieldsInFile = routes.inFile?.fieldsOf ?? ((state) => ownFields(shape, state));
   return {
@@ -189,11 +193,11 @@ function routesOfAll<D, State, View extends Addressable, Created, Updated>(
   routes: ResourceRoutes<D, State, View, Created, Updated>,
   views: Views<State, View>,
 ): void {
-  const { path, shape, summaries, names, details = {} } = routes;
+  const { path, shape, summaries, names, details = {}, access = usualAccess } = routes;
   const definitionIn = definitionReader(shape);
 
   app.get(path, {
-    config: { access: reader(routes), takes: 'none' },
+    config: { access: access.read, takes: 'none' },
     schema: {
       operationId: `list${names.many}`,
       summary: summaries.list,
@@ -203,13 +207,13 @@ function routesOfAll<D, State, View extends Addressable, Created, Updated>(
     },
     handler: async (request) => {
       const checked = request.query as Parameters<typeof listQuery>[0];
-      const { items, ...rest } = await routes.list(listQuery(checked), request.query as CheckedFilters);
+      const { items, ...rest } = await routes.list(listQuery(checked), request.query as CheckedFilters, request);
       return ok(listAnswer(checked, { items: (await views.all(items)).map(shown), ...rest }));
     },
   });
 
   app.post(path, {
-    config: { access: writer(routes), takes: 'json', ...inFile(routes), ...rollsOut(routes) },
+    config: { access: access.write, takes: 'json', ...inFile(routes), ...rollsOut(routes) },
     schema: {
       operationId: `create${names.one}`,
       summary: summaries.create,
@@ -228,7 +232,7 @@ function routesOfAll<D, State, View extends Addressable, Created, Updated>(
       const view =
         outcome.kind === 'done'
           ? await (routes.createdView?.(outcome.result) ?? views.one(outcome.result as unknown as State))
-          : { ...(await views.one(routes.get(outcome.resourceId))), ...routes.repeated };
+          : { ...(await views.one(await routes.get(outcome.resourceId, request))), ...routes.repeated };
       return reply
         .code(201)
         .header('location', `${path}/${view.id}`)
@@ -237,16 +241,16 @@ function routesOfAll<D, State, View extends Addressable, Created, Updated>(
   });
 }
 
-/** Get and delete. */
+/** Get, and delete of a resource that somebody can delete. */
 function routesOfOne<D, State, View extends Addressable, Created, Updated>(
   app: RestApp,
   routes: ResourceRoutes<D, State, View, Created, Updated>,
   views: Pick<Views<State, View>, 'one'>,
 ): void {
-  const { path, what, summaries, names, details = {} } = routes;
+  const { path, what, summaries, names, details = {}, access = usualAccess, remove } = routes;
 
   app.get(`${path}/:id`, {
-    config: { access: reader(routes), takes: 'none', sendsEtag: true },
+    config: { access: access.read, takes: 'none', sendsEtag: true },
     schema: {
       operationId: `get${names.one}`,
       summary: summaries.get,
@@ -254,14 +258,15 @@ function routesOfOne<D, State, View extends Addressable, Created, Updated>(
       response: answers(routes.schema),
     },
     handler: async (request, reply) => {
-      const view = await views.one(routes.get(pathId(request.params, what)));
+      const view = await views.one(await routes.get(pathId(request.params, what), request));
       void reply.header('etag', etag(view.version));
       return ok(shown(view));
     },
   });
 
+  if (remove === undefined || summaries.remove === undefined) return;
   app.delete(`${path}/:id`, {
-    config: { access: writer(routes), takes: 'none', refuses: ['conflict'], ...rollsOut(routes) },
+    config: { access: access.write, takes: 'none', refuses: ['conflict'], ...rollsOut(routes) },
     schema: {
       operationId: `delete${names.one}`,
       summary: summaries.remove,
@@ -270,7 +275,7 @@ function routesOfOne<D, State, View extends Addressable, Created, Updated>(
     },
     handler: async (request, reply) => {
       const id = pathId(request.params, what);
-      setCommandHeaders(reply, await routes.remove(commandContext(request), id, request.headers['if-match']));
+      setCommandHeaders(reply, await remove(commandContext(request), id, request.headers['if-match'], request));
       return ok({});
     },
   });
@@ -282,10 +287,10 @@ function routeOfUpdate<D, State, View extends Addressable, Created, Updated>(
   routes: ResourceRoutes<D, State, View, Created, Updated>,
   views: Pick<Views<State, View>, 'one'>,
 ): void {
-  const { path, what, shape, summaries, names, details = {}, update } = routes;
+  const { path, what, shape, summaries, names, details = {}, access = usualAccess, update } = routes;
   if (update === undefined || summaries.update === undefined) return;
   app.put(`${path}/:id`, {
-    config: { access: writer(routes), takes: 'json', refuses: ['conflict'], ...rollsOut(routes) },
+    config: { access: access.write, takes: 'json', refuses: ['conflict'], ...rollsOut(routes) },
     schema: {
       operationId: `update${names.one}`,
       summary: summaries.update,
@@ -305,7 +310,7 @@ function routeOfUpdate<D, State, View extends Addressable, Created, Updated>(
       const view =
         outcome.kind === 'done'
           ? await (routes.updatedView?.(outcome.result) ?? views.one(outcome.result as unknown as State))
-          : await views.one(routes.get(id));
+          : await views.one(await routes.get(id, request));
       return ok(saved(routes, view));
     },
   });

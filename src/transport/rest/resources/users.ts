@@ -9,13 +9,13 @@ import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
 import { callerOf, commandContext, setCommandHeaders } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
-import { answers, created, ok, pageOf } from '../answers/envelope.js';
+import { answers, ok } from '../answers/envelope.js';
 import { component, documented, sample } from '../schemas/documented.js';
 import { body, canonical, name, oneOf, text } from '../schemas/fields.js';
 import { aboutRole, idOf, role, timestamps } from '../schemas/shared-schemas.js';
-import { etag } from '../schemas/headers.js';
-import { orNotFound, pathId } from '../checks/path-id.js';
-import { listAnswer, listQuery, listing, query, sorting } from '../schemas/query.js';
+import { pathId } from '../checks/path-id.js';
+import { listing, sorting } from '../schemas/query.js';
+import { resourceRoutes } from './resource-routes.js';
 
 const { usernameChars, passwordChars } = limits.accounts;
 
@@ -102,8 +102,7 @@ const what = 'user';
 /** Users sort by `name` as on every list, or by the field's own name. */
 const userSorts = { username: 'name', '-username': '-name' } as const;
 
-const listQuerystring = query({
-  ...listing,
+const filters = {
   sort: sorting('username', '-username')
     .transform((sort) => (sort === 'username' || sort === '-username' ? userSorts[sort] : sort))
     .optional()
@@ -112,7 +111,7 @@ const listQuerystring = query({
       default: 'username',
     }),
   q: listing.q.meta({ description: 'Case-insensitive substring of the user name', examples: ['ada'] }),
-});
+};
 
 const newUser = body({ username: newUsername, password: newPassword, role: newRole, ...profileFields }).meta({
   id: 'NewUser',
@@ -127,51 +126,25 @@ const reset = body({ new_password: newPassword }).meta({
 export function userRoutes(app: RestApp, deps: RestDeps): void {
   const { accounts } = deps.commands;
 
-  app.get(path, {
-    config: { access: 'admin', takes: 'none' },
-    schema: {
-      operationId: 'listUsers',
-      summary: 'List users',
-      description: 'Paged; a page past the end is empty. Sorted by user name by default.',
-      querystring: listQuerystring,
-      response: answers(pageOf(userSchema)),
-    },
-    handler: async (request) => {
-      return ok(listAnswer(request.query, await accounts.users(listQuery(request.query))));
-    },
-  });
-
-  app.post(path, {
-    config: { access: 'admin', takes: 'json', refuses: ['conflict', 'rate_limited'] },
-    schema: {
-      operationId: 'createUser',
-      summary: 'Create a user',
-      description:
+  resourceRoutes(app, {
+    path,
+    what,
+    access: { read: 'admin', write: 'admin' },
+    names: { one: 'User', many: 'Users' },
+    summaries: { list: 'List users', create: 'Create a user', get: 'Get a user' },
+    details: {
+      list: 'Sorted by user name by default.',
+      create:
         'The user name is converted to lower case and must be unique. With an Idempotency-Key, a repeat answers with the current user.',
-      body: newUser,
-      response: created(userSchema),
     },
-    handler: async (request, reply) => {
-      const outcome = await accounts.createUser(commandContext(request), request.body);
-      setCommandHeaders(reply, outcome);
-      const user = outcome.kind === 'done' ? outcome.result : orNotFound(await accounts.user(outcome.resourceId), what);
-      return reply.code(201).header('location', `${path}/${user.id}`).send(ok(user));
-    },
-  });
-
-  app.get(`${path}/:id`, {
-    config: { access: 'admin', takes: 'none', sendsEtag: true },
-    schema: {
-      operationId: 'getUser',
-      summary: 'Get a user',
-      description: 'Its version is the `ETag`.',
-      response: answers(userSchema),
-    },
-    handler: async (request, reply) => {
-      const user = orNotFound(await accounts.user(pathId(request.params, what)), what);
-      void reply.header('etag', etag(user.version));
-      return ok(user);
-    },
+    shape: {},
+    bodies: { create: newUser },
+    inFile: null,
+    schema: userSchema,
+    filters,
+    list: (paged) => accounts.users(paged),
+    get: (id) => accounts.user(id),
+    create: (context, _definition, checked) => accounts.createUser(context, checked as z.output<typeof newUser>),
   });
 
   app.put(`${path}/:id/password`, {

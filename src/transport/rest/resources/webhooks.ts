@@ -40,7 +40,7 @@ export function webhookRoutes(app: RestApp, deps: RestDeps): void {
   resourceRoutes(app, {
     path: '/api/webhooks',
     what,
-    adminsOnly: true,
+    access: { read: 'admin', write: 'admin' },
     names: { one: 'Webhook', many: 'Webhooks' },
     summaries: {
       list: 'List webhooks',
@@ -55,6 +55,7 @@ export function webhookRoutes(app: RestApp, deps: RestDeps): void {
     },
     shape: {},
     bodies: bodiesOf(webhooks.mayDial),
+    inFile: null,
     schema: webhookSchema,
     createdSchema,
     updatedSchema,
