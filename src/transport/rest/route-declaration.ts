@@ -37,10 +37,8 @@ export type FieldsInFile = (state: object) => JsonObject;
 export interface InFile {
   /** `/api/l4-upstreams` */
   readonly path: string;
-  /** Checks the fields of one resource, including its name. */
+  /** Checks the fields of one resource, including its name, and fills in defaults. */
   readonly body: z.ZodType;
-  /** Fills in defaults; undefined when the checked body is the definition. */
-  readonly definitionIn: ((checked: { readonly [field: string]: unknown }) => unknown) | undefined;
   readonly fieldsOf: FieldsInFile;
 }
 

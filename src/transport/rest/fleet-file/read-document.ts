@@ -161,7 +161,7 @@ function readOne(section: Section, name: string, value: Json | undefined, reader
   const before = reader.mistakes.length;
   const checked = check(section.body, { ...given, name }, section.references, at, reader);
   if (checked === undefined || reader.mistakes.length > before) return undefined;
-  const { name: _, ...fields } = (section.definitionIn?.(checked) ?? checked) as JsonObject;
+  const { name: _, ...fields } = checked;
   if (deploy === true && fields['enabled'] === false) {
     note({ at: [...at, 'deploy'], message: 'expected false, or none, of one that is not enabled' });
   }

@@ -12,33 +12,8 @@ import { exampleOf, jsonSchemas, type JsonSchema, type JsonSchemas } from './ope
 import { previewAnswer } from '../checks/rolled-out.js';
 import { reads, sessionCookie } from '../checks/session-token.js';
 
-export interface Document {
-  readonly openapi: string;
-  readonly info: {
-    readonly title: string;
-    readonly version: string;
-    readonly description: string;
-    readonly license: { readonly name: string; readonly identifier: string };
-  };
-  readonly servers: readonly { readonly url: string; readonly description: string }[];
-  readonly tags: readonly { readonly name: string; readonly description: string }[];
-  readonly security: readonly object[];
-  readonly paths: { readonly [path: string]: { readonly [method: string]: Operation } };
-  readonly components: { readonly [kind: string]: { readonly [name: string]: object } };
-}
-
-export interface Operation {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly description: string;
-  readonly tags: readonly string[];
-  readonly security?: readonly object[];
-  readonly parameters: readonly object[];
-  readonly requestBody?: object;
-  readonly responses: { readonly [status: string]: object };
-  /** The answer with `dry_run=true`; kept apart so that generated clients are typed with the command's own answer. */
-  readonly 'x-dry-run'?: object;
-}
+export type Document = ReturnType<typeof openApiDocument>;
+export type Operation = ReturnType<typeof operationOf>;
 
 const json = 'application/json';
 
@@ -86,7 +61,7 @@ const tagOf = ({ url }: DeclaredRoute): string =>
   otherTags.find(([urls]) => urls.test(url))?.[1] ?? url.split('/')[2] ?? '';
 
 /** @param version of the service */
-export function openApiDocument(routes: readonly DeclaredRoute[], version: string): Document {
+export function openApiDocument(routes: readonly DeclaredRoute[], version: string) {
   const schemas = jsonSchemas(routes.flatMap(requestSchemas), routes.flatMap(answerSchemas).concat(failureSchema));
   const paths: { [path: string]: { [method: string]: Operation } } = {};
   for (const route of routes) {
@@ -94,6 +69,26 @@ export function openApiDocument(routes: readonly DeclaredRoute[], version: strin
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, schemas) };
   }
   const names = [...new Set(routes.map(tagOf))];
+  const components: { readonly [kind: string]: { readonly [name: string]: object } } = {
+    schemas: schemas.components,
+    responses: failureComponents(routes, schemas),
+    headers: headerComponents(schemas),
+    securitySchemes: {
+      bearer: {
+        type: 'http',
+        scheme: 'bearer',
+        bearerFormat: 'JWT',
+        description: 'The `token` of POST /api/auth/login',
+      },
+      cookie: {
+        type: 'apiKey',
+        in: 'cookie',
+        name: sessionCookie,
+        description: 'What POST /api/auth/login sets with `cookie: true`; a change needs an `Origin` of the service',
+      },
+      metricsToken: { type: 'http', scheme: 'bearer', description: 'The token that the settings give to /metrics' },
+    },
+  };
   return {
     openapi: '3.1.0',
     info: { title, version, description: about, license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' } },
@@ -101,26 +96,7 @@ export function openApiDocument(routes: readonly DeclaredRoute[], version: strin
     tags: names.map((name) => ({ name, description: tagDescriptions[name] ?? name })),
     security: [{ bearer: [] }, { cookie: [] }],
     paths,
-    components: {
-      schemas: schemas.components,
-      responses: failureComponents(routes, schemas),
-      headers: headerComponents(schemas),
-      securitySchemes: {
-        bearer: {
-          type: 'http',
-          scheme: 'bearer',
-          bearerFormat: 'JWT',
-          description: 'The `token` of POST /api/auth/login',
-        },
-        cookie: {
-          type: 'apiKey',
-          in: 'cookie',
-          name: sessionCookie,
-          description: 'What POST /api/auth/login sets with `cookie: true`; a change needs an `Origin` of the service',
-        },
-        metricsToken: { type: 'http', scheme: 'bearer', description: 'The token that the settings give to /metrics' },
-      },
-    },
+    components,
   };
 }
 
@@ -141,7 +117,7 @@ function answerSchemas({ schema, config }: DeclaredRoute): z.ZodType[] {
   return [...Object.values(schema.response), ...dryRun, ...Object.values(answerHeaders)];
 }
 
-function operationOf(route: DeclaredRoute, schemas: JsonSchemas): Operation {
+function operationOf(route: DeclaredRoute, schemas: JsonSchemas) {
   const {
     method,
     schema,
@@ -161,6 +137,7 @@ function operationOf(route: DeclaredRoute, schemas: JsonSchemas): Operation {
       ? {}
       : { requestBody: { required: takes !== 'optional', content: { [json]: mediaOf(body, schemas) } } }),
     responses: responsesOf(route, schemas),
+    // Apart, so that generated clients are typed with the command's own answer.
     ...(route.config.rollsOut === 'as planned' ? { 'x-dry-run': dryRunOf(schemas) } : {}),
   };
 }
@@ -185,7 +162,7 @@ function mediaOf(body: z.ZodType, schemas: JsonSchemas): object {
   return { schema, example: exampleOf(schema, schemas.components) };
 }
 
-function responsesOf(route: DeclaredRoute, schemas: JsonSchemas): Operation['responses'] {
+function responsesOf(route: DeclaredRoute, schemas: JsonSchemas): { readonly [status: string]: object } {
   const { method, schema, config } = route;
   const [media] = schema.produces ?? [json];
   const answers = Object.entries(schema.response).map(([status, answer]) => {

@@ -154,16 +154,9 @@ function inFile<D>(
 ): Pick<RouteConfig, 'inFile'> {
   const { path, shape, check = acceptAll } = routes;
   if (routes.inFile === null) return {};
-  const body = routes.inFile?.body ?? fileBody(shape).superRefine(check);
+  const body = routes.inFile?.body ?? fileBody(shape).superRefine(check).transform(definitionReader(shape));
   const fieldsOf: FieldsInFile = routes.inFile?.fieldsOf ?? ((state) => ownFields(shape, state));
-  return {
-    inFile: {
-      path,
-      body,
-      definitionIn: routes.inFile?.body === undefined ? definitionReader(shape) : undefined,
-      fieldsOf,
-    },
-  };
+  return { inFile: { path, body, fieldsOf } };
 }
 
 /** How the routes show what is stored. */
