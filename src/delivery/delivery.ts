@@ -136,11 +136,7 @@ export async function createDelivery(deps: DeliveryDeps): Promise<DeliveryServic
     settings: () => committed.fleet().singletons.connectivity.value,
     ...createAcceptedPsks(committed.fleet, clock),
     // All who ask while a read is under way share the next one, because strangers may cause reads.
-    atHead: createShared(() => parts.atHead().catch(() => false), {
-      stamp: () => 0,
-      isFresh: () => false,
-      now: clock.monotonic,
-    }),
+    atHead: createShared(() => parts.atHead().catch(() => false)),
     generation,
     onRevoked: revokedListeners.add,
     onPsksEnded: endedListeners.add,

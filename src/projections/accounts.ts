@@ -79,7 +79,7 @@ export function openAccounts(
     for await (const commands of commandsAfter(eventStore, streams.accounts, accounts.revision.value)) apply(commands);
   }
   // A read that began before the call may already have passed the place that the caller knows of.
-  const shared = createShared(catchUp, { stamp: () => 0, isFresh: () => false, now: () => 0 });
+  const shared = createShared(catchUp);
 
   return {
     accounts,

@@ -136,13 +136,13 @@ function createLiveListeners(fleet: () => Fleet): (nodeId: string) => ReadonlySe
 
 /** @returns a function that counts each resource, in slices, at least as new as the fold at the time of the call */
 function createResourceCounts(fleet: () => Fleet, clock: Clock): () => Promise<ResourceCounts> {
-  const count = (): Promise<ResourceCounts> => withPauses(countResources(fleet(), clock.now()));
-  return createShared(count, {
-    stamp: () => fleet().revision.value,
-    isFresh: ({ stamp, begunAt }) =>
-      stamp === fleet().revision.value && clock.monotonic() - begunAt < tuning.countsReuseMs,
-    now: clock.monotonic,
-  });
+  const count = createShared(() => withPauses(countResources(fleet(), clock.now())));
+  let last: { readonly revision: number; readonly at: number; readonly counts: Promise<ResourceCounts> } | undefined;
+  return () => {
+    const [revision, at] = [fleet().revision.value, clock.monotonic()];
+    if (last?.revision !== revision || at - last.at >= tuning.countsReuseMs) last = { revision, at, counts: count() };
+    return last.counts;
+  };
 }
 
 function confirmationOf(fleet: Fleet, entryId: string): EntryConfirmation | null {
