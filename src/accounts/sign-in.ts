@@ -62,18 +62,17 @@ export function signInHandlers(parts: AccountParts): Pick<AccountsHandlers, 'log
     },
     authenticate(token, address) {
       if (isApiToken(token)) return byApiToken(token, address);
-      const signed = (): boolean => tokens.verify(token).kind === 'valid';
       const caller = (): Caller | undefined => {
-        const verified = tokens.verify(token);
-        if (verified.kind !== 'valid') return undefined;
-        const { sub, ver, jti } = verified.claims;
+        const claims = tokens.verify(token);
+        if (claims === undefined) return undefined;
+        const { sub, ver, jti } = claims;
         const user = users.get(sub);
         if (user === undefined || user.token_version !== ver || endedTokens.has(jti)) return undefined;
         const { id: userId, username, role } = user;
         return { userId, username, role, tokenId: jti, apiToken: null, ended: () => caller() === undefined };
       };
       // The service has signed it, either under an earlier password or under one that this instance has not read yet.
-      return caller() ?? (signed() ? view.readToEnd(limits.rest.projectionWaitMs).then(caller) : undefined);
+      return caller() ?? (tokens.verify(token) && view.readToEnd(limits.rest.projectionWaitMs).then(caller));
     },
   };
 }

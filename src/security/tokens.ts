@@ -37,14 +37,10 @@ export interface IssuedToken {
   readonly expiresIn: number;
 }
 
-export type VerifiedToken =
-  | { readonly kind: 'valid'; readonly claims: TokenClaims }
-  /** `invalid` is any forged or malformed token; the caller answers 401 in both cases. */
-  | { readonly kind: 'refused'; readonly reason: 'invalid' | 'expired' };
-
 export interface Tokens {
   issue(subject: TokenSubject): IssuedToken;
-  verify(token: string): VerifiedToken;
+  /** @returns undefined for a token that has expired, is malformed, or that the key has not signed */
+  verify(token: string): TokenClaims | undefined;
   /**
    * Signs and verifies with a new key from now on, so that all earlier tokens are refused.
    * @param seed 32-byte Ed25519 seed
@@ -60,9 +56,6 @@ export interface TokensOptions {
   readonly clock: Clock;
   readonly maxCachedTokens?: number;
 }
-
-const refused: VerifiedToken = { kind: 'refused', reason: 'invalid' };
-const expired: VerifiedToken = { kind: 'refused', reason: 'expired' };
 
 /** A signer and a verifier for one key. @throws RangeError unless the seed has 32 bytes */
 function signatureOf(seed: Uint8Array) {
@@ -105,28 +98,21 @@ export function createTokens(options: TokensOptions): Tokens {
   return {
     issue(subject) {
       const iat = nowSeconds();
-      const claims: TokenClaims = {
-        sub: subject.sub,
-        role: subject.role,
-        ver: subject.ver,
-        iat,
-        exp: iat + ttlSeconds,
-        jti: randomUUID(),
-      };
-      return { token: signature.sign({ ...claims }), expiresIn: ttlSeconds };
+      const { sub, role, ver } = subject;
+      const claims = { sub, role, ver, iat, exp: iat + ttlSeconds, jti: randomUUID() } satisfies TokenClaims;
+      return { token: signature.sign(claims), expiresIn: ttlSeconds };
     },
     verify(token) {
-      if (token.length > tokenChars) return refused;
+      if (token.length > tokenChars) return undefined;
       // Keyed by hash, so that the tokens themselves do not stay in memory.
       const cacheKey = hash('sha256', token, 'base64');
       const claims = cache.get(cacheKey) ?? claimsOf(token);
-      if (claims === undefined) return refused;
-      if (claims.exp <= nowSeconds()) {
+      if (claims === undefined || claims.exp <= nowSeconds()) {
         cache.delete(cacheKey);
-        return expired;
+        return undefined;
       }
       cache.set(cacheKey, claims);
-      return { kind: 'valid', claims };
+      return claims;
     },
     replaceKey(seed) {
       signature = signatureOf(seed);

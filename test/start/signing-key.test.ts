@@ -45,7 +45,7 @@ async function instance(keys: Keyring = keyring): Promise<Instance> {
   return { tokens, problems: fold.problems };
 }
 
-const accepts = ({ tokens }: Instance, token: string): boolean => tokens.verify(token).kind === 'valid';
+const accepts = ({ tokens }: Instance, token: string): boolean => tokens.verify(token) !== undefined;
 
 test('every running instance refuses the tokens of the replaced key and accepts those of the new one', async () => {
   const [first, second] = [await instance(), await instance()];
