@@ -7,7 +7,7 @@ import type { FleetCommand } from '../domain/fleet/resources.js';
 import { joinTokenKey } from '../domain/join-token/join-token.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
-import { agentsStream, streams } from '../kernel/event.js';
+import { agentsStream } from '../kernel/event.js';
 import { joinIdOf, type Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
 import type { Logger } from '../kernel/logger.js';
@@ -53,7 +53,7 @@ export function createJoinTokenHandlers(options: JoinTokenHandlerOptions): Comma
       return underNewestKey(() => {
         const { publicKey, named } = serviceKeys.newest();
         const { token, verifier } = issueJoinToken(id, publicKey);
-        const sealed = sealVerifier(keyring, verifier, { stream: streams.fleet, resourceId: id });
+        const sealed = sealVerifier(keyring, verifier, id);
         verifier.psk.fill(0);
         const made = { ...fields, expires_at: timestamp(now + hours * hourMs), created_by, verifier: sealed, ...named };
         return gateway.execute({ type: 'CreateJoinToken', id, now, ...made }, context, (fleet) => ({

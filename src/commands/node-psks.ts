@@ -7,7 +7,6 @@ import type { FleetCommand } from '../domain/fleet/resources.js';
 import type { IssuedPsk } from '../domain/node/node.js';
 import { timestamp, type Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
-import { streams } from '../kernel/event.js';
 import type { Keyring } from '../security/keyring.js';
 import { issueControlPsk, sealVerifier } from '../security/psk.js';
 import { newServiceKey, type ServiceKeys } from '../security/service-keys.js';
@@ -30,7 +29,7 @@ export interface NewPsk {
 export function issuePsk({ keyring, serviceKeys }: PskMaker, nodeId: string): NewPsk {
   const { publicKey, named } = serviceKeys.newest();
   const issued = issueControlPsk(publicKey);
-  const verifier = sealVerifier(keyring, issued.verifier, { stream: streams.fleet, resourceId: nodeId });
+  const verifier = sealVerifier(keyring, issued.verifier, nodeId);
   issued.verifier.psk.fill(0);
   return { controlPsk: issued.controlPsk, psk: { fingerprint: issued.fingerprint, verifier, ...named } };
 }

@@ -7,8 +7,9 @@ import { randomBytes } from 'node:crypto';
 import { deriveNodeSecrets, encodeControlPsk, pskFingerprint } from '../channel/noise/control-psk.js';
 import { encodeJoinToken } from '../channel/noise/join-token.js';
 import { generateX25519, x25519PairOf } from '../kernel/crypto/crypto.js';
+import { streams } from '../kernel/event.js';
 import type { Keyring, Place } from './keyring.js';
-import type { OpenRefusal, OpenResult, SealedValue } from './sealing.js';
+import type { OpenRefusal, SealedValue } from './sealing.js';
 
 /** Lets the service recognise a node. Its holder can impersonate neither the node nor the service. */
 export interface PskVerifier {
@@ -31,7 +32,8 @@ export type OpenedVerifier =
   | { readonly kind: 'refused'; readonly reason: OpenRefusal };
 
 const halfBytes = 32;
-const verifierField = 'psk_verifier';
+/** The place that the verifier of a node or a join token is sealed for. */
+const placeOf = (resourceId: string): Place => ({ stream: streams.fleet, resourceId, field: 'psk_verifier' });
 
 /**
  * Issues a control PSK.
@@ -59,37 +61,14 @@ export function issueJoinToken(
   return { token, verifier };
 }
 
-/** Seals a verifier for the event that carries it. */
-export function sealVerifier(
-  keyring: Keyring,
-  verifier: PskVerifier,
-  place: { readonly stream: string; readonly resourceId: string },
-): SealedValue {
-  return keyring.seal(Buffer.concat([verifier.nodeStaticPublic, verifier.psk]), contextOf(place));
+/** Seals a verifier for the event that carries it. @param resourceId of the node or join token */
+export function sealVerifier(keyring: Keyring, verifier: PskVerifier, resourceId: string): SealedValue {
+  return keyring.seal(Buffer.concat([verifier.nodeStaticPublic, verifier.psk]), placeOf(resourceId));
 }
 
-/** Opens a verifier that `sealVerifier` sealed for the same place. */
-export function openVerifier(
-  keyring: Keyring,
-  sealed: SealedValue,
-  place: { readonly stream: string; readonly resourceId: string },
-): OpenedVerifier {
-  return verifierOf(keyring.open(sealed, contextOf(place)));
-}
-
-/**
- * A verifier that no PSK matches, created once per process. Handshakes for unknown nodes use it, so that they cost the
- * same work and get the same answer.
- */
-export function createDummyVerifier(): PskVerifier {
-  return { nodeStaticPublic: generateX25519().publicKey, psk: randomBytes(halfBytes) };
-}
-
-function contextOf(place: { readonly stream: string; readonly resourceId: string }): Place {
-  return { stream: place.stream, resourceId: place.resourceId, field: verifierField };
-}
-
-function verifierOf(opened: OpenResult): OpenedVerifier {
+/** Opens a verifier that `sealVerifier` sealed for the same resource. */
+export function openVerifier(keyring: Keyring, sealed: SealedValue, resourceId: string): OpenedVerifier {
+  const opened = keyring.open(sealed, placeOf(resourceId));
   if (opened.kind !== 'opened') return opened;
   const { plaintext } = opened;
   if (plaintext.length !== 2 * halfBytes) return { kind: 'refused', reason: 'malformed' };
@@ -99,4 +78,12 @@ function verifierOf(opened: OpenResult): OpenedVerifier {
   };
   plaintext.fill(0);
   return { kind: 'opened', verifier };
+}
+
+/**
+ * A verifier that no PSK matches, created once per process. Handshakes for unknown nodes use it, so that they cost the
+ * same work and get the same answer.
+ */
+export function createDummyVerifier(): PskVerifier {
+  return { nodeStaticPublic: generateX25519().publicKey, psk: randomBytes(halfBytes) };
 }

@@ -4,7 +4,6 @@ import type { CommandHandlers } from '../../src/commands/handlers-port.js';
 import { createNodeHandlers } from '../../src/commands/nodes.js';
 import type { SealedSecret } from '../../src/domain/secret/sealed.js';
 import { decodeControlPsk, deriveNodeSecrets, pskFingerprint } from '../../src/channel/noise/control-psk.js';
-import { streams } from '../../src/kernel/event.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { x25519PairOf, generateX25519 } from '../../src/kernel/crypto/crypto.js';
@@ -63,12 +62,12 @@ test('the stored verifier opens to the secrets that the answered PSK derives', a
   const stored = (await fixture.fold()).tables.node.get(node.id)?.psk;
   expect(stored?.fingerprint).toBe(pskFingerprint(nodeStaticPublic));
   const verifier = stored?.verifier as SealedSecret;
-  expect(await openVerifier(keyring, verifier, { stream: streams.fleet, resourceId: node.id })).toEqual({
+  expect(await openVerifier(keyring, verifier, node.id)).toEqual({
     kind: 'opened',
     verifier: { nodeStaticPublic, psk: Uint8Array.from(psk) },
   });
   // It does not open for another node.
-  expect(await openVerifier(keyring, verifier, { stream: streams.fleet, resourceId: 'another' })).toMatchObject({
+  expect(await openVerifier(keyring, verifier, 'another')).toMatchObject({
     kind: 'refused',
   });
 });
@@ -117,12 +116,9 @@ test('a creation that may have been written can be opened later', async () => {
   expect(clearTextIn([refusal], ['svcpsk1_'])).toEqual([]);
   await write?.();
   const [node] = [...(await fixture.fold()).tables.node.values()];
-  expect(
-    await openVerifier(keyring, node?.psk?.verifier as SealedSecret, {
-      stream: streams.fleet,
-      resourceId: node?.id ?? '',
-    }),
-  ).toMatchObject({ kind: 'opened' });
+  expect(await openVerifier(keyring, node?.psk?.verifier as SealedSecret, node?.id ?? '')).toMatchObject({
+    kind: 'opened',
+  });
 });
 
 test('a creation without a PSK makes none', async () => {

@@ -42,8 +42,8 @@ describe('an issued control PSK', () => {
     const identity = generateX25519();
     const issued = issueControlPsk(identity.publicKey);
     const keyring = testKeyring();
-    const sealed = await sealVerifier(keyring, issued.verifier, place);
-    const opened = await openVerifier(keyring, sealed, place);
+    const sealed = await sealVerifier(keyring, issued.verifier, 'node-1');
+    const opened = await openVerifier(keyring, sealed, 'node-1');
     if (opened.kind !== 'opened') throw new Error(opened.kind);
 
     const agent = valueOf(agentKeysFrom(issued.controlPsk));
@@ -71,19 +71,19 @@ describe('an issued control PSK', () => {
 
   it('does not open for another node, nor with another keyring', async () => {
     const keyring = testKeyring();
-    const sealed = await sealVerifier(keyring, issueControlPsk(generateX25519().publicKey).verifier, place);
-    expect(await openVerifier(keyring, sealed, { ...place, resourceId: 'node-2' })).toEqual({
+    const sealed = await sealVerifier(keyring, issueControlPsk(generateX25519().publicKey).verifier, 'node-1');
+    expect(await openVerifier(keyring, sealed, 'node-2')).toEqual({
       kind: 'refused',
       reason: 'tampered',
     });
-    expect(openVerifier(testKeyring(8), sealed, place)).toEqual({ kind: 'refused', reason: 'unknown_key' });
+    expect(openVerifier(testKeyring(8), sealed, 'node-1')).toEqual({ kind: 'refused', reason: 'unknown_key' });
   });
 
   it('does not open from a sealed value of another length', async () => {
     const keyring = testKeyring();
     for (const length of [0, 63, 65]) {
       const sealed = await keyring.seal(new Uint8Array(length), { ...place, field: 'psk_verifier' });
-      expect(await openVerifier(keyring, sealed, place)).toEqual({ kind: 'refused', reason: 'malformed' });
+      expect(await openVerifier(keyring, sealed, 'node-1')).toEqual({ kind: 'refused', reason: 'malformed' });
     }
   });
 

@@ -18,7 +18,6 @@ import type {
 import { ServicePayload, type AgentHello } from '../../src/gen/svc/control/v1/session.js';
 import { ConfigUpdate, RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import type { Clock } from '../../src/kernel/clock.js';
-import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { issueControlPsk, sealVerifier } from '../../src/security/psk.js';
 import type { SealedValue } from '../../src/security/sealing.js';
@@ -270,7 +269,7 @@ export async function startAgentFixture(
 
   const made = (nodeId: string, secret?: Uint8Array) => {
     const { controlPsk, verifier, fingerprint } = issueControlPsk(identity.publicKey, secret);
-    const sealed = sealVerifier(keyring, verifier, { stream: streams.fleet, resourceId: nodeId });
+    const sealed = sealVerifier(keyring, verifier, nodeId);
     return { controlPsk, accepted: { fingerprint, verifier: sealed, isCandidate: false } };
   };
 

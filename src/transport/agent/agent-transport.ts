@@ -5,14 +5,12 @@
 import type { Delivery, ServingState } from '../../delivery/port.js';
 import { withDeadline } from '../../kernel/background.js';
 import { errorText } from '../../kernel/errors.js';
-import { streams } from '../../kernel/event.js';
 import { joinTokenIn } from '../../kernel/ids.js';
 import { limits } from '../../kernel/limits.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
 import { createSeenOnce } from '../../kernel/seen-once.js';
 import type { Keyring } from '../../security/keyring.js';
 import { openVerifier } from '../../security/psk.js';
-import { isSealedValue } from '../../security/sealing.js';
 import type { ServiceKeys } from '../../security/service-keys.js';
 import type { MetricSource } from '../../instance/metrics.js';
 import type { Telemetry } from '../../reports/port.js';
@@ -256,10 +254,7 @@ function createAdmission(
   });
   const openSession = createOpenSession({
     delivery,
-    openVerifier(nodeId, sealed) {
-      if (!isSealedValue(sealed)) return { kind: 'refused', reason: 'malformed' };
-      return openVerifier(keyring, sealed, { stream: streams.fleet, resourceId: joinTokenIn(nodeId) ?? nodeId });
-    },
+    openVerifier: (nodeId, sealed) => openVerifier(keyring, sealed, joinTokenIn(nodeId) ?? nodeId),
     serviceKeys: deps.serviceKeys,
     clock,
     refusals,
