@@ -10,7 +10,6 @@ export const GrpcStatus = {
   INVALID_ARGUMENT: 3,
   DEADLINE_EXCEEDED: 4,
   NOT_FOUND: 5,
-  ALREADY_EXISTS: 6,
   PERMISSION_DENIED: 7,
   RESOURCE_EXHAUSTED: 8,
   FAILED_PRECONDITION: 9,
@@ -109,10 +108,6 @@ export class ServiceError extends Error {
 
   get httpStatus(): number {
     return errorCatalogue[this.code].http;
-  }
-
-  get grpcStatus(): GrpcStatusCode {
-    return errorCatalogue[this.code].grpc;
   }
 }
 

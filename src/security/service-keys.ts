@@ -7,6 +7,7 @@ import type { SealedSecret } from '../domain/secret/sealed.js';
 import { isServedKey, newestKey, servedKeyPlace, type ServedKeys } from '../domain/service/served-keys.js';
 import { generateX25519, x25519PairOf, type X25519KeyPair } from '../kernel/crypto/crypto.js';
 import { streams } from '../kernel/event.js';
+import { getOrMake } from '../kernel/maps.js';
 import type { Keyring } from './keyring.js';
 
 const place = { stream: streams.fleet, ...servedKeyPlace };
@@ -43,13 +44,11 @@ export function createServiceKeys({ firstPrivate, keyring, served }: ServiceKeys
 
   /** @throws Error when the log was altered */
   function open(name: string, sealed: SealedSecret): X25519KeyPair {
-    const known = opened.get(name);
-    if (known !== undefined) return known;
-    const secret = keyring.open(sealed, place);
-    if (secret.kind !== 'opened') throw new Error(`the identity key ${name} cannot be opened: ${secret.reason}`);
-    const pair = x25519PairOf(secret.plaintext);
-    opened.set(name, pair);
-    return pair;
+    return getOrMake(opened, name, () => {
+      const secret = keyring.open(sealed, place);
+      if (secret.kind !== 'opened') throw new Error(`the identity key ${name} cannot be opened: ${secret.reason}`);
+      return x25519PairOf(secret.plaintext);
+    });
   }
 
   return {

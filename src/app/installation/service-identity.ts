@@ -36,7 +36,6 @@ const place = (installationId: string, field: string): Place => ({
 });
 /** The place that a token-signing key is sealed for. */
 export const signingPlace = (installationId: string): Place => place(installationId, 'signing_private');
-export const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
 
 /**
  * The identity of this installation, created if it does not exist.
@@ -77,16 +76,14 @@ function newIdentity(keyring: Keyring): ServiceEvent {
     type: 'ServiceIdentityCreated',
     data: {
       installation_id: installationId,
-      static_public: base64url(identity.publicKey),
+      static_public: Buffer.from(identity.publicKey).toString('base64url'),
       static_private: keyring.seal(identity.privateKey, place(installationId, 'static_private')),
-      signing_public: base64url(rawPublicKey(seed)),
+      signing_public: publicKeyText(seed),
       signing_private: keyring.seal(seed, signingPlace(installationId)),
     },
   };
 }
 
-/** The public half of a seed: 32 bytes. */
-export function rawPublicKey(seed: Uint8Array): Uint8Array {
-  const { x } = tokenKeysFrom(seed).publicKey.export({ format: 'jwk' });
-  return Buffer.from(x ?? '', 'base64url');
-}
+/** The public half of a seed: 32 bytes in base64url. */
+export const publicKeyText = (seed: Uint8Array): string =>
+  tokenKeysFrom(seed).publicKey.export({ format: 'jwk' }).x ?? '';

@@ -13,13 +13,7 @@ import type { Keyring } from '../../security/keyring.js';
 import type { LogChain } from '../../security/log-chain/log-chain.js';
 import { generateTokenSeed, type Tokens } from '../../security/tokens.js';
 import { MissingEventsError, type LogFold } from '../../projections/log-follower.js';
-import {
-  base64url,
-  openSigningSeed,
-  rawPublicKey,
-  signingPlace,
-  type ServiceIdentityOptions,
-} from './service-identity.js';
+import { openSigningSeed, publicKeyText, signingPlace, type ServiceIdentityOptions } from './service-identity.js';
 import { followService, writeService } from './service-stream.js';
 
 /**
@@ -31,7 +25,7 @@ export async function replaceSigningKey(options: ServiceIdentityOptions): Promis
   const { keyring } = options;
   const { installationId: installation_id } = keyring;
   const seed = generateTokenSeed();
-  const signing_public = base64url(rawPublicKey(seed));
+  const signing_public = publicKeyText(seed);
   const signing_private = keyring.seal(seed, signingPlace(installation_id));
   const data = { installation_id, signing_public, signing_private };
   await writeService(options, 'key rotation', ({ signingKey }): ServiceEvent | undefined => {
