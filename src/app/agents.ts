@@ -56,7 +56,7 @@ export async function createAgents(core: Core, config: Config, known: Known = []
     carriers: createCarriers(queries),
     recordsHistory: config.history,
   });
-  closers.add('reports', () => reports.close());
+  closers.add('reports', reports);
   const claims = await openCommandClaims({
     readStore,
     clock,
@@ -64,7 +64,7 @@ export async function createAgents(core: Core, config: Config, known: Known = []
     deletionTime,
     queued: () => [...queries.nodeIds()].map((id) => [id, queries.node(id)?.commands ?? []] as const),
   });
-  closers.add('command claims', () => claims.close());
+  closers.add('command claims', claims);
   const diagnostics = await openDiagnostics({
     readStore,
     clock,
@@ -75,9 +75,8 @@ export async function createAgents(core: Core, config: Config, known: Known = []
     asked: (nodeId) => claims.asked(delivery.node(nodeId)?.commands ?? []),
     answered: claims.answered,
   });
-  closers.add('diagnostics', () => diagnostics.close());
-  const forgetting = forgetDeletedNodes(core, [reports, diagnostics]);
-  closers.add('reports of deleted nodes', () => forgetting.close());
+  closers.add('diagnostics', diagnostics);
+  closers.add('reports of deleted nodes', forgetDeletedNodes(core, [reports, diagnostics]));
   const sharedHellos =
     isShared && config.agents.reality !== undefined
       ? await openSharedHellos({
@@ -87,7 +86,7 @@ export async function createAgents(core: Core, config: Config, known: Known = []
           deletionTime,
         })
       : undefined;
-  closers.add('shared hellos', async () => sharedHellos?.close());
+  if (sharedHellos !== undefined) closers.add('shared hellos', sharedHellos);
   const transport = await openTransport(core, config.agents, { reports, claims, diagnostics, sharedHellos });
   const standingFacts = keepStandingFacts(
     {
@@ -103,9 +102,9 @@ export async function createAgents(core: Core, config: Config, known: Known = []
     },
     readOnly,
   );
-  closers.add('standing facts', () => standingFacts.close());
+  closers.add('standing facts', standingFacts);
   const credentials = watchCredentials({ fleet: queries, gateway: fleet, logger, now: clocks.now, readOnly });
-  closers.add('credentials', () => credentials.close());
+  closers.add('credentials', credentials);
   const membership = await joinCluster({
     readStore,
     instanceId,
@@ -119,7 +118,7 @@ export async function createAgents(core: Core, config: Config, known: Known = []
     sessionsEnded: transport.sessionsEnded,
     activity: reports.activity,
   });
-  closers.add('instance lease', () => membership.close());
+  closers.add('instance lease', membership);
   return {
     reports,
     membership,
@@ -183,7 +182,7 @@ async function openTransport(
     },
     options,
   );
-  core.closers.add('agent transport', () => transport.close(shutdownMs));
+  core.closers.add('agent transport', { close: () => transport.close(shutdownMs) });
   agentFacts.onFact(({ fact, at }) => {
     // Rewritten facts belong to sessions that were opened long ago.
     if (fact.type !== 'AgentSessionOpened' || fact.data.again_at !== undefined) return;

@@ -159,14 +159,14 @@ async function wire(options: StartOptions, closers: Closers, start: Start): Prom
   const core = await createCore({ config, logger, closers, mustEnd, onEmptied, onWaiting });
   const agents = await createAgents(core, config, options.known);
   const webhooks = await startWebhooks(core, config);
-  closers.add('webhooks', () => webhooks.service.close());
+  closers.add('webhooks', webhooks.service);
   const backups = await startBackups(core, config);
-  closers.add('backups', () => backups.service.close());
+  closers.add('backups', backups.service);
   const restOptions = { config, tls, ofProcess };
   const deps = await createRestDeps(core, { agents, webhooks, backups }, restOptions);
   const rest = await createRest(deps, agents.address, restOptions, closers);
   // Before REST, so that no request waits for a long fold.
-  closers.add('history', () => core.history.close());
+  closers.add('history', core.history);
   await start.freePort();
   const url = await rest.listen({ host: config.http.listen.host, port: config.http.listen.port });
   const { reality } = config.agents;

@@ -79,39 +79,13 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   const appends = measureAppends(watchedLog.eventStore, clock);
   const { eventStore } = appends;
 
-  // The parts that follow the log.
-  const facts = createFactRecorder({ eventStore, clock: clocks.shared, ids, logger });
-  const accountsView = openAccounts(eventStore, logChain, logger);
-  closers.add('accounts', () => accountsView.close());
-  const tokens = createTokens({ seed: identity.signingSeed, ttlSeconds: config.tokenTtlSeconds, clock });
-  const signingKey = foldSigningKey({ keyring, logChain, tokens, at: identity.at, logger });
-  const projections = await startProjections({
-    eventStore,
-    readStore,
-    clock,
-    logger,
-    deletionTime: clocks.deletionTime,
-    onAnotherLog: (found) => mustEnd(`The service ends: ${found}. ${remedyFor(config.dataDir)}`),
-  });
-  closers.add('projections', () => projections.close());
-  closers.add('facts', async () => {
-    await facts.close();
-    // The read models must hold the last writes, such as a sign-in, before they stop.
-    const head = await eventStore.headPosition().catch(() => undefined);
-    if (head !== undefined) await projections.reached(head, limits.rest.projectionWaitMs);
-  });
-  const committed = await openCommittedFleet({ eventStore, logger, logChain });
-  closers.add('committed fleet', () => committed.close());
-  const agentFacts = await openAgentFacts({ eventStore, sealing: logChain, logger });
-  closers.add('agent facts', () => agentFacts.close());
-  const statusLedger = await openStatusLedger({ eventStore, sealing: logChain, logger });
-  closers.add('status ledger', async () => statusLedger.close());
-  const folds = { committed, accounts: accountsView, agentFacts };
-  const followers = createFollowers({ eventStore, ...folds, projections, logChain, clock });
+  const opened = { ...installation, ...logs, eventStore, clock, ids, logger, closers };
+  const folds = await openFolds(opened, config, mustEnd);
+  const { projections, committed, accountsView, agentFacts, followers, signingKey } = folds;
 
   // Commands.
   const readOnly = (): string | undefined => followers.readOnlyReason() ?? clocks.problems()[0];
-  const base = { ...installation, ...logs, eventStore, clock, ids, logger, closers, committed, accountsView };
+  const base = { ...opened, ...folds };
   const gateways = openGateways({ ...base, readOnly });
   const { fleet, accounts } = gateways;
   const history = createHistory({ eventStore, logChain, logger, ...replaced.history });
@@ -126,17 +100,17 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
       const command = { type: 'RaiseNodeGeneration', id: nodeId, reported } as const;
       await fleet.execute(command, agentContext(nodeId, 'config request'), () => undefined);
     },
-    recordFact: facts.agent,
+    recordFact: folds.facts.agent,
     nodeFacts: agentFacts.of,
     compileEarlier: history.compileEarlier,
   });
-  closers.add('delivery', () => delivery.close());
+  closers.add('delivery', delivery);
   const inMemory = followInMemory({
     eventStore,
     logger,
-    folds: [committed, agentFacts, statusLedger, accountsView, signingKey],
+    folds: [committed, agentFacts, folds.statusLedger, accountsView, signingKey],
   });
-  closers.add('log follower', () => inMemory.close());
+  closers.add('log follower', inMemory);
   await followers.caughtUp(logger);
   const headOf = headsIn({ signingKey, committed, accountsView });
   const damage = followers.damage() ?? (await missingHead(eventStore, headOf));
@@ -151,19 +125,17 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     clock,
     logger,
   });
-  closers.add('event feed', () => feed.close());
+  closers.add('event feed', feed);
 
-  const hasher = replaced.hasher ?? createPasswordHasher();
-  closers.add('password hasher', () => hasher.close());
+  const hasher = closers.add('password hasher', replaced.hasher ?? createPasswordHasher());
   const service = { eventStore, logChain, clock, ids };
   await writeFirst(
     { headOf, fleet, accounts, accountsView, service, keyring, hasher, logger, closers, readOnly },
     config,
   );
-  const watched = await watchReadStore(readStore, options.onEmptied);
-  closers.add('read store watch', () => watched.close());
-  const health = await watchStores({ 'event store': eventStore, 'read store': readStore }, logger);
-  closers.add('store health', () => health.close());
+  closers.add('read store watch', await watchReadStore(readStore, options.onEmptied));
+  const stores = { 'event store': eventStore, 'read store': readStore };
+  const health = closers.add('store health', await watchStores(stores, logger));
 
   return {
     ...base,
@@ -171,15 +143,8 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
     instanceId: randomUUID(),
     appends,
     foreignEvents: watchedLog.foreign,
-    facts,
-    tokens,
     serviceKeys,
-    signingKey,
-    projections,
-    agentFacts,
-    statusLedger,
     queries: fleetQueries(committed, clock),
-    followers,
     feed,
     delivery,
     hasher,
@@ -191,13 +156,49 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   };
 }
 
-interface GatewayParts extends Installation {
+interface Opened extends Installation {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly logger: Logger;
+  readonly closers: Closers;
+}
+
+/** The parts that follow the log, before they do. */
+async function openFolds(opened: Opened, { tokenTtlSeconds, dataDir }: Config, mustEnd: CoreOptions['mustEnd']) {
+  const { eventStore, readStore, keyring, logChain, clocks, identity, clock, ids, logger, closers } = opened;
+  const facts = createFactRecorder({ eventStore, clock: clocks.shared, ids, logger });
+  const accountsView = closers.add('accounts', openAccounts(eventStore, logChain, logger));
+  const tokens = createTokens({ seed: identity.signingSeed, ttlSeconds: tokenTtlSeconds, clock });
+  const signingKey = foldSigningKey({ keyring, logChain, tokens, at: identity.at, logger });
+  const projections = await startProjections({
+    eventStore,
+    readStore,
+    clock,
+    logger,
+    deletionTime: clocks.deletionTime,
+    onAnotherLog: (found) => mustEnd(`The service ends: ${found}. ${remedyFor(dataDir)}`),
+  });
+  closers.add('projections', projections);
+  closers.add('facts', {
+    async close() {
+      await facts.close();
+      // The read models must hold the last writes, such as a sign-in, before they stop.
+      const head = await eventStore.headPosition().catch(() => undefined);
+      if (head !== undefined) await projections.reached(head, limits.rest.projectionWaitMs);
+    },
+  });
+  const committed = closers.add('committed fleet', await openCommittedFleet({ eventStore, logger, logChain }));
+  const sealing = logChain;
+  const agentFacts = closers.add('agent facts', await openAgentFacts({ eventStore, sealing, logger }));
+  const statusLedger = closers.add('status ledger', await openStatusLedger({ eventStore, sealing, logger }));
+  const followed = { committed, accounts: accountsView, agentFacts };
+  const followers = createFollowers({ eventStore, ...followed, projections, logChain, clock });
+  return { facts, accountsView, tokens, signingKey, projections, committed, agentFacts, statusLedger, followers };
+}
+
+interface GatewayParts extends Opened {
   readonly committed: CommittedFleet;
   readonly accountsView: CommittedAccounts;
-  readonly closers: Closers;
   readOnly(): string | undefined;
 }
 
@@ -209,23 +210,24 @@ function openGateways(parts: GatewayParts) {
   const fleet = commandMetrics.counted(
     createGateway(fleetAggregate, { ...committed, state: committed.fleet }, options),
   );
-  closers.add('fleet gateway', () => fleet.close());
+  closers.add('fleet gateway', fleet);
   const accounts = commandMetrics.counted(
     createGateway(accountsAggregate, { ...accountsView, state: () => accountsView.accounts }, options),
   );
-  closers.add('accounts gateway', () => accounts.close());
+  closers.add('accounts gateway', accounts);
   return { fleet, accounts, commandMetrics };
 }
 
 function openLogs(clock: Clock, logger: Logger, closers: Closers) {
-  // The log of events that strangers cause, sampled so that no flood fills a disk.
-  const refusals = createSampledLog({ clock, write: (fields, message) => logger.warn(fields, message) });
-  closers.add('refusals', () => refusals.close());
-  const requestLog = createBudgetedLogger({ logger, clock, what: 'requests', source: 'address' });
-  closers.add('request log', () => requestLog.close());
-  const sessionLog = createBudgetedLogger({ logger, clock, what: 'changes of sessions', source: 'node_id' });
-  closers.add('session log', () => sessionLog.close());
-  return { refusals, requestLog, sessionLog };
+  const budgeted = (what: string, source: string) =>
+    closers.add(`log of ${what}`, createBudgetedLogger({ logger, clock, what, source }));
+  const write: Logger['warn'] = (fields, message) => logger.warn(fields, message);
+  return {
+    /** The log of events that strangers cause, sampled so that no flood fills a disk. */
+    refusals: closers.add('refusals', createSampledLog({ clock, write })),
+    requestLog: budgeted('requests', 'address'),
+    sessionLog: budgeted('changes of sessions', 'node_id'),
+  };
 }
 
 /** The heads of the log chains as the folds hold them. */
@@ -260,8 +262,6 @@ async function writeFirst(writers: FirstWriters, { adminPassword: password, data
     await ensureFirstAdmin({ gateway: accounts, view, keyring, hasher, ids, logger, password, dataDir });
     await recordHeads(heads);
   };
-  const waiting = await whenWritable(readOnly, firstCommands, logger);
-  closers.add('first commands', () => waiting.close());
-  const daily = recordHeadsDaily(heads);
-  closers.add('log heads', () => daily.close());
+  closers.add('first commands', await whenWritable(readOnly, firstCommands, logger));
+  closers.add('log heads', recordHeadsDaily(heads));
 }

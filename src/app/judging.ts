@@ -43,7 +43,7 @@ export async function startJudging(
     onFact: (listener) => core.agentFacts.onFact(({ fact }) => listener(fact.data.node_id)),
     onBatch: core.committed.onBatch,
   });
-  closers.add('counts', () => counts.close());
+  closers.add('counts', counts);
   const observed = { fleet: queries, agentFacts: core.agentFacts, reports, counts, ledger: statusLedger };
   const statusWriter = startStatusWriter({
     eventStore: core.eventStore,
@@ -57,7 +57,7 @@ export async function startJudging(
     readOnly: core.readOnly,
     logger,
   });
-  closers.add('status writer', () => statusWriter.close());
+  closers.add('status writer', statusWriter);
   const rolloutRunner = await startRolloutRunner({
     readStore: core.readStore,
     gateway: core.fleet,
@@ -73,6 +73,6 @@ export async function startJudging(
     readOnly: core.readOnly,
     logger,
   });
-  closers.add('rollout runner', () => rolloutRunner.close());
+  closers.add('rollout runner', rolloutRunner);
   return counts;
 }

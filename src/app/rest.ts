@@ -83,11 +83,10 @@ export async function createRestDeps(
     held: () => projections.status().position,
     clock,
   });
-  closers.add('projection lag', () => lag.close());
+  closers.add('projection lag', lag);
   const others = [...agents.measured, webhooks, backups, options.ofProcess];
   const sources = serviceMetrics(core, { ready: () => readiness().ready, counts, rest, lag, others });
-  const metrics = createMetrics(sources, clock);
-  closers.add('metrics', () => metrics.close());
+  const metrics = closers.add('metrics', createMetrics(sources, clock));
   return {
     ...rest,
     commands,
@@ -135,9 +134,8 @@ export async function createRest(
   const { publicUrl, serveAgent } = config;
   const addresses = { corsOrigins, publicUrl, controlEndpoint };
   const agentProgram = serveAgent ? openAgentProgram() : async () => undefined;
-  const app = await buildRest(deps, { version, ...addresses, agentProgram, trustedProxies, metricsToken, tls });
-  closers.add('rest', () => app.close());
-  return app;
+  const options = { version, ...addresses, agentProgram, trustedProxies, metricsToken, tls };
+  return closers.add('rest', await buildRest(deps, options));
 }
 
 /**
@@ -164,8 +162,7 @@ async function createHandlers(
   away: () => boolean,
 ): Promise<CommandHandlers> {
   const { clock, ids, logger, closers, keyring, identity, fleet, accounts, projections, tokens } = core;
-  const limiter = createLoginLimiter({ clock });
-  closers.add('login limiter', () => limiter.close());
+  const limiter = closers.add('login limiter', createLoginLimiter({ clock }));
   const { accountsView } = core;
   const uses = await openTokenUses({
     readStore: core.readStore,
@@ -175,7 +172,7 @@ async function createHandlers(
     isGone: (id) =>
       accountsView.caughtUp() && accountsView.failure() === undefined && !accountsView.accounts.apiTokens.byId.has(id),
   });
-  closers.add('uses of API tokens', () => uses.close());
+  closers.add('uses of API tokens', uses);
   const committed = (): Fleet => core.committed.fleet();
   const observe = observeOf(reports);
   const { gateway, plan } = createRolloutCommands({ gateway: fleet, fleet: committed, observe, clock, ids });

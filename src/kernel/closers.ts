@@ -9,25 +9,30 @@ export const shutdownMs = 10_000;
 const allMs = 3 * shutdownMs;
 const momentMs = 500;
 
+interface Part {
+  close(): unknown;
+}
+
 export interface Closers {
-  /** `name` is for the log, in case `close` fails or hangs. */
-  add(name: string, close: () => unknown): void;
+  /** `name` is for the log, in case `close` fails or hangs. @returns the part */
+  add<P extends Part>(name: string, part: P): P;
   /** Never rejects; failures are logged. */
   closeAll(): Promise<void>;
 }
 
 export function createClosers(logger: Logger): Closers {
-  const closers: { readonly name: string; readonly close: () => unknown }[] = [];
+  const parts: { readonly name: string; readonly part: Part }[] = [];
   return {
-    add(name, close) {
-      closers.push({ name, close });
+    add(name, part) {
+      parts.push({ name, part });
+      return part;
     },
     async closeAll() {
       const until = performance.now() + allMs;
-      for (const { name, close } of closers.splice(0).reverse()) {
+      for (const { name, part } of parts.splice(0).reverse()) {
         try {
           const left = Math.min(shutdownMs, until - performance.now());
-          const closed = await withDeadline(Promise.resolve(close()), Math.max(momentMs, left));
+          const closed = await withDeadline(Promise.resolve(part.close()), Math.max(momentMs, left));
           if (closed === timedOut) logger.error({ part: name }, 'a part did not close in time');
         } catch (error) {
           logger.error({ part: name, error: errorText(error) }, 'a part failed to close');

@@ -33,11 +33,11 @@ describe.skipIf(!ferretDbBuilt())('three instances on shared stores, kept busy',
 
   beforeAll(async () => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-three-'));
-    closers.add('folder', () => rm(folder, { recursive: true, force: true }));
+    closers.add('folder', { close: () => rm(folder, { recursive: true, force: true }) });
     const log = await startEventStoreDbProcess();
-    closers.add('log', () => log.kill());
+    closers.add('log', { close: () => log.kill() });
     const mongo = await startFerretDb();
-    closers.add('mongo', () => mongo.close());
+    closers.add('mongo', mongo);
     const env = {
       SVC_EVENTSTORE_URL: log.url,
       SVC_MONGODB_URL: `${mongo.url.replace(/\/$/, '')}/svc`,
@@ -45,7 +45,7 @@ describe.skipIf(!ferretDbBuilt())('three instances on shared stores, kept busy',
     };
     const services: ServiceProcess[] = [];
     for (const name of instances) services.push(await prepareService({ dataDir: join(folder, name), env }));
-    closers.add('services', async () => void (await Promise.all(services.map((service) => service.stop()))));
+    closers.add('services', { close: () => Promise.all(services.map((service) => service.stop())) });
     await Promise.all(services.map((service) => service.start()));
     const [first] = services;
     const login = { username: 'admin', password: first!.adminPassword };

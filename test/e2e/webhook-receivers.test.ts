@@ -89,9 +89,11 @@ async function receiverOf(name: string, { scheme, when, does, tried }: Misbehavi
     socket.resume();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closers.add(name, () => {
-    server.close();
-    for (const socket of open) socket.destroy();
+  closers.add(name, {
+    close() {
+      server.close();
+      for (const socket of open) socket.destroy();
+    },
   });
   const { port } = server.address() as AddressInfo;
   return { name, url: `${scheme}://127.0.0.1:${port}/`, tried, connections: () => connections };
@@ -100,10 +102,10 @@ async function receiverOf(name: string, { scheme, when, does, tried }: Misbehavi
 test('whatever a receiver does, tries and pings end, nothing else waits for them, and SIGTERM ends the service', async () => {
   const receivers = await Promise.all(Object.entries(misbehaviours).map((one) => receiverOf(...one)));
   const dataDir = await mkdtemp(join(tmpdir(), 'svc-receivers-'));
-  closers.add('folder', () => rm(dataDir, { recursive: true, force: true }));
+  closers.add('folder', { close: () => rm(dataDir, { recursive: true, force: true }) });
   const service = await prepareService({ dataDir, env: { SVC_WEBHOOK_ALLOW: '127.0.0.0/8' } });
   await service.start();
-  closers.add('service', () => service.kill());
+  closers.add('service', { close: () => service.kill() });
   const admin = await service.admin();
   const hooks = new Map<string, string>();
   for (const { name, url } of receivers) {

@@ -32,7 +32,7 @@ afterEach(() => closers.closeAll());
 
 async function open(log: readonly Planned[]): Promise<ReadSide> {
   const side = await openReadSide(silentLogger, { inMemory: true });
-  closers.add('read side', () => side.close());
+  closers.add('read side', side);
   await side.append(log);
   return side;
 }
@@ -50,7 +50,7 @@ async function feedOf(side: ReadSide, more: Partial<FeedDeps> = {}): Promise<Fee
     logger: silentLogger,
     ...more,
   });
-  closers.add('feed', () => feed.close());
+  closers.add('feed', feed);
   await eventually(() => feed.end().live).toBe(true);
   return feed;
 }

@@ -178,7 +178,7 @@ export async function startRest(
   const { logger, logged } = notedLogger();
   const closers = createClosers(logger);
   const folder = mkdtempSync(join(tmpdir(), 'rest-'));
-  closers.add('folder', () => rmSync(folder, { recursive: true, force: true }));
+  closers.add('folder', { close: () => rmSync(folder, { recursive: true, force: true }) });
   const defaults = readConfig({
     SVC_DATA_DIR: folder,
     SVC_HTTP_LISTEN_ADDR: '127.0.0.1:0',
@@ -215,9 +215,9 @@ export async function startRest(
   const { claims, diagnostics, reports } = agents;
   // No test asks a name server.
   const webhooks = await startWebhooks({ ...core, lookup: noNames }, config);
-  closers.add('webhooks', () => webhooks.service.close());
+  closers.add('webhooks', webhooks.service);
   const backups = await startBackups(core, config, backupThread);
-  closers.add('backups', () => backups.service.close());
+  closers.add('backups', backups.service);
   const options: RestOptions = { config, tls: undefined, ofProcess: { metrics: () => [] } };
   const made = await createRestDeps(core, { agents, webhooks, backups }, options);
   const deps: RestDeps = {
@@ -229,7 +229,7 @@ export async function startRest(
     ...(waitingDeploys === undefined ? {} : { waitingDeploys: createDeployPlaces(waitingDeploys) }),
   };
   const app = await createRest(deps, agents.address, options, closers);
-  closers.add('history', () => core.history.close());
+  closers.add('history', core.history);
 
   /** What the process of each node's agent runs; it outlives its sessions. */
   const runs = new Map<string, number>();

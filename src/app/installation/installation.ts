@@ -82,7 +82,7 @@ async function open(settings: InstallationSettings, deps: InstallationDeps): Pro
     onTakenOver,
     onWaiting,
   });
-  closers.add('stores', () => stores.close());
+  closers.add('stores', stores);
   const { eventStore, readStore: opened } = stores;
   if ((await readImportMarker(opened))?.state === 'running') {
     throw new StartError('The stores hold an unfinished import: run npm run log:import with the same file again.');
@@ -103,15 +103,14 @@ async function open(settings: InstallationSettings, deps: InstallationDeps): Pro
     clock,
     logger,
   });
-  closers.add('store clocks', () => clocks.close());
+  closers.add('store clocks', clocks);
   const [wrongClock] = clocks.problems();
   if (wrongClock !== undefined && (await lastRevision(eventStore, streams.service)) === undefined) {
     // There is nothing to serve yet, and a wrong clock must not write the installation's first event.
     throw new ServiceError('unavailable', wrongClock);
   }
   const { content, logChain } = await ensureKeyring({ eventStore, masterKey, clock, ids });
-  const keyring = createKeyring(content);
-  closers.add('keyring', () => keyring.close());
+  const keyring = closers.add('keyring', createKeyring(content));
   const identity = await ensureServiceIdentity({ eventStore, keyring, logChain, clock, ids });
   await recordKeyring({ eventStore, logChain, clock, ids });
   const readStore = await bindReadStore(opened, identity.installationId);
