@@ -39,7 +39,6 @@ import { ensureFirstAdmin } from './first-admin.js';
 import { createFollowers } from '../projections/followers.js';
 import { damagedLog, openInstallation, type Installation, type InstallationDeps } from './installation/installation.js';
 import { remedyFor, watchReadStore } from './installation/read-store-binding.js';
-import type { ServiceStreamOptions } from './installation/service-stream.js';
 import { foldSigningKey } from './installation/signing-key.js';
 import { missingHead, recordHeads, recordHeadsDaily, type HeadOf } from './installation/log-heads.js';
 
@@ -87,7 +86,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   const readOnly = (): string | undefined => followers.readOnlyReason() ?? clocks.problems()[0];
   const base = { ...opened, ...folds };
   const gateways = openGateways({ ...base, readOnly });
-  const { fleet, accounts } = gateways;
+  const { fleet } = gateways;
   const history = createHistory({ eventStore, logChain, logger, ...replaced.history });
   const serviceKeys = createServiceKeys({
     firstPrivate: identity.staticPrivate,
@@ -128,11 +127,7 @@ export async function createCore({ config, logger, closers, mustEnd, ...options 
   closers.add('event feed', feed);
 
   const hasher = closers.add('password hasher', replaced.hasher ?? createPasswordHasher());
-  const service = { eventStore, logChain, clock, ids };
-  await writeFirst(
-    { headOf, fleet, accounts, accountsView, service, keyring, hasher, logger, closers, readOnly },
-    config,
-  );
+  await writeFirst({ ...base, ...gateways, headOf, hasher, readOnly }, config);
   closers.add('read store watch', await watchReadStore(readStore, options.onEmptied));
   const stores = { 'event store': eventStore, 'read store': readStore };
   const health = closers.add('store health', await watchStores(stores, logger));
@@ -246,22 +241,18 @@ function headsIn({
   };
 }
 
-type FirstWriters = Pick<
-  Core,
-  'fleet' | 'accounts' | 'accountsView' | 'keyring' | 'hasher' | 'logger' | 'closers' | 'readOnly'
-> & { readonly headOf: HeadOf; readonly service: ServiceStreamOptions };
+type FirstWriters = Pick<Core, 'eventStore' | 'logChain' | 'clock' | 'ids' | 'logger' | 'closers' | 'readOnly'> &
+  Pick<Core, 'fleet' | 'accounts' | 'accountsView' | 'keyring' | 'hasher'> & { readonly headOf: HeadOf };
 
 /** Writes the events of a start, at once or as soon as the instance may write. */
 async function writeFirst(writers: FirstWriters, { adminPassword: password, dataDir }: Config): Promise<void> {
-  const { fleet, accounts, accountsView: view, service, keyring, hasher, logger, closers, readOnly } = writers;
-  const { eventStore, clock, ids } = service;
-  const heads = { ...writers, clock };
+  const { fleet, accounts: gateway, accountsView: view, eventStore, ids, logger, closers, readOnly } = writers;
   const firstCommands = async (): Promise<void> => {
     await setRetentions(eventStore);
     await raiseCompilerVersion(fleet, ids, logger);
-    await ensureFirstAdmin({ gateway: accounts, view, keyring, hasher, ids, logger, password, dataDir });
-    await recordHeads(heads);
+    await ensureFirstAdmin({ ...writers, gateway, view, password, dataDir });
+    await recordHeads(writers);
   };
   closers.add('first commands', await whenWritable(readOnly, firstCommands, logger));
-  closers.add('log heads', recordHeadsDaily(heads));
+  closers.add('log heads', recordHeadsDaily(writers));
 }

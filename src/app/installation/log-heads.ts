@@ -7,7 +7,6 @@ import { systemContext } from '../../commands/system.js';
 import { headText, namesAll, type LogHead, type RecordLogHeads } from '../../domain/log-chain/heads.js';
 import { storedLink, type ChainHead } from '../../domain/log-chain/links.js';
 import { startLoop, type Loop } from '../../kernel/background.js';
-import type { Clock } from '../../kernel/clock.js';
 import { chainedStreams, isForeign, streams } from '../../kernel/event.js';
 import { logsWarning, type Logger } from '../../kernel/logger.js';
 import { firstFrom, type EventStore } from '../../storage/event-store.js';
@@ -33,16 +32,16 @@ export async function missingHead(eventStore: EventStore, headOf: HeadOf): Promi
   return undefined;
 }
 
-export interface RecordHeadsOptions {
+export interface RecordHeadsOptions extends ServiceStreamOptions {
   readonly headOf: HeadOf;
   readonly fleet: Gateway<unknown, RecordLogHeads>;
   readonly accounts: Gateway<unknown, RecordLogHeads>;
-  readonly service: ServiceStreamOptions;
   readonly logger: Logger;
 }
 
 /** Records in each stream the heads of the other two. @throws ServiceError `unavailable` */
-export async function recordHeads({ headOf, fleet, accounts, service, logger }: RecordHeadsOptions): Promise<void> {
+export async function recordHeads(options: RecordHeadsOptions): Promise<void> {
+  const { headOf, fleet, accounts, logger } = options;
   const heads = (): readonly LogHead[] =>
     chainedStreams.flatMap((stream) => {
       const { revision, chain } = headOf(stream);
@@ -56,7 +55,7 @@ export async function recordHeads({ headOf, fleet, accounts, service, logger }: 
     await gateway.execute({ type: 'RecordLogHeads', heads: others(stream) }, context, () => undefined);
   }
   const named = others(streams.service);
-  await writeService(service, 'log heads', ({ logChain }) =>
+  await writeService(options, 'log heads', ({ logChain }) =>
     namesAll(logChain.named, named) ? undefined : { type: 'LogHeadsRecorded', data: { heads: named } },
   );
 }
@@ -65,9 +64,7 @@ const lookEveryMs = 60_000;
 const dayMs = 24 * 60 * 60 * 1_000;
 
 /** Records the heads daily, and retries every minute while that is impossible. */
-export function recordHeadsDaily(
-  options: RecordHeadsOptions & { readonly clock: Clock; readOnly(): string | undefined },
-): Loop {
+export function recordHeadsDaily(options: RecordHeadsOptions & { readOnly(): string | undefined }): Loop {
   const { clock, logger, readOnly } = options;
   let recordedAt = clock.monotonic();
   return startLoop(
