@@ -11,6 +11,7 @@ const alone = [
   'test/kernel/crypto.test.ts',
   'test/log-chain/upcasting.test.ts',
   'test/noise/published-vectors.test.ts',
+  'test/start/no-hard-links.test.ts',
   'test/start/uncaught.test.ts',
   'test/storage/eventstoredb/reads.test.ts',
   'test/storage/flushes.test.ts',

@@ -4,11 +4,12 @@
  * `docs/contract/rest.md#authentication-and-roles`.
  */
 import { randomBytes } from 'node:crypto';
-import { chmod, link, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { userByName, type Accounts } from '../domain/accounts/accounts.js';
 import { isPassword, type UserState } from '../domain/accounts/user.js';
 import type { AccountCommand } from '../domain/accounts/declaration.js';
+import { createPrivateFile } from '../kernel/files.js';
 import type { Ids } from '../kernel/ids.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Keyring } from '../security/keyring.js';
@@ -72,26 +73,17 @@ export async function ensureFirstAdmin(options: FirstAdminOptions): Promise<void
 }
 
 /**
- * The password in the file; if there is none, a new random one, written atomically. An existing one is reused: an
- * interrupted start, or another instance on this folder, may have created the admin with it.
+ * The password in the file; if there is none, a new random one. An existing one is reused: an interrupted start, or
+ * another instance on this folder, may have created the admin with it.
  */
 async function passwordOfFile(file: string): Promise<string> {
-  const password = randomBytes(18).toString('base64url');
-  const draft = `${file}.${randomBytes(6).toString('hex')}`;
-  await writeFile(draft, `${password}\n`, { mode: 0o600, flag: 'wx' });
-  try {
-    await link(draft, file);
-    return password;
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  for (;;) {
+    await createPrivateFile(file, `${randomBytes(18).toString('base64url')}\n`);
     await chmod(file, 0o600);
-    const existing = (await readFile(file, 'utf8')).trim();
+    const password = (await readFile(file, 'utf8')).trim();
+    if (isPassword(password)) return password;
     // A file without a password was not written by this module.
-    if (isPassword(existing)) return existing;
-    await rename(draft, file);
-    return password;
-  } finally {
-    await rm(draft, { force: true });
+    await rm(file, { force: true });
   }
 }
 

@@ -1,6 +1,7 @@
 /** File-system helpers: codes of system errors, folder flushes, private files, secrets in files, open descriptors, built files. */
+import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { chmod, open, readdir, readFile } from 'node:fs/promises';
+import { chmod, link, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -44,6 +45,31 @@ export async function syncFolder(path: string): Promise<void> {
     await folder.sync();
   } finally {
     await folder.close();
+  }
+}
+
+/**
+ * Creates a file for its owner alone, completely or not at all, even if the machine crashes half way. If another process
+ * has created it meanwhile, that file stays.
+ * @throws a system error
+ */
+export async function createPrivateFile(path: string, text: string): Promise<void> {
+  const draft = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    const file = await open(draft, 'wx', 0o600);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await link(draft, path).catch(async (error: unknown) => {
+      // Some file systems have no hard links. There, the lock of the data folder keeps other processes away.
+      if (systemErrorCode(error) !== 'EEXIST') await rename(draft, path);
+    });
+    await syncFolder(dirname(path));
+  } finally {
+    await rm(draft, { force: true });
   }
 }
 

@@ -4,10 +4,10 @@
  * `docs/contract/domain.md#commands-and-events` and `docs/contract/configuration.md#configuration`.
  */
 import { hkdfSync, randomBytes } from 'node:crypto';
-import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { xchacha, xchachaNonceBytes } from '../kernel/crypto/crypto.js';
-import { syncFolder, systemErrorCode } from '../kernel/files.js';
+import { createPrivateFile, systemErrorCode } from '../kernel/files.js';
 import { err, ok, type Result } from '../kernel/result.js';
 
 const masterKeyBytes = 32;
@@ -94,47 +94,15 @@ async function loadFromDataFolder(settings: MasterKeySettings): Promise<Result<L
   }
   try {
     await mkdir(settings.dataDir, { recursive: true, mode: 0o700 });
-    await createKeyFile(path);
+    await createPrivateFile(path, newMasterKey());
     return loaded(await readFile(path, 'utf8'), path, 'data folder');
   } catch (error) {
     return err(`${path}: the master key could not be created (${codeOf(error)})`);
   }
 }
 
-/**
- * Creates a file with a key, completely or not at all, even if the machine crashes half way. If another process has created it
- * meanwhile, that file stays.
- * @param text of the key; a new one when absent
- * @throws the file system's error
- */
-export async function createKeyFile(
-  path: string,
-  text = `${randomBytes(masterKeyBytes).toString('base64')}\n`,
-): Promise<void> {
-  const temporary = `${path}.${randomBytes(6).toString('hex')}`;
-  try {
-    const file = await open(temporary, 'wx', 0o600);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await putInPlace(temporary, path);
-    await syncFolder(dirname(path));
-  } finally {
-    await rm(temporary, { force: true });
-  }
-}
-
-async function putInPlace(temporary: string, path: string): Promise<void> {
-  try {
-    await link(temporary, path);
-  } catch (error) {
-    // Some file systems have no hard links. There, the lock of the data folder keeps other processes away.
-    if (codeOf(error) !== 'EEXIST') await rename(temporary, path);
-  }
-}
+/** A new key, as its file holds it. */
+export const newMasterKey = (): string => `${randomBytes(masterKeyBytes).toString('base64')}\n`;
 
 async function readText(path: string, label: string): Promise<Result<string | undefined, string>> {
   try {

@@ -3,9 +3,9 @@ import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../../src/app/config/config.js';
 import { systemClock } from '../../../src/kernel/clock.js';
-import { syncFolder } from '../../../src/kernel/files.js';
+import { createPrivateFile, syncFolder } from '../../../src/kernel/files.js';
 import { randomIds } from '../../../src/kernel/ids.js';
-import { createKeyFile, loadMasterKey, type MasterKey } from '../../../src/security/master-key.js';
+import { loadMasterKey, newMasterKey, type MasterKey } from '../../../src/security/master-key.js';
 import { nextVersion } from '../../../src/security/keyring.js';
 import { replaceKeyring, storedKeyring, WrongMasterKeyError } from '../../../src/app/installation/keyring.js';
 import type { EventStore } from '../../../src/storage/event-store.js';
@@ -97,7 +97,7 @@ async function nextKey({ dataDir }: Config, inDataFolder: boolean): Promise<Next
   const { inline, file } = given ?? { inline: undefined, file: undefined };
   const created = given === undefined ? join(dataDir, nextFile) : undefined;
   // The one of an interrupted run may already wrap the keyring.
-  if (created !== undefined && !(await isReadable(created))) await createKeyFile(created);
+  if (created !== undefined && !(await isReadable(created))) await createPrivateFile(created, newMasterKey());
   const loaded = await loadMasterKey({ inline, file: file ?? created, dataDir, mayCreate: false });
   if (loaded.ok) return { masterKey: loaded.value.masterKey, file: created };
   const problem = loaded.error.replaceAll('SVC_MASTER_KEY', 'SVC_NEW_MASTER_KEY');
@@ -107,7 +107,7 @@ async function nextKey({ dataDir }: Config, inDataFolder: boolean): Promise<Next
 /** Gives the old key a second name before the new one replaces it, so that a key exists at every moment. */
 async function putInPlace(dataDir: string, file: string, oldName: string): Promise<void> {
   const current = join(dataDir, keyFile);
-  await createKeyFile(join(dataDir, oldName), await readFile(current, 'utf8'));
+  await createPrivateFile(join(dataDir, oldName), await readFile(current, 'utf8'));
   await rename(file, current);
   await syncFolder(dataDir);
 }
