@@ -5,6 +5,7 @@
  */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { release } from '../../../kernel/version.js';
 import type { RestOptions } from '../deps.js';
 import { failure } from '../answers/envelope.js';
@@ -36,7 +37,7 @@ export async function answerWhileStarting(
   tls: RestOptions['tls'],
   trustedProxies: readonly string[],
   waitsFor: () => readonly string[] = () => [],
-): Promise<{ close(): Promise<void> }> {
+): Promise<{ readonly port: number; close(): Promise<void> }> {
   // Refusals before the service is up are not logged.
   const refusals = { note: () => undefined };
   const sockets = createRestSockets({ trustedProxies, refusals });
@@ -50,6 +51,7 @@ export async function answerWhileStarting(
   await once(server, 'listening');
   let closed: Promise<unknown> | undefined;
   return {
+    port: (server.address() as AddressInfo).port,
     async close() {
       if (closed === undefined) {
         closed = once(server, 'close');
