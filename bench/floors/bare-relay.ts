@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket as TcpSocket } from 'node:net';
 import { pipeline } from 'node:stream';
 import { connect as connectTls, createSecureContext, createServer as createTlsServer } from 'node:tls';
-import { createSelfSigned } from '../../src/security/certificates.js';
+import { createSelfSigned } from '../../src/security/self-signed.js';
 import { answerParent } from '../child.js';
 
 export interface BareHop {

@@ -9,7 +9,7 @@ import type { Duplex } from 'node:stream';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { x25519PairOf } from '../../src/kernel/crypto/crypto.js';
-import { createSelfSigned } from '../../src/security/certificates.js';
+import { createSelfSigned } from '../../src/security/self-signed.js';
 import { startListener } from '../../src/transport/listener/listener.js';
 import { answerParent } from '../child.js';
 

@@ -7,7 +7,7 @@ import type { AddressInfo, Server } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createSelfSigned } from '../../src/security/certificates.js';
+import { createSelfSigned } from '../../src/security/self-signed.js';
 
 export interface DemoTarget {
   readonly port: number;

@@ -26,12 +26,8 @@ import { limits } from '../kernel/limits.js';
 import type { Result } from '../kernel/result.js';
 import { generateX25519, x25519PairOf, type X25519KeyPair } from '../kernel/crypto/crypto.js';
 import { runSync, withPauses } from '../kernel/pieces.js';
-import {
-  createSelfSigned,
-  readCertificateChain,
-  readPrivateKey,
-  type CertificateChain,
-} from '../security/certificates.js';
+import { readCertificateChain, readPrivateKey, type CertificateChain } from '../security/certificates.js';
+import { createSelfSigned } from '../security/self-signed.js';
 import { tuning } from './tuning.js';
 
 export interface CredentialHandlerOptions {

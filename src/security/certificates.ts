@@ -1,18 +1,9 @@
 /**
- * TLS certificates and their private keys: parsed from PEM and normalised, or generated and self-signed. A parsed chain
- * contains nothing but certificates, so no key can hide in it. Callers check validity periods with their own clock.
- * Implements `docs/contract/rest.md#credentials`.
+ * TLS certificates and their private keys, parsed from PEM and normalised. A parsed chain contains nothing but
+ * certificates, so no key can hide in it. Callers check validity periods with their own clock; `self-signed.ts` makes
+ * new ones. Implements `docs/contract/rest.md#credentials`.
  */
-import 'reflect-metadata';
-import * as x509 from '@peculiar/x509';
-import {
-  createPrivateKey,
-  X509Certificate,
-  generateKeyPair,
-  randomBytes,
-  webcrypto,
-  type KeyObject,
-} from 'node:crypto';
+import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { canonicalNamePattern } from '../kernel/addresses.js';
 import { errorText } from '../kernel/errors.js';
@@ -20,7 +11,6 @@ import type { CertificateDetails } from '../domain/credential/credential.js';
 import { timestamp } from '../kernel/clock.js';
 import { err, ok, type Result } from '../kernel/result.js';
 import { spkiPin } from '../channel/tls/spki-pin.js';
-import { promisify } from 'node:util';
 
 /** A certificate and its chain. */
 export interface CertificateChain {
@@ -245,70 +235,4 @@ function blockOf({ label, lines }: { readonly label: string; readonly lines: rea
     bytes: Buffer.from(body.join(''), 'base64'),
     hasHeaders: body.some((line) => line.includes(':')),
   };
-}
-
-export interface SelfSignedOptions {
-  /** At most 64 characters. */
-  readonly commonName: string;
-  /** DNS names. */
-  readonly subjectAltNames: readonly string[];
-  /** Milliseconds since the Unix epoch; a certificate stores whole seconds. */
-  readonly notBefore: number;
-  readonly notAfter: number;
-}
-
-interface SelfSigned {
-  readonly certificatePem: string;
-  /** PKCS #8. */
-  readonly privateKeyPem: string;
-}
-
-const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
-const serialBytes = 16;
-
-/** Generates a key pair and its certificate. */
-export async function createSelfSigned(options: SelfSignedOptions): Promise<SelfSigned> {
-  const { commonName, subjectAltNames, notBefore, notAfter } = options;
-  // Encoded during generation and never exported: in Node 20, an export can deadlock with garbage collection.
-  const { publicKey, privateKey } = await promisify(generateKeyPair)('ec', {
-    namedCurve: algorithm.namedCurve,
-    publicKeyEncoding: { type: 'spki', format: 'der' },
-    privateKeyEncoding: { type: 'pkcs8', format: 'der' },
-  });
-  const keys = {
-    publicKey: await webcrypto.subtle.importKey('spki', publicKey, algorithm, true, ['verify']),
-    privateKey: await webcrypto.subtle.importKey('pkcs8', privateKey, algorithm, false, ['sign']),
-  };
-  const certificate = await x509.X509CertificateGenerator.createSelfSigned(
-    {
-      serialNumber: serialNumber(),
-      name: [{ CN: [commonName] }],
-      notBefore: new Date(notBefore),
-      notAfter: new Date(notAfter),
-      keys,
-      signingAlgorithm: algorithm,
-      extensions: [
-        new x509.BasicConstraintsExtension(false, undefined, true),
-        new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-        new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
-        new x509.SubjectAlternativeNameExtension(subjectAltNames.map((value) => ({ type: 'dns', value }))),
-      ],
-    },
-    webcrypto as never,
-  );
-  const privateKeyPem = pemOf('PRIVATE KEY', privateKey);
-  privateKey.fill(0);
-  return { certificatePem: `${certificate.toString('pem')}\n`, privateKeyPem };
-}
-
-/** Positive, and never with a leading zero byte, so that its DER encoding has full length. */
-function serialNumber(): string {
-  const bytes = randomBytes(serialBytes);
-  bytes[0] = ((bytes[0] ?? 0) & 0x3f) | 0x40;
-  return bytes.toString('hex');
-}
-
-function pemOf(label: string, der: Buffer): string {
-  const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
-  return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ''].join('\n');
 }

@@ -16,7 +16,7 @@ import { plainTypes } from '../../src/domain/fleet/resources.js';
 import type { Actor } from '../../src/kernel/event.js';
 import { randomIds } from '../../src/kernel/ids.js';
 import { limits } from '../../src/kernel/limits.js';
-import { createSelfSigned } from '../../src/security/certificates.js';
+import { createSelfSigned } from '../../src/security/self-signed.js';
 import * as f from '../support/fleet.js';
 import { fleetInstallation } from '../support/fleet-installation.js';
 import { createManualClock } from '../support/manual-clock.js';

@@ -7,7 +7,7 @@ import { openSharedHellos, type SharedHellos } from '../../src/instance/shared-h
 import { systemClock } from '../../src/kernel/clock.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import { silentLogger } from '../../src/kernel/logger.js';
-import { createSelfSigned } from '../../src/security/certificates.js';
+import { createSelfSigned } from '../../src/security/self-signed.js';
 import { createKnownTarget } from '../../src/transport/listener/reality/known-target.js';
 import { createTarget } from '../../src/transport/listener/reality/target.js';
 import { eventually } from '../support/eventually.js';

@@ -5,7 +5,8 @@ import * as x509 from '@peculiar/x509';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { runSync } from '../../src/kernel/pieces.js';
-import { readCertificateChain, readPrivateKey, createSelfSigned } from '../../src/security/certificates.js';
+import { readCertificateChain, readPrivateKey } from '../../src/security/certificates.js';
+import { createSelfSigned } from '../../src/security/self-signed.js';
 import { createCertificate } from '../support/certificate.js';
 import { authority, issue, type IssuedCertificate } from '../support/x509.js';
 

@@ -10,7 +10,7 @@ import type { Clock } from '../../src/kernel/clock.js';
 import { generateX25519 } from '../../src/kernel/crypto/crypto.js';
 import type { Result } from '../../src/kernel/result.js';
 import { authKeyOf, sealClaim, shortIdFromHex } from '../../src/channel/reality/auth.js';
-import { createSelfSigned } from '../../src/security/certificates.js';
+import { createSelfSigned } from '../../src/security/self-signed.js';
 import { createClientShares } from '../../src/channel/tls/key-exchange.js';
 import { uint, vector } from '../../src/channel/tls/vectors.js';
 import type { AgentConnection } from '../../src/transport/listener/connection.js';
