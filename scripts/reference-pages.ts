@@ -8,7 +8,7 @@ import { dirname, join, posix } from 'node:path';
 import { argv, execPath } from 'node:process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Registry } from 'prom-client';
-import { describedVariables } from '../src/app/config/variables.js';
+import { describedVariables } from '../src/app/config/shown.js';
 import { errorCatalogue, GrpcStatus } from '../src/kernel/errors.js';
 import { maintenanceCommands } from './maintenance/commands.js';
 import { noticesPageLines } from './notices-page.js';

@@ -6,7 +6,8 @@
 import { realpathSync } from 'node:fs';
 import { startApp } from './app/app.js';
 import { readConfig } from './app/config/config.js';
-import { ConfigError, printableConfig, unknownVariables, usage } from './app/config/variables.js';
+import { ConfigError, unknownVariables } from './app/config/variables.js';
+import { printableConfig, usage } from './app/config/shown.js';
 import { logCryptoLibrary } from './kernel/crypto/crypto.js';
 import { errorText } from './kernel/errors.js';
 import { serviceUnit } from './kernel/units.js';

@@ -1,11 +1,11 @@
 /**
  * The environment's variables: their names and defaults, which ones are secret, and which ones belong together. Every
- * problem names its variable and what was expected; the value of a secret never appears. Implements
- * `docs/contract/configuration.md#configuration`.
+ * problem names its variable and what was expected; the value of a secret never appears. `shown.ts` shows them to people.
+ * Implements `docs/contract/configuration.md#configuration`.
  */
 import { z } from 'zod';
 import { isPassword } from '../../domain/accounts/user.js';
-import { readSecretFile } from '../../kernel/files.js';
+import { readSecretFile, systemErrorCode } from '../../kernel/files.js';
 import { limits } from '../../kernel/limits.js';
 import { judgeNames } from './names.js';
 import {
@@ -35,7 +35,7 @@ export class ConfigError extends Error {
 }
 
 /** Their values are never printed, and each may be in a file instead: `NAME_FILE`. */
-const secrets: ReadonlySet<string> = new Set([
+export const secrets: ReadonlySet<string> = new Set([
   'SVC_MASTER_KEY',
   'SVC_EVENTSTORE_URL',
   'SVC_MONGODB_URL',
@@ -45,7 +45,7 @@ const secrets: ReadonlySet<string> = new Set([
   'SVC_SMTP_URL',
 ]);
 
-const schema = z.object({
+export const schema = z.object({
   SVC_HTTP_LISTEN_ADDR: listen.prefault('0.0.0.0:8081').describe('Where REST listens.'),
   SVC_HTTP_TLS_CERT_FILE: path
     .optional()
@@ -206,8 +206,12 @@ function settingNames(): readonly string[] {
   return [...Object.keys(schema.shape), ...readFromFiles.map((name) => `${name}_FILE`)];
 }
 
-/** The environment with secrets read from their files; adds a sentence to `problems` for each that cannot be read. */
-function withSecretsOfFiles(given: Environment, problems: string[]): Environment {
+/**
+ * The environment with secrets read from their files.
+ * @param problems to which a sentence is added for each that cannot be read
+ */
+export function withSecretsOfFiles(env: Environment, problems: string[]): Environment {
+  const given = withoutEmpty(env);
   const read = readFromFiles.flatMap((name): [string, string][] => {
     const file = given[`${name}_FILE`];
     if (file === undefined) return [];
@@ -218,10 +222,8 @@ function withSecretsOfFiles(given: Environment, problems: string[]): Environment
     try {
       return [[name, readSecretFile(file)]];
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      problems.push(
-        `${name}_FILE: cannot read ${JSON.stringify(file)} (${code ?? 'failed'}): expected a file with the value`,
-      );
+      const reason = systemErrorCode(error) ?? 'failed';
+      problems.push(`${name}_FILE: cannot read ${JSON.stringify(file)} (${reason}): expected a file with the value`);
       return [];
     }
   });
@@ -242,7 +244,7 @@ function printable(name: string, value: string | undefined): string {
 export function readVariables(env: Environment): Variables {
   const own = withoutEmpty(env);
   const problems: string[] = [...judgeNames(Object.keys(own), settingNames()).misspelled];
-  const given = withSecretsOfFiles(own, problems);
+  const given = withSecretsOfFiles(env, problems);
   const parsed = schema.safeParse(given);
   if (!parsed.success) {
     for (const issue of parsed.error.issues) {
@@ -281,59 +283,4 @@ export function readVariables(env: Environment): Variables {
   }
   if (problems.length > 0 || !parsed.success) throw new ConfigError(problems);
   return parsed.data;
-}
-
-/** A variable as its reference page shows it. */
-export interface DescribedVariable {
-  readonly name: string;
-  readonly default: string | undefined;
-  readonly isSecret: boolean;
-  readonly meaning: string;
-}
-
-/** All variables in schema order, for `docs/reference/settings.md`. */
-export function describedVariables(): readonly DescribedVariable[] {
-  return Object.entries(schema.shape).map(([name, field]) => ({
-    name,
-    default: defaultOf(field),
-    isSecret: secrets.has(name),
-    meaning: field.description ?? '',
-  }));
-}
-
-/** The text of `--help`. */
-export function usage(version: string): string {
-  const rows = describedVariables().map(({ name, default: fallback, meaning }) =>
-    [`  ${name}${fallback === undefined ? '' : ` (${fallback})`}`, `      ${meaning}`].join('\n'),
-  );
-  return [
-    `The gateway control service ${version}. Every setting is an environment variable:`,
-    '',
-    ...rows,
-    '',
-    'Each secret may be in a file instead, named by NAME_FILE.',
-    '',
-    'Arguments:',
-    '  --help          this text',
-    '  --version       version, commit, compiler version and format',
-    '  --print-config  the effective settings, secrets masked',
-    '  --print-unit    a hardened systemd unit that runs this program',
-  ].join('\n');
-}
-
-/** The text of `--print-config`: the effective variables, one `NAME=value` per line, secrets masked. @throws ConfigError */
-export function printableConfig(env: Environment): string {
-  readVariables(env);
-  const given = withSecretsOfFiles(withoutEmpty(env), []);
-  return Object.entries(schema.shape)
-    .map(([name, field]) => {
-      const value = given[name] ?? defaultOf(field);
-      return `${name}=${value === undefined ? '' : secrets.has(name) ? '***' : value}`;
-    })
-    .join('\n');
-}
-
-function defaultOf(field: z.ZodType): string | undefined {
-  const { defaultValue } = field.def as { readonly defaultValue?: unknown };
-  return typeof defaultValue === 'string' ? defaultValue : undefined;
 }
