@@ -131,14 +131,49 @@ function createTurnLease(leases: BackupsDeps['readStore']['leases'], instanceId:
   return { hold, holding };
 }
 
+/** What all instances know of the last backup, as last looked. @throws ServiceError `unavailable` */
+async function openKnowledge({ settings, readStore, clock }: BackupsDeps) {
+  const documents: Collection<Shared> = await readStore.collection<Shared>({ name: documentId, version: 1 });
+  let shared: Shared | undefined;
+  /** The live instances that make backups. */
+  let known: readonly Maker[] = [];
+
+  async function note(fields: Shared): Promise<void> {
+    await documents.set([{ id: documentId, fields }]);
+    shared = fields;
+  }
+
+  if (settings !== undefined) {
+    const nothing = { since: timestamp(clock.now()), at: null, instance_id: null, file: null, bytes: 0 };
+    await documents.insert([{ id: documentId, fields: nothing }]);
+    // Removes the leases of killed instances.
+    await readStore.leases.purge(makers, 0);
+  }
+  return {
+    last: () => shared && { at: shared.at === null ? 0 : Date.parse(shared.at), bytes: shared.bytes },
+    late: () => shared && lateness(known, shared, clock.now()),
+    age: (): number => ageOf(shared?.at, clock.now()) ?? Number.POSITIVE_INFINITY,
+    async look(): Promise<void> {
+      known = (await readStore.leases.list(makers)).map(({ data }) => fromJson<Maker>(data));
+      shared = (await documents.get(documentId))?.fields;
+    },
+    /** Records how often a backup should be made, for when all instances that make them are gone; null once they stopped. */
+    async tellInterval(): Promise<void> {
+      const every_ms = known.length === 0 ? null : Math.min(...known.map((maker) => maker.every_ms));
+      if (shared !== undefined && shared.every_ms !== every_ms) await note({ ...shared, every_ms });
+    },
+    record({ at, file }: BackupFile, bytes: number, madeBy: string | null): Promise<void> {
+      const { since = timestamp(clock.now()), every_ms = null } = shared ?? {};
+      return note({ since, at: timestamp(at), instance_id: madeBy, file, bytes, every_ms });
+    },
+  };
+}
+
 /** The caller runs its turns. @internal exported for tests @throws ServiceError `unavailable` */
 export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
   const { settings, instanceId, installationId, clock, logger } = deps;
   const { leases } = deps.readStore;
-  const documents: Collection<Shared> = await deps.readStore.collection<Shared>({ name: documentId, version: 1 });
-  let shared: Shared | undefined;
-  /** The live instances that make backups. */
-  let known: readonly Maker[] = [];
+  const { last, late, age, look, tellInterval, record } = await openKnowledge(deps);
   /** Whether this instance has looked into its folder. */
   let hasLooked = false;
   /** The last try, if it failed. */
@@ -150,30 +185,7 @@ export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
     await leases.take(makers, { name: instanceId, holder: instanceId, ttlMs: tuning.makerMs, data });
   };
 
-  const look = async (): Promise<void> => {
-    known = (await leases.list(makers)).map(({ data }) => fromJson<Maker>(data));
-    shared = (await documents.get(documentId))?.fields;
-  };
-
-  /** Records how often a backup should be made, for when all instances that make them are gone. */
-  const tellInterval = async (): Promise<void> => {
-    const every_ms = Math.min(...known.map((maker) => maker.every_ms));
-    if (settings === undefined || shared === undefined || known.length === 0 || shared.every_ms === every_ms) return;
-    shared = { ...shared, every_ms };
-    await documents.set([{ id: documentId, fields: shared }]);
-  };
-
-  const record = async (backup: BackupFile, bytes: number, madeBy: string | null): Promise<void> => {
-    const since = shared?.since ?? timestamp(clock.now());
-    const every_ms = shared?.every_ms ?? null;
-    const fields = { since, at: timestamp(backup.at), instance_id: madeBy, file: backup.file, bytes, every_ms };
-    await documents.set([{ id: documentId, fields }]);
-    shared = fields;
-  };
-
   const { hold: holdTurn, holding } = createTurnLease(leases, instanceId, tell);
-
-  const age = (): number => ageOf(shared?.at, clock.now()) ?? Number.POSITIVE_INFINITY;
 
   async function makeIfDue({ dir, everyMs, keep }: BackupSettings, signal: AbortSignal): Promise<void> {
     const folder = backupFolder(dir, installationId);
@@ -210,20 +222,15 @@ export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
     await record(newest, await bytesOf(newest), null);
   }
 
-  if (settings !== undefined) {
-    const nothing = { since: timestamp(clock.now()), at: null, instance_id: null, file: null, bytes: 0 };
-    await documents.insert([{ id: documentId, fields: nothing }]);
-    // Removes the leases of killed instances.
-    await leases.purge(makers, 0);
-  }
   return {
-    last: () => shared && { at: shared.at === null ? 0 : Date.parse(shared.at), bytes: shared.bytes },
-    late: () => shared && lateness(known, shared, clock.now()),
+    last,
+    late,
     async turn(signal) {
       await tell();
       await look();
+      if (settings === undefined) return;
       await tellInterval();
-      if (settings === undefined || deps.clockProblem() !== undefined) return;
+      if (deps.clockProblem() !== undefined) return;
       if ((hasLooked && age() < settings.everyMs) || clock.monotonic() < (failed?.retryAt ?? 0)) return;
       if (!(await holdTurn())) return;
       try {
@@ -242,9 +249,7 @@ export async function createBackups(deps: BackupsDeps): Promise<BackupMaker> {
       if (settings === undefined) return;
       await leases.release(makers, instanceId, instanceId);
       await look();
-      if (known.length > 0 || shared === undefined) return;
-      // Backups are off, as far as anybody knows.
-      await documents.set([{ id: documentId, fields: { ...shared, every_ms: null } }]);
+      await tellInterval();
     },
   };
 }

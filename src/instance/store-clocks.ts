@@ -66,6 +66,18 @@ function apartText(store: string, aheadMs: number): string {
   return `the clock of this instance is ${seconds} s ${direction} the ${store}'s; expected at most ${apartMs / 1000} s`;
 }
 
+/** A store's time; undefined if it does not tell it, null if it cannot be read now. */
+function timeOf(
+  store: string,
+  { time }: Pick<EventStore, 'time'>,
+  logger: Logger,
+): Promise<StoreTime | null | undefined> {
+  return time().catch((error: unknown) => {
+    logger.debug({ store, error: errorText(error) }, 'the clock of a store cannot be read now');
+    return null;
+  });
+}
+
 /** Resolves after the first comparison, which may have found a store out of reach. */
 export async function watchStoreClocks(options: StoreClockOptions): Promise<StoreClocks> {
   const { clock, logger, lookEveryMs = 1_000 } = options;
@@ -101,15 +113,9 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
     [...compared.values()].some((entry) => entry.time.kind === 'not_before' && aheadMs(entry) < -apartMs);
 
   async function compare(name: string, store: Pick<EventStore, 'time'>): Promise<void> {
-    const time = await store.time().catch((error: unknown) => {
-      logger.debug({ store: name, error: errorText(error) }, 'the clock of a store cannot be read now');
-      return null;
-    });
-    if (time === null) return;
-    if (time === undefined) {
-      silent.add(name);
-      return;
-    }
+    const time = await timeOf(name, store, logger);
+    if (time === undefined) silent.add(name);
+    if (time === undefined || time === null) return;
     const before = compared.get(name)?.time;
     // A recorded time stays recorded: a later event with an earlier time does not make a clock right.
     const kept = time.kind === 'not_before' ? { ...time, at: Math.max(time.at, before?.at ?? time.at) } : time;
@@ -148,11 +154,9 @@ export async function watchStoreClocks(options: StoreClockOptions): Promise<Stor
   }
 
   function sharedNow(): number {
-    for (const name of ['read store', 'event store']) {
-      const entry = compared.get(name);
-      if (entry?.time.kind === 'clock') return clockOf(entry);
-    }
-    return clock.now();
+    const entries = [compared.get('read store'), compared.get('event store')];
+    const entry = entries.find((one) => one?.time.kind === 'clock');
+    return entry === undefined ? clock.now() : clockOf(entry);
   }
 
   const differences = (): ReadonlyMap<string, number> =>

@@ -126,51 +126,9 @@ function createLook({ fleet: fleetNow, failing: failingAt, factsOf, observe }: R
   };
 }
 
-/** The caller takes its turns. @internal exported for tests */
-export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<RolloutRunner> {
+/** The steps of rollouts and of changes that await confirmation, each as a command. */
+function createSteps(deps: RolloutRunnerDeps, look: ReturnType<typeof createLook>['look']) {
   const { clock, logger } = deps;
-  const lived: Collection<LastRun> = await deps.readStore.collection<LastRun>(lastRun);
-  const noteLife = (): Promise<void> => lived.set([{ id: lastRunId, fields: { at: clock.now() } }]);
-  const lease = createHeldLease({
-    leases: deps.readStore.leases,
-    kind: 'rollouts',
-    name: 'runner',
-    holder: deps.instanceId,
-    ttlMs: tuning.leaseMs,
-    everyMs: tuning.leaseEveryMs,
-    clock,
-    async onGiven(isTaken) {
-      if (isTaken) await takeOver();
-      await noteLife();
-    },
-  });
-  let takenAt = Number.POSITIVE_INFINITY;
-  /** How far the wall clock is ahead of the monotonic one. */
-  let ahead = clock.now() - clock.monotonic();
-  const { look, keep } = createLook(deps);
-
-  /** Sets each clock back to where it stood when rollouts were last run. */
-  async function takeOver(): Promise<void> {
-    keep(() => false);
-    takenAt = clock.monotonic();
-    const at = (await lived.get(lastRunId))?.fields.at;
-    // Without a recorded run, as in an emptied read store, a clock stays where it was last set.
-    const until = (since: string): string => (at === undefined ? since : timestamp(Math.min(at, clock.now())));
-    const stop = async (
-      type: 'SetConfirmationClock' | 'SetRolloutClock',
-      { id, version, clock: runs }: ConfirmationState | RolloutState,
-    ): Promise<void> => {
-      if (runs.since !== null) await give({ type, id, version, ran_ms: ranMs(runs, until(runs.since)), runs: false });
-    };
-    for (const one of unconfirmed()) await stop('SetConfirmationClock', one);
-    for (const rollout of under('running', 'baking')) await stop('SetRolloutClock', rollout);
-  }
-
-  const under = (...states: readonly RolloutState['state'][]): readonly RolloutState[] =>
-    [...deps.fleet().tables.rollout.values()].filter(({ state }) => states.includes(state));
-
-  const unconfirmed = (): readonly ConfirmationState[] =>
-    [...deps.fleet().tables.confirmation.values()].filter(({ state }) => state === 'waiting');
 
   const give = async (command: RolloutCommand | ConfirmationCommand): Promise<void> => {
     await deps.gateway.execute(command, context, () => undefined);
@@ -219,6 +177,56 @@ export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<Roll
     const error = await refusalOf(deps.revertUnconfirmed(one));
     if (error !== undefined) await give({ type: 'RefuseTimedRevert', id, version, error });
   }
+
+  return { give, carryOn, revert, wait };
+}
+
+/** The caller takes its turns. @internal exported for tests */
+export async function createRolloutRunner(deps: RolloutRunnerDeps): Promise<RolloutRunner> {
+  const { clock } = deps;
+  const lived: Collection<LastRun> = await deps.readStore.collection<LastRun>(lastRun);
+  const noteLife = (): Promise<void> => lived.set([{ id: lastRunId, fields: { at: clock.now() } }]);
+  const lease = createHeldLease({
+    leases: deps.readStore.leases,
+    kind: 'rollouts',
+    name: 'runner',
+    holder: deps.instanceId,
+    ttlMs: tuning.leaseMs,
+    everyMs: tuning.leaseEveryMs,
+    clock,
+    async onGiven(isTaken) {
+      if (isTaken) await takeOver();
+      await noteLife();
+    },
+  });
+  let takenAt = Number.POSITIVE_INFINITY;
+  /** How far the wall clock is ahead of the monotonic one. */
+  let ahead = clock.now() - clock.monotonic();
+  const { look, keep } = createLook(deps);
+  const { give, carryOn, revert, wait } = createSteps(deps, look);
+
+  /** Sets each clock back to where it stood when rollouts were last run. */
+  async function takeOver(): Promise<void> {
+    keep(() => false);
+    takenAt = clock.monotonic();
+    const at = (await lived.get(lastRunId))?.fields.at;
+    // Without a recorded run, as in an emptied read store, a clock stays where it was last set.
+    const until = (since: string): string => (at === undefined ? since : timestamp(Math.min(at, clock.now())));
+    const stop = async (
+      type: 'SetConfirmationClock' | 'SetRolloutClock',
+      { id, version, clock: runs }: ConfirmationState | RolloutState,
+    ): Promise<void> => {
+      if (runs.since !== null) await give({ type, id, version, ran_ms: ranMs(runs, until(runs.since)), runs: false });
+    };
+    for (const one of unconfirmed()) await stop('SetConfirmationClock', one);
+    for (const rollout of under('running', 'baking')) await stop('SetRolloutClock', rollout);
+  }
+
+  const under = (...states: readonly RolloutState['state'][]): readonly RolloutState[] =>
+    [...deps.fleet().tables.rollout.values()].filter(({ state }) => states.includes(state));
+
+  const unconfirmed = (): readonly ConfirmationState[] =>
+    [...deps.fleet().tables.confirmation.values()].filter(({ state }) => state === 'waiting');
 
   /** Takes the step of each, even if that of another fails. @throws the first error */
   async function each<T>(all: readonly T[], take: (one: T) => Promise<void>): Promise<void> {

@@ -109,18 +109,14 @@ async function recordIfDue(
   return tuning.waitMs;
 }
 
-export function startDeliverer(deps: DelivererDeps): Deliverer {
-  const { id, feed, deliveries, clock, logger } = deps;
-  const tries = new AbortController();
-  const startedAt = clock.monotonic();
-  let wake = new AbortController();
-  let closed = false;
-  let done = false;
-  let current: Current | undefined;
+/**
+ * Tries messages, and keeps in the checkpoint what became of them.
+ * @param signal ends a try @param ended whether this instance delivers no more
+ * @returns sends the messages of a shipment that are not answered yet, and tells whether the next shipment may follow
+ */
+function createTries(deps: DelivererDeps, signal: AbortSignal, ended: () => boolean) {
+  const { id, deliveries, clock, logger } = deps;
 
-  const ended = (): boolean => closed || !deps.holds();
-
-  /** Sends the messages of a shipment that are not answered yet. @returns whether the next shipment may follow */
   async function deliver(webhook: WebhookState, at: Current, shipment: Shipment): Promise<boolean> {
     const { messages, behind } = shipment;
     if (at.sending?.shipment !== shipment) at.sending = { shipment, as: webhook, answered: 0 };
@@ -140,7 +136,7 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
   /** @param delivered called on success, before it is recorded @returns whether the message was delivered */
   async function send(webhook: WebhookState, at: Current, message: Message, delivered: () => void): Promise<boolean> {
     const { failures, failing_since } = at.tries;
-    const { answer, delivery } = await deps.send(webhook, message, failures + 1, tries.signal);
+    const { answer, delivery } = await deps.send(webhook, message, failures + 1, signal);
     const next = nextAfter(answer, failures);
     if (next.kind === 'delivered') {
       delivered();
@@ -170,6 +166,21 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
         return unreachable(next);
     }
   }
+
+  return deliver;
+}
+
+export function startDeliverer(deps: DelivererDeps): Deliverer {
+  const { id, feed, deliveries, clock, logger } = deps;
+  const tries = new AbortController();
+  const startedAt = clock.monotonic();
+  let wake = new AbortController();
+  let closed = false;
+  let done = false;
+  let current: Current | undefined;
+
+  const ended = (): boolean => closed || !deps.holds();
+  const deliver = createTries(deps, tries.signal, ended);
 
   async function turn(webhook: WebhookState, signal: AbortSignal): Promise<void> {
     if (current?.since !== webhook.since) current = await loadCheckpoint(deps, webhook);

@@ -22,7 +22,7 @@ import { createDeliveryLeases, type DeliveryLeases } from './leases.js';
 import { createMailer, type MailServer } from './mail.js';
 import { createMessages, type Messages } from './messages.js';
 import type { Webhooks } from './port.js';
-import { createProgress } from './progress.js';
+import { createProgress, type Progress } from './progress.js';
 import { createSender, type SenderDeps } from './send.js';
 import { nextShipments } from './shipments.js';
 import { tuning } from './tuning.js';
@@ -149,6 +149,30 @@ function createPing(
   };
 }
 
+/** Measures the largest lag of the running webhooks, until closed. */
+function watchLag(
+  { webhook: find, clock, logger }: WebhooksDeps,
+  deliverers: ReadonlyMap<string, Deliverer>,
+  lagOf: Progress['lag'],
+) {
+  let seconds = 0;
+  async function measure(): Promise<void> {
+    let largest = 0;
+    for (const [id, deliverer] of deliverers) {
+      const webhook = find(id);
+      if (webhook?.enabled !== true || webhook.stopped !== null) continue;
+      const checkpoint = deliverer.checkpoint(webhook);
+      // A webhook whose place cannot be read is late by at least the time since its deliverer started.
+      const triedSeconds = (clock.monotonic() - deliverer.startedAt) / 1000;
+      const late = checkpoint === undefined ? triedSeconds : (await lagOf(id, checkpoint.place)).seconds;
+      largest = Math.max(largest, late);
+    }
+    seconds = largest;
+  }
+  const loop = startLoop(tuning.measureEveryMs, measure, logsWarning(logger, 'the lag of webhooks cannot be measured'));
+  return { seconds: () => seconds, close: loop.close };
+}
+
 /** Starts delivering. @throws ServiceError `unavailable` */
 export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService> {
   const { eventStore, readStore, feed, keyring, ids, clock, logger, instanceId, slot, all, webhook: find } = deps;
@@ -187,28 +211,7 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
 
   const { running: deliverers, ...supervision } = superviseDeliverers(deps, leases, start);
 
-  let lagSeconds = 0;
-  async function measureLag(): Promise<void> {
-    let largest = 0;
-    for (const [id, deliverer] of deliverers) {
-      const webhook = find(id);
-      if (webhook?.enabled !== true || webhook.stopped !== null) continue;
-      const checkpoint = deliverer.checkpoint(webhook);
-      // A webhook whose place cannot be read is late by at least the time since its deliverer started.
-      const triedSeconds = (clock.monotonic() - deliverer.startedAt) / 1000;
-      largest = Math.max(
-        largest,
-        checkpoint === undefined ? triedSeconds : (await progress.lag(id, checkpoint.place)).seconds,
-      );
-    }
-    lagSeconds = largest;
-  }
-  const measuring = startLoop(
-    tuning.measureEveryMs,
-    measureLag,
-    logsWarning(logger, 'the lag of webhooks cannot be measured'),
-  );
-
+  const lag = watchLag(deps, deliverers, progress.lag);
   const removing = startLoop(
     tuning.removeGoneEveryMs,
     () => deliveries.removeGone((id) => deps.readOnly() === undefined && find(id) === undefined),
@@ -242,10 +245,10 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
       return states;
     },
     outcomes: messages.outcomes,
-    lagSeconds: () => lagSeconds,
+    lagSeconds: lag.seconds,
     async close() {
       ending.abort();
-      await Promise.all([supervision.close(), measuring.close(), removing.close()]);
+      await Promise.all([supervision.close(), lag.close(), removing.close()]);
       await leases.close().catch(logsWarning(logger, 'the leases of webhooks could not be released'));
       sender.close();
     },
