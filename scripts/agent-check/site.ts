@@ -1,14 +1,13 @@
 /** What the kit needs besides the session: an upstream that echoes, free ports, snapshots, traffic. */
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { RuntimeConfigSnapshot } from '../../src/gen/svc/control/v1/config.js';
 import { TcpProxyMode, type TcpProxyRule } from '../../src/gen/svc/control/v1/rules.js';
 import { OuterTransport, PayloadProtocol, SecurityLayer } from '../../src/gen/svc/control/v1/transport.js';
+import { freePorts } from '../stack/process.js';
 import type { PlayedNode } from './node.js';
 
 const loopback = '127.0.0.1';
-/** Below the port range of outgoing connections. */
-const ports = { min: 20_000, max: 32_000 };
 
 export interface Site {
   /** The address of the upstream, which echoes. */
@@ -39,19 +38,7 @@ export async function openSite(): Promise<Site> {
 }
 
 /** A loopback port on which nothing listens. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(ports.min, ports.max);
-    const server = createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false));
-      server.listen(port, loopback, () => resolve(true));
-    });
-    if (!isFree) continue;
-    await new Promise((resolve) => server.close(resolve));
-    return port;
-  }
-}
+export const freePort = async (): Promise<number> => (await freePorts(1))[0] ?? 0;
 
 export interface Content {
   /** Ports that relay raw TCP to the upstream. */

@@ -92,6 +92,19 @@ function sentence(error: unknown): string {
   return error instanceof ServiceError && error.cause !== undefined ? `${text} (${errorText(error.cause)})` : text;
 }
 
+/** Uses what is being opened, and closes it afterwards. */
+export async function whileOpen<P extends { close(): unknown }, T>(
+  opening: P | Promise<P>,
+  use: (opened: P) => Promise<T>,
+): Promise<T> {
+  const opened = await opening;
+  try {
+    return await use(opened);
+  } finally {
+    await opened.close();
+  }
+}
+
 /** Runs a command and sets the exit code. SIGINT and SIGTERM abort the signal; a second one ends the process at once. */
 export async function runCommand(
   usage: string,

@@ -11,18 +11,18 @@ import { streamOfArchive } from '../../src/storage/log-archive/read-archive.js';
 import { say, UsageError } from './command-line.js';
 import { createProgressBar, type ProgressBar } from './progress-bar.js';
 
-export interface LogSource {
-  /** Reads a stream from its start; in an archive, it may be anywhere. */
-  read(stream: string): AsyncIterable<StoredEvent>;
-}
+/** Reads a stream from its start; in an archive, it may be anywhere. */
+type ReadStream = (stream: string) => AsyncIterable<StoredEvent>;
 
-export const sourceOfStore = (eventStore: Pick<LogReader, 'read'>): LogSource => ({
-  read: (stream) => wholeStream(eventStore, stream),
-});
+export const sourceOfStore =
+  (eventStore: Pick<LogReader, 'read'>): ReadStream =>
+  (stream) =>
+    wholeStream(eventStore, stream);
 
-export const sourceOfArchive = (path: string): LogSource => ({
-  read: (stream) => streamOfArchive(path, stream),
-});
+export const sourceOfArchive =
+  (path: string): ReadStream =>
+  (stream) =>
+    streamOfArchive(path, stream);
 
 /** @throws UsageError for a text that is not a head of a chained stream */
 export function expectedHeads(contains: readonly string[], endsOn: readonly string[]): readonly ExpectedHead[] {
@@ -38,10 +38,10 @@ export function expectedHeads(contains: readonly string[], endsOn: readonly stri
 
 /**
  * Proves all chains, and that each stream holds the heads that the others name.
- * @throws WrongMasterKeyError; what the source throws; ServiceError `unavailable`
+ * @throws WrongMasterKeyError; what `read` throws; ServiceError `unavailable`
  */
 export async function proveLog(
-  { read }: LogSource,
+  read: ReadStream,
   masterKey: MasterKey,
   expected: readonly ExpectedHead[],
   signal: AbortSignal,
@@ -66,7 +66,7 @@ export async function proveLog(
   return proof;
 }
 
-async function withoutKeyring(read: LogSource['read']): Promise<LogProof> {
+async function withoutKeyring(read: ReadStream): Promise<LogProof> {
   for (const stream of chainedStreams) {
     for await (const _event of read(stream)) {
       return { kind: 'damaged', proofs: [], problems: [`the log lacks the keyring: ${streams.keyring} is empty`] };

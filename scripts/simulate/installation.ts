@@ -6,7 +6,7 @@ import type { HostPort } from '../../src/kernel/host-port.js';
 import { offlineAfterSeconds } from '../../src/domain/settings/settings.js';
 import { CommandError, UsageError } from '../maintenance/command-line.js';
 import { processorSeconds } from '../stack/processor-time.js';
-import { signIn, type Answer, type RestClient } from '../stack/rest-client.js';
+import { clientOf, signIn, type RestClient } from '../stack/rest-client.js';
 import { prepareService } from '../stack/service.js';
 import type { Scenario } from './scenario.js';
 
@@ -80,19 +80,10 @@ const unauthorized = 401;
 /** A client that signs in again when its token has expired. */
 async function renewing(open: () => Promise<RestClient>): Promise<RestClient> {
   let client = await open();
-  const send: RestClient['send'] = async (...request): Promise<Answer> => {
+  return clientOf(async (...request) => {
     const answer = await client.send(...request);
     if (answer.status !== unauthorized) return answer;
     client = await open();
     return client.send(...request);
-  };
-  return {
-    send,
-    async call<T>(...request: Parameters<RestClient['send']>): Promise<T> {
-      const [method, path] = request;
-      const answer = await send(...request);
-      if (!answer.body.success) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.body.error}`);
-      return answer.body.data as T;
-    },
-  };
+  });
 }

@@ -44,20 +44,19 @@ export function createRestClient(baseUrl: string, token?: string, timeoutMs = 40
       body: text === '' ? empty : (JSON.parse(text) as Envelope),
     };
   }
-  return {
-    send,
-    async call<T>(
-      method: string,
-      path: string,
-      body?: unknown,
-      headers?: Readonly<Record<string, string>>,
-    ): Promise<T> {
-      const answer = await send(method, path, body, headers);
-      if (!answer.body.success) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.body.error}`);
-      return answer.body.data as T;
-    },
-  };
+  return clientOf(send);
 }
+
+/** @param send sends a request once, with what the service asks of it */
+export const clientOf = (send: RestClient['send']): RestClient => ({
+  send,
+  async call<T>(...request: Parameters<RestClient['send']>): Promise<T> {
+    const [method, path] = request;
+    const { status, body } = await send(...request);
+    if (!body.success) throw new Error(`${method} ${path} answered ${status}: ${body.error}`);
+    return body.data as T;
+  },
+});
 
 const empty: Envelope = { success: false, data: null, error: null };
 

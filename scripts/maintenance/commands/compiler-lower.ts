@@ -10,6 +10,7 @@ import {
   plainLogger,
   say,
   UsageError,
+  whileOpen,
   type ExitCode,
 } from '../command-line.js';
 import { fleetGateway } from '../fleet-gateway.js';
@@ -34,22 +35,18 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
         'you go back to.',
     );
   }
-  const installation = await openInstallation({ signal });
-  try {
+  await whileOpen(openInstallation({ signal }), async (installation) => {
     const from = await lower(installation, to);
     say(`The log was at compiler version ${from} and is now at ${to}; every node has a new generation.`);
     await warnAboutInstances(installation, to);
-  } finally {
-    await installation.close();
-  }
+  });
   return exitCodes.done;
 }
 
 /** @returns the log's previous version. @throws CommandError, ServiceError */
 async function lower(installation: Installation, version: number): Promise<number> {
   const { logChain } = await keyringOf(installation);
-  const gateway = await fleetGateway(installation, logChain);
-  try {
+  return whileOpen(fleetGateway(installation, logChain), async (gateway) => {
     const outcome = await gateway.execute(
       { type: 'LowerCompilerVersion', version },
       systemContext('compiler lowered'),
@@ -59,9 +56,7 @@ async function lower(installation: Installation, version: number): Promise<numbe
     const event = recorded === undefined ? undefined : fleetEvent(recorded);
     if (event?.type !== 'CompilerVersionLowered') throw new Error('the command did not write CompilerVersionLowered');
     return event.data.version.from;
-  } finally {
-    await gateway.close();
-  }
+  });
 }
 
 /** Instances of a newer release stop serving by themselves, but raise the version again when they are restarted. */

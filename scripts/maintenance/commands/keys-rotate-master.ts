@@ -9,7 +9,7 @@ import { loadMasterKey, newMasterKey, type MasterKey } from '../../../src/securi
 import { nextVersion } from '../../../src/security/keyring.js';
 import { replaceKeyring, storedKeyring, WrongMasterKeyError } from '../../../src/app/installation/keyring.js';
 import type { EventStore } from '../../../src/storage/event-store.js';
-import { CommandError, exitCodes, isReadable, parseArguments, say, type ExitCode } from '../command-line.js';
+import { CommandError, exitCodes, isReadable, parseArguments, say, whileOpen, type ExitCode } from '../command-line.js';
 import { openInstallation, refuseRunning } from '../installation.js';
 import { masterKeyOf } from '../keyring.js';
 
@@ -32,8 +32,7 @@ interface NextKey {
 
 export async function run(argv: readonly string[], signal: AbortSignal): Promise<ExitCode> {
   parseArguments(argv, [], 0);
-  const installation = await openInstallation({ signal });
-  try {
+  return whileOpen(openInstallation({ signal }), async (installation) => {
     const { config, readStore } = installation;
     const current = await masterKeyOf(installation);
     await refuseRunning(readStore, 'they would continue with the old key');
@@ -53,9 +52,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     }
     say('Earlier backups need the old key: keep it as long as you keep them, and in another place.');
     return exitCodes.done;
-  } finally {
-    await installation.close();
-  }
+  });
 }
 
 /** Wraps the keyring with the new master key, unless an interrupted run has already done so. */

@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/kernel/clock.js';
 import { randomIds } from '../../../src/kernel/ids.js';
 import { withNewKey } from '../../../src/security/keyring.js';
 import { replaceKeyring } from '../../../src/app/installation/keyring.js';
-import { exitCodes, parseArguments, say, type ExitCode } from '../command-line.js';
+import { exitCodes, parseArguments, say, whileOpen, type ExitCode } from '../command-line.js';
 import { openInstallation, refuseRunning } from '../installation.js';
 import { keyringOf, masterKeyOf } from '../keyring.js';
 
@@ -14,8 +14,7 @@ The earlier keys stay, because the log does not change. Stop every instance firs
 
 export async function run(argv: readonly string[], signal: AbortSignal): Promise<ExitCode> {
   parseArguments(argv, [], 0);
-  const installation = await openInstallation({ signal });
-  try {
+  return whileOpen(openInstallation({ signal }), async (installation) => {
     const { eventStore, readStore } = installation;
     const { masterKey } = await masterKeyOf(installation);
     await refuseRunning(readStore, 'they could not open values sealed with the new key');
@@ -24,7 +23,5 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     await replaceKeyring({ eventStore, masterKey, clock: systemClock, ids: randomIds }, stored, content);
     say(`The keyring has ${content.sealing.length} keys now; ${content.sealing.at(-1)?.id} seals from now on.`);
     return exitCodes.done;
-  } finally {
-    await installation.close();
-  }
+  });
 }

@@ -6,7 +6,7 @@ import { createKeyring } from '../../../src/security/keyring.js';
 import { replaceSigningKey } from '../../../src/app/installation/signing-key.js';
 import { systemClock } from '../../../src/kernel/clock.js';
 import { randomIds } from '../../../src/kernel/ids.js';
-import { exitCodes, parseArguments, say, type ExitCode } from '../command-line.js';
+import { exitCodes, parseArguments, say, whileOpen, type ExitCode } from '../command-line.js';
 import { openInstallation } from '../installation.js';
 import { keyringOf } from '../keyring.js';
 
@@ -18,19 +18,13 @@ Running instances take up the new key by themselves. Only one process can open e
 
 export async function run(argv: readonly string[], signal: AbortSignal): Promise<ExitCode> {
   parseArguments(argv, [], 0);
-  const installation = await openInstallation({ signal });
-  try {
+  await whileOpen(openInstallation({ signal }), async (installation) => {
     const { eventStore } = installation;
     const { content, logChain } = await keyringOf(installation);
-    const keyring = createKeyring(content);
-    try {
+    await whileOpen(createKeyring(content), async (keyring) => {
       const publicKey = await replaceSigningKey({ eventStore, keyring, logChain, clock: systemClock, ids: randomIds });
       say(`Tokens are now signed with a new key; all earlier tokens have ended. Public key: ${publicKey}`);
-    } finally {
-      keyring.close();
-    }
-  } finally {
-    await installation.close();
-  }
+    });
+  });
   return exitCodes.done;
 }

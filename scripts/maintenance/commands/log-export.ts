@@ -4,7 +4,7 @@ import { archiveScope, logCheck } from '../../../src/backups/archive-scope.js';
 import { systemClock, timestamp } from '../../../src/kernel/clock.js';
 import { installationOf } from '../../../src/app/installation/read-store-binding.js';
 import { exportLog } from '../../../src/storage/log-archive/export-log.js';
-import { exitCodes, parseArguments, say, UsageError, type ExitCode } from '../command-line.js';
+import { exitCodes, parseArguments, say, UsageError, whileOpen, type ExitCode } from '../command-line.js';
 import { cutLog, parsePlace } from '../cut-log.js';
 import { openInstalledLog } from '../installation.js';
 import { printLog, printProblems } from '../log-report.js';
@@ -26,8 +26,7 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const [text] = values(upTo);
   const place = text === undefined ? undefined : parsePlace(text);
   if (path === undefined) throw new UsageError('The file to write is missing');
-  const installation = await openInstalledLog(signal);
-  try {
+  return whileOpen(openInstalledLog(signal), async (installation) => {
     const { log: eventStore, cuts } =
       place === undefined
         ? { log: installation.eventStore, cuts: new Map<string, number>() }
@@ -56,7 +55,5 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
     for (const [stream, revision] of cuts) say(`  ${stream} is cut behind revision ${revision}`);
     if (report.continued > 0) say(`  ${report.continued} events are from an interrupted run`);
     return printProblems(report.problems, report.problems.length) ? exitCodes.failed : exitCodes.done;
-  } finally {
-    await installation.close();
-  }
+  });
 }

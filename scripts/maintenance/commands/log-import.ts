@@ -11,6 +11,7 @@ import {
   parseArguments,
   say,
   UsageError,
+  whileOpen,
   type ExitCode,
 } from '../command-line.js';
 import { importedProjections, openInstallation } from '../installation.js';
@@ -60,8 +61,7 @@ export async function importArchive(
   }
   await prove(path, expected, signal);
   if (signal.aborted) return undefined;
-  const installation = await openInstallation({ signal, mayBeNew: true, mayBeHalf: true });
-  try {
+  return whileOpen(openInstallation({ signal, mayBeNew: true, mayBeHalf: true }), async (installation) => {
     const { eventStore, readStore, name } = installation;
     const total = verified.log.events;
     const bar = createProgressBar('importing', 'events');
@@ -91,9 +91,7 @@ export async function importArchive(
       say(`${stream}: its first ${first} events have expired; the remaining ones are numbered from revision 0.`);
     }
     return { digest: verified.log.contentSha256 };
-  } finally {
-    await installation.close();
-  }
+  });
 }
 
 /** @throws CommandError for an archive that has no log chain, was tampered with, or belongs to another master key */

@@ -3,7 +3,7 @@ import { logCheck } from '../../../src/backups/archive-scope.js';
 import { allStreams } from '../../../src/kernel/event.js';
 import type { ExpectedHead, LogProof } from '../../../src/security/log-chain/prove.js';
 import { verifyArchive, verifyLog, type VerifyReport } from '../../../src/storage/log-archive/verify-log.js';
-import { CommandError, exitCodes, isReadable, parseArguments, say, type ExitCode } from '../command-line.js';
+import { CommandError, exitCodes, isReadable, parseArguments, say, whileOpen, type ExitCode } from '../command-line.js';
 import { readConfig } from '../../../src/app/config/config.js';
 import { openInstalledLog } from '../installation.js';
 import { masterKeyOf } from '../keyring.js';
@@ -73,8 +73,7 @@ async function archive(path: string, expected: readonly ExpectedHead[], signal: 
 }
 
 async function installedLog(expected: readonly ExpectedHead[], signal: AbortSignal): Promise<Verified> {
-  const installation = await openInstalledLog(signal);
-  try {
+  return whileOpen(openInstalledLog(signal), async (installation) => {
     const { masterKey } = await masterKeyOf(installation);
     const bar = createProgressBar('verifying', 'events');
     const onProgress = (position: number, head: number, events: number): void =>
@@ -88,9 +87,7 @@ async function installedLog(expected: readonly ExpectedHead[], signal: AbortSign
     bar.finish();
     if (signal.aborted) return { report, proof: 'interrupted' };
     return { report, proof: await proveLog(sourceOfStore(installation.eventStore), masterKey, expected, signal) };
-  } finally {
-    await installation.close();
-  }
+  });
 }
 
 function print(path: string | undefined, { report, proof }: Verified): ExitCode {

@@ -18,6 +18,7 @@ import {
   plainLogger,
   say,
   UsageError,
+  whileOpen,
   type ExitCode,
 } from '../command-line.js';
 import { openInstallation, type Installation } from '../installation.js';
@@ -41,14 +42,11 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   if (only !== undefined && !names.includes(only)) {
     throw new UsageError(`There is no read model "${only}"`);
   }
-  const installation = await openInstallation({ signal });
-  try {
+  return whileOpen(openInstallation({ signal }), async (installation) => {
     await refuseUnproven(installation, signal);
     if (signal.aborted) return exitCodes.interrupted;
     return flags.has('--check') ? await check(installation, only, signal) : await rebuild(installation, only, signal);
-  } finally {
-    await installation.close();
-  }
+  });
 }
 
 /** Read models of a log that somebody has changed would serve the changes. @throws CommandError */
