@@ -82,42 +82,28 @@ function createAppend({ eventStore, ledger }: StatusWriterDeps, written: (facts:
   return append;
 }
 
-/** The caller takes its turns. @internal exported for tests */
-export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
-  const { ledger, source, clock, ids } = deps;
+/** Which resources wait for a decision, and which facts about them are due. */
+function createDecisions({ ledger, source, clock, ids, ...deps }: StatusWriterDeps) {
+  const { perMinute, leaseMs } = limits.status;
   /** By key: when to decide again, milliseconds since the epoch. */
   const waiting = new Map<string, { readonly key: StatusKey; readonly at: number }>();
-  const look = (key: StatusKey): void => {
-    // Whoever takes over looks at everything.
-    if (lease.isHeld()) waiting.set(keyText(key), { key, at: 0 });
-  };
-  // A writer that was frozen may have told something after this one took over and found nothing to tell.
-  const stops = [source.onChange(look), ledger.onChange(look)];
-  const { perMinute, leaseMs } = limits.status;
   // Half at once and half over a minute: never more than all of it in any minute.
   const budget = createTokenBucket(perMinute / 2 / 60, perMinute / 2, clock.monotonic());
-  const append = createAppend(deps, (facts) => budget.take(clock.monotonic(), facts));
-  const lease = createHeldLease({
-    leases: deps.leases,
-    kind: 'status',
-    name: 'writer',
-    holder: deps.instanceId,
-    ttlMs: leaseMs,
-    everyMs: tuning.leaseEveryMs,
-    clock,
-    onGiven: (isTaken) => (isTaken ? takeOver() : undefined),
-  });
-  /** When this instance became the writer, milliseconds since the epoch. */
+  /** When this instance became the writer, or woke up, milliseconds since the epoch. */
   let since = 0;
   let repeatAt = 0;
+  /** The time of the last look. */
   let newest = 0;
   /** A state older than `svc-status` itself, as after an upgrade, gets its first fact, but nobody is told about it. */
   let older: ReadonlySet<string> = new Set(
     ledger.isEmpty() ? [...source.keys()].filter(source.isOlder).map(keyText) : [],
   );
 
+  const look = (key: StatusKey): void => void waiting.set(keyText(key), { key, at: 0 });
+
   function takeOver(): void {
     since = clock.now();
+    newest = since;
     repeatAt = 0;
     for (const key of source.keys()) look(key);
     if (!ledger.isEmpty()) older = new Set();
@@ -126,8 +112,9 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   /** What is due now, as many facts as one append may hold; everything else waits. */
   async function due(): Promise<readonly ProposedEvent[]> {
     const now = clock.now();
-    // The clock was ahead and is right now: everything that waits for a time waits for a wrong one.
-    if (isOfFuture(newest, now)) takeOver();
+    // The clock was ahead and is right now: everything that waits for a time waits for a wrong one. Or the machine slept, and
+    // heard no agent meanwhile.
+    if (isOfFuture(newest, now) || now > newest + leaseMs) takeOver();
     newest = now;
     const events: ProposedEvent[] = [];
     if (budget.wait(clock.monotonic(), limits.events.appendEvents) > 0) return events;
@@ -175,6 +162,31 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
         return unreachable(found);
     }
   }
+
+  return { look, takeOver, due, written: (facts: number): void => budget.take(clock.monotonic(), facts) };
+}
+
+/** The caller takes its turns. @internal exported for tests */
+export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
+  const { ledger, source } = deps;
+  const { takeOver, due, ...decisions } = createDecisions(deps);
+  const append = createAppend(deps, decisions.written);
+  const lease = createHeldLease({
+    leases: deps.leases,
+    kind: 'status',
+    name: 'writer',
+    holder: deps.instanceId,
+    ttlMs: limits.status.leaseMs,
+    everyMs: tuning.leaseEveryMs,
+    clock: deps.clock,
+    onGiven: (isTaken) => (isTaken ? takeOver() : undefined),
+  });
+  const look = (key: StatusKey): void => {
+    // Whoever takes over looks at everything.
+    if (lease.isHeld()) decisions.look(key);
+  };
+  // A writer that was frozen may have told something after this one took over and found nothing to tell.
+  const stops = [source.onChange(look), ledger.onChange(look)];
 
   return {
     async turn() {

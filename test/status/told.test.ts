@@ -102,6 +102,23 @@ test('what follows from the silence of an agent that comes back is not told', as
   ]);
 });
 
+test('a machine that slept gives agents the time to come back that a start gives them', async () => {
+  await rest.data('PUT', '/api/settings/connectivity', { body: { ...settings, offline_after_secs: 600 } });
+  const { id } = await rest.data('POST', '/api/nodes', { body: { name: 'edge-1' } });
+  const agent = await rest.connect(id);
+  await untilTold(1);
+  // Asleep, the monotonic clock stands still.
+  ahead += 3_600_000;
+  await agent.disconnect();
+  const { id: other } = await rest.data('POST', '/api/nodes', { body: { name: 'edge-2' } });
+  await rest.connect(other);
+  const facts = await untilTold(2);
+  expect(facts.map(({ resource, status }: JsonData) => [resource.name, status])).toEqual([
+    ['edge-1', 'online'],
+    ['edge-2', 'online'],
+  ]);
+});
+
 test('a chain is told to be down when the agent that it needs does not come back', async () => {
   const { id } = await rest.data('POST', '/api/nodes', { body: { name: 'edge-1' } });
   const hops = [{ node_id: id, listen_port: 80, outer: 'tcp', security: 'raw' }];
