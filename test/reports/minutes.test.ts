@@ -12,7 +12,7 @@ import { heartbeatFactsOf, linkOfChain, processNamed, runningListener } from '..
 const start = Date.parse('2026-03-01T00:00:00Z');
 const counters = ['bytes_in', 'bytes_out', 'sessions', 'errors', 'online_ms', 'rtt_us'] as const;
 
-it('has what was counted in each of the last sixty minutes, to a thousandth, whatever the clock does', () => {
+it('has what was counted in each of the last sixty minutes, to seven digits, whatever the clock does', () => {
   const amount = fc.oneof(fc.nat(9), fc.nat(2_000), fc.nat(2 ** 40));
   const id = fc.constantFrom('a', 'b', 'c', fleetSeries);
   const step = fc.record({
@@ -20,7 +20,7 @@ it('has what was counted in each of the last sixty minutes, to a thousandth, wha
     id,
     growth: fc.record({ bytes_in: amount, bytes_out: amount, sessions: amount, errors: fc.nat(9) }),
     online: fc.record({ agoMs: fc.oneof(fc.nat(3 * minuteMs), fc.nat(90 * minuteMs)), online_ms: fc.nat(3_000) }),
-    rtt: fc.record({ id, us: fc.integer({ min: 10, max: 400_000 }) }),
+    rtt: fc.record({ id, us: fc.integer({ min: 1, max: 400_000 }) }),
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
@@ -65,9 +65,9 @@ it('has what was counted in each of the last sixty minutes, to a thousandth, wha
         for (const [minute, point] of wanted) {
           for (const name of counters) {
             const value = found.get(minute)?.[name] ?? 0;
-            const isExact = of === fleetSeries || minute === last || point[name] < 2 ** 11;
-            if (isExact && name !== 'rtt_us') expect([name, value]).toEqual([name, point[name]]);
-            else expect(Math.abs(value - point[name])).toBeLessThanOrEqual(Math.max(10, point[name] / 1_000));
+            const isExact = of === fleetSeries || minute === last || point[name] <= 2 ** 24;
+            if (isExact) expect([name, value]).toEqual([name, point[name]]);
+            else expect(Math.abs(value - point[name])).toBeLessThanOrEqual(point[name] / 2 ** 24);
           }
         }
       }

@@ -1,6 +1,6 @@
 /**
  * The last hour of history in points of a minute, in memory only. Each resource has a number, and each minute has one table with a
- * row for each number, so that an hour of a resource costs 840 bytes. Implements decision 571.
+ * row for each number, so that an hour of a resource costs 1,440 bytes. Implements decision 571.
  */
 import type { Clock } from '../../kernel/clock.js';
 import { add, fleetSeries, minuteMs, minutesKeptMs, type Growth, type Point, type Points } from './points.js';
@@ -18,30 +18,14 @@ export interface Minutes {
   read(id: string): Points;
 }
 
-/** The columns of a minute that is over, except the time online, and their widths in bytes; see `shortened`. */
-const columns = { bytes_in: 3, bytes_out: 3, sessions: 2, errors: 2, rtt: 2 } as const;
-const names = Object.keys(columns) as readonly (keyof typeof columns)[];
-const widths = Object.values(columns);
-const rowBytes = widths.reduce<number>((sum, bytes) => sum + bytes, 0);
-const rttColumn = names.indexOf('rtt');
-/** Round trips are kept in units of 10 µs. */
-const rttUnit = 10;
+/** The columns of a row. */
+const names = ['bytes_in', 'bytes_out', 'sessions', 'errors', 'online_ms', 'rtt_us'] as const;
+const [onlineColumn, rttColumn] = [names.indexOf('online_ms'), names.indexOf('rtt_us')];
 
-interface Minute {
-  /** The values of each row while the minute lasts; afterwards `packed` has them, without rows that counted nothing. */
-  exact: Float64Array | undefined;
-  packed: Buffer;
-  /** Milliseconds of each row. */
-  online: Uint16Array;
-}
+/** The values of each row, exact while the minute lasts. */
+type Minute = Float64Array | Float32Array;
 
-const nothing = Buffer.alloc(0);
-
-const emptyMinute = (rows: number, isCurrent: boolean): Minute => ({
-  exact: isCurrent ? new Float64Array(rows * names.length) : undefined,
-  packed: nothing,
-  online: new Uint16Array(rows),
-});
+const rowsIn = (minute: Minute): number => minute.length / names.length;
 
 export function keepMinutes(clock: Pick<Clock, 'now'>): Minutes {
   const rows = new Map<string, number>();
@@ -62,70 +46,73 @@ export function keepMinutes(clock: Pick<Clock, 'now'>): Minutes {
     }
   }
 
-  /** The current minute; packs those that are over, and forgets old ones. */
-  function current(): Minute {
+  /** Moves on to the current minute: shortens the one that is over, and forgets old ones. */
+  function moveOn(): void {
     const now = Math.floor(clock.now() / minuteMs);
     // The clock was set back by more than is tolerated, so the times of the points are worthless.
     if (now < last - 1) for (const numbers of [minutes, fleet]) numbers.clear();
-    if (now > last || now < last - 1) {
-      for (const minute of minutes.values()) pack(minute, counted.length);
-      for (let minute = Math.max(last + 1, now - kept + 1); minute < now; minute += 1) {
-        minutes.set(minute, emptyMinute(counted.length, false));
-      }
-      last = now;
-      for (const numbers of [minutes, fleet]) {
-        for (const minute of numbers.keys()) if (minute <= now - kept) numbers.delete(minute);
-      }
-      freeRows();
+    if (now <= last && now >= last - 1) return;
+    const values = counted.length * names.length;
+    const over = minutes.get(last);
+    if (over !== undefined) minutes.set(last, new Float32Array(over.subarray(0, values)));
+    for (let minute = Math.max(last + 1, now - kept + 1); minute < now; minute += 1) {
+      minutes.set(minute, new Float32Array(values));
     }
-    const minute = minutes.get(last) ?? emptyMinute(counted.length, true);
-    minutes.set(last, minute);
-    return minute;
+    last = now;
+    for (const numbers of [minutes, fleet]) {
+      for (const minute of numbers.keys()) if (minute <= now - kept) numbers.delete(minute);
+    }
+    freeRows();
   }
 
-  function rowOf(id: string, minute: Minute): number {
+  /** The current minute with room for a resource, and where the resource's values begin. */
+  function placeOf(id: string): readonly [minute: Minute, place: number] {
     let row = rows.get(id);
     if (row === undefined) rows.set(id, (row = free.pop() ?? counted.length));
     counted[row] = last;
-    if (row >= minute.online.length) grow(minute, Math.ceil((row + 1) * 1.25));
-    return row;
+    let minute = minutes.get(last) ?? new Float64Array(counted.length * names.length);
+    if (row >= rowsIn(minute)) {
+      const larger = new Float64Array(Math.ceil((row + 1) * 1.25) * names.length);
+      larger.set(minute);
+      minute = larger;
+    }
+    minutes.set(last, minute);
+    return [minute, row * names.length];
   }
 
   return {
     since: clock.now(),
     count(id, at, growth) {
-      const minute = current();
+      moveOn();
+      const minuteOfAt = Math.floor(at / minuteMs);
       if (id === fleetSeries) {
         const { rtt_us: _us, rtts: _measured, ...more } = growth;
-        if (Math.floor(at / minuteMs) > last - kept) add(fleet, Math.floor(at / minuteMs), more);
+        if (minuteOfAt > last - kept) add(fleet, minuteOfAt, more);
         return;
       }
-      const row = rowOf(id, minute);
-      const { exact } = minute;
+      const [minute, place] = placeOf(id);
       for (const [column, name] of names.entries()) {
-        const more = name === 'rtt' ? undefined : growth[name];
-        if (exact === undefined || more === undefined) continue;
-        const place = row * names.length + column;
-        exact[place] = (exact[place] ?? 0) + more;
+        if (column < onlineColumn) minute[place + column] = (minute[place + column] ?? 0) + (growth[name] ?? 0);
       }
-      const online = minutes.get(Math.floor(at / minuteMs))?.online;
-      if (growth.online_ms !== undefined && online !== undefined && row < online.length) {
-        online[row] = Math.min((online[row] ?? 0) + growth.online_ms, minuteMs);
-      }
+      const online = place + onlineColumn;
+      const [then, more] = [minutes.get(minuteOfAt), growth.online_ms];
+      if (then === undefined || more === undefined || online >= then.length) return;
+      then[online] = Math.min((then[online] ?? 0) + more, minuteMs);
     },
     roundTrip(id, us) {
-      const minute = current();
+      moveOn();
       if (id === fleetSeries) {
         add(fleet, last, {});
         const point = fleet.get(last);
         if (point !== undefined) Object.assign(point, { rtt_us: us, rtts: 1 });
         return;
       }
-      const row = rowOf(id, minute);
-      if (minute.exact !== undefined) minute.exact[row * names.length + rttColumn] = Math.max(rttUnit, us);
+      const [minute, place] = placeOf(id);
+      // 0 is none.
+      minute[place + rttColumn] = Math.max(1, us);
     },
     read(id) {
-      current();
+      moveOn();
       if (id === fleetSeries) return fleet;
       const points = new Map<number, Point>();
       const row = rows.get(id);
@@ -141,61 +128,8 @@ export function keepMinutes(clock: Pick<Clock, 'now'>): Minutes {
 
 /** Undefined where nothing was counted. */
 function pointOf(minute: Minute, row: number): Point | undefined {
-  if (row >= minute.online.length) return undefined;
-  const [bytes_in = 0, bytes_out = 0, sessions = 0, errors = 0, rtt_us = 0] = valuesOf(minute, row);
-  const online_ms = minute.online[row] ?? 0;
-  if (bytes_in + bytes_out + sessions + errors + rtt_us + online_ms === 0) return undefined;
+  const values = minute.subarray(row * names.length, (row + 1) * names.length);
+  if (!values.some((value) => value > 0)) return undefined;
+  const [bytes_in = 0, bytes_out = 0, sessions = 0, errors = 0, online_ms = 0, rtt_us = 0] = values;
   return { bytes_in, bytes_out, sessions, errors, online_ms, rtt_us, rtts: Math.sign(rtt_us) };
 }
-
-function grow(minute: Minute, size: number): void {
-  const [exact, online] = [new Float64Array(size * names.length), new Uint16Array(size)];
-  if (minute.exact !== undefined) exact.set(minute.exact);
-  online.set(minute.online);
-  minute.exact = exact;
-  minute.online = online;
-}
-
-function pack(minute: Minute, rows: number): void {
-  const { exact, online } = minute;
-  if (exact === undefined) return;
-  const packed = Buffer.alloc(rows * rowBytes);
-  for (let [row, at, value] = [0, 0, 0]; row < rows; row += 1) {
-    for (const [column, bytes] of widths.entries()) {
-      const whole = Math.round((exact[value] ?? 0) / (column === rttColumn ? rttUnit : 1));
-      let rest = whole > 0 ? shortened(whole, 8 * bytes - exponentBits) : 0;
-      for (let byte = 0; byte < bytes; byte += 1) {
-        packed[at + byte] = rest;
-        rest >>>= 8;
-      }
-      at += bytes;
-      value += 1;
-    }
-  }
-  minute.packed = packed;
-  minute.exact = undefined;
-  minute.online = online.slice(0, rows);
-}
-
-function valuesOf({ exact, packed }: Minute, row: number): readonly number[] {
-  if (exact !== undefined) return [...exact.subarray(row * names.length, (row + 1) * names.length)];
-  let at = row * rowBytes;
-  if (at >= packed.length) return [];
-  return names.map((name) => {
-    const value = lengthened(packed.readUIntLE(at, columns[name]));
-    at += columns[name];
-    return name === 'rtt' ? value * rttUnit : value;
-  });
-}
-
-const exponentBits = 5;
-
-/** A number as its highest bits, followed by five bits that say how many lower bits were dropped. */
-function shortened(value: number, bits: number): number {
-  const most = 2 ** bits;
-  let [rest, exponent] = [Math.min(value, most * 2 ** 31 - 1), 0];
-  for (; rest >= most; exponent += 1) rest = Math.floor(rest / 2);
-  return rest * 2 ** exponentBits + exponent;
-}
-
-const lengthened = (short: number): number => Math.floor(short / 2 ** exponentBits) * 2 ** (short % 2 ** exponentBits);
