@@ -2,7 +2,7 @@
  * Telemetry as the agent transport and REST see it: presence and the newest reports of each node. None of it is an
  * event. Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
-import type { Counter } from 'prom-client';
+import type { Metric } from 'prom-client';
 import type { History } from './history/history.js';
 import type { ListenerStates } from './listener-states.js';
 import type { LinkMetric } from '../gen/svc/control/v1/heartbeat.js';
@@ -147,7 +147,7 @@ export interface Telemetry {
   /** Calls back when another session has taken over a session's node, which shows at the next renewal of its lease. */
   onLost(listener: (nodeId: string, sessionId: string) => void): () => void;
   /** Traffic of nodes, for `/metrics`. */
-  trafficMetrics(): readonly Counter[];
+  trafficMetrics(): readonly Metric[];
   /** Recent activity at this instance. */
   activity(): Activity;
 }

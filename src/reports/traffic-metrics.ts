@@ -1,8 +1,8 @@
 /**
- * Traffic of all nodes since this instance started, from the growth between consecutive metrics reports; no node is named.
+ * Traffic of all nodes since this instance started, from the growth between consecutive metrics reports, and what the last reports say of now; no node is named.
  * Implements `docs/contract/agent-protocol.md#heartbeats-commands-metrics`.
  */
-import { Counter } from 'prom-client';
+import { Counter, Gauge, type Metric } from 'prom-client';
 import type { MetricsFacts } from './port.js';
 import { growthOf } from './process-totals.js';
 
@@ -18,7 +18,7 @@ export interface TrafficMetrics {
   note(report: MetricsFacts, before: MetricsFacts | undefined): void;
   /** Counts a report with more bytes than any link carries. */
   refused(): void;
-  metrics(): readonly Counter[];
+  metrics(): readonly Metric[];
 }
 
 const counterOf = (name: string, what: string, labelNames: readonly string[] = []): Counter =>
@@ -29,7 +29,40 @@ const counterOf = (name: string, what: string, labelNames: readonly string[] = [
     registers: [],
   });
 
-export function createTrafficMetrics(): TrafficMetrics {
+/** What is so now, from the last reports. */
+function gaugesOf(last: () => Iterable<MetricsFacts>): readonly Gauge[] {
+  const connections = new Gauge({
+    name: 'svc_node_connections',
+    help: 'Connections that nodes carry now, as the agents of this instance reported last',
+    registers: [],
+    collect() {
+      this.set(0);
+      for (const report of last()) this.inc(report.connections?.active ?? 0);
+    },
+  });
+  const upstreams = new Gauge({
+    name: 'svc_node_upstreams',
+    help: 'Upstreams of nodes by health, each counted on each node, as the agents of this instance reported last',
+    labelNames: ['health'],
+    registers: [],
+    collect() {
+      for (const health of ['healthy', 'unhealthy']) this.set({ health }, 0);
+      for (const { gateway } of last()) {
+        for (const { healthy } of gateway?.upstreams ?? []) this.inc({ health: healthy ? 'healthy' : 'unhealthy' });
+      }
+    },
+  });
+  return [connections, upstreams];
+}
+
+/** @param last the last reports of the agents with a session here */
+export function createTrafficMetrics(last: () => Iterable<MetricsFacts>): TrafficMetrics {
+  const gauges = gaugesOf(last);
+  const reports = new Counter({
+    name: 'svc_agent_metrics_reports_total',
+    help: 'Metrics reports received',
+    registers: [],
+  });
   const connections = counterOf('svc_node_connections_total', 'Connections of nodes by what became of them', ['event']);
   const bytes = counterOf('svc_node_bytes_total', 'Bytes that nodes carried', ['direction']);
   const requests = counterOf('svc_node_requests_total', 'HTTP requests that nodes served');
@@ -59,12 +92,13 @@ export function createTrafficMetrics(): TrafficMetrics {
   for (const { counter, labels } of totals) counter.inc(labels, 0);
   return {
     note(report, before) {
+      reports.inc();
       for (const { counter, labels, of } of totals) {
         const now = of(report);
         if (now !== undefined) counter.inc(labels, growthOf(before && of(before), now));
       }
     },
     refused: () => refused.inc(),
-    metrics: () => [connections, bytes, requests, errors, restarts, refused],
+    metrics: () => [connections, bytes, requests, errors, restarts, reports, ...gauges, refused],
   };
 }

@@ -424,6 +424,34 @@ describe('the traffic of metrics reports', () => {
   });
 });
 
+describe('the connections and upstreams of now', () => {
+  const shown = async (): Promise<readonly (number | undefined)[]> => {
+    const metrics = await Promise.all(reports.trafficMetrics().map((metric) => metric.get()));
+    const of = (name: string) => metrics.find((metric) => metric.name === name)?.values.map(({ value }) => value) ?? [];
+    return [...of('svc_node_connections'), ...of('svc_node_upstreams')];
+  };
+  const tell = (nodeId: string, active: number, healthy: readonly boolean[]): void => {
+    const connections = { active, accepted: 0, closed: 0, failed: 0, handshake_failures: 0 };
+    const upstreams = healthy.map((one) => ({ cluster: '', requests: 0, errors: 0, healthy: one, latency_p99_ms: 0 }));
+    const gateway = { requests: 0, errors: 0, worker_restarts: 0, latency_p50_ms: 0, latency_p99_ms: 0, upstreams };
+    reports.metrics(nodeId, { connections, bandwidth: null, gateway }, processNamed('aa'));
+  };
+
+  it('are those of the last reports of the agents with a session, also of one that has renewed its session', async () => {
+    for (const nodeId of ['n1', 'n2']) await reports.sessionOpened(nodeId, presenceOf(nodeId), 30_000);
+    tell('n1', 2, [false]);
+    tell('n1', 3, [true, false, true]);
+    tell('n2', 40, [true]);
+    expect(await shown()).toEqual([43, 3, 1]);
+    await reports.sessionOpened('n1', presenceOf('next'), 30_000);
+    await reports.sessionEnded('n1', 'n1');
+    await reports.sessionEnded('n2', 'n2');
+    expect(await shown()).toEqual([3, 2, 1]);
+    await reports.sessionEnded('n1', 'next');
+    expect(await shown()).toEqual([0, 0, 0]);
+  });
+});
+
 describe('bytes that no link can have carried', () => {
   const most = Number.MAX_SAFE_INTEGER;
   const carried = (bytes_in: number, uptime_seconds = 10): Reported => {

@@ -1,11 +1,8 @@
 /**
- * The counters and gauges of the transport for `/metrics`, with sums over the agents' last reports
- * (`src/reports/traffic-metrics.ts` has their counters). Totals only: no node is named.
+ * The counters and gauges of the transport for `/metrics`; `src/reports/traffic-metrics.ts` has those of what agents report. Totals
+ * only: no node is named.
  */
 import { counter, gauge, type MetricSource } from '../../instance/metrics.js';
-import { Counter } from 'prom-client';
-import type { MetricsReport } from '../../gen/svc/control/v1/metrics.js';
-import { wholeNumber } from '../../reports/counted-rows.js';
 import type { ListenerStats } from '../listener/listener.js';
 
 export interface Counters {
@@ -21,8 +18,6 @@ export interface Counters {
   /** How often a session's reads were paused because it exceeded its budget. */
   readPauses: number;
   heartbeats: number;
-  /** What agents last reported. */
-  readonly reported: ReportedTotals;
 }
 
 export function createCounters(): Counters {
@@ -35,7 +30,6 @@ export function createCounters(): Counters {
     snapshots: new Map(),
     readPauses: 0,
     heartbeats: 0,
-    reported: createReportedTotals(),
   };
 }
 
@@ -97,62 +91,5 @@ export function metricSources(
     counter('svc_agent_ignored_reports_total', 'Apply reports with an unknown status', () => counters.ignoredReports),
     counter('svc_agent_snapshots_total', snapshotsHelp, () => counters.snapshots, 'outcome'),
     counter('svc_agent_heartbeats_total', 'Heartbeats received', () => counters.heartbeats),
-    ...counters.reported.metrics(),
   ];
-}
-
-export interface ReportedTotals {
-  /** A session has sent a report. */
-  note(sessionId: string, report: MetricsReport): void;
-  /** A session has ended: its connections and upstreams no longer count. */
-  ended(sessionId: string): void;
-  metrics(): readonly MetricSource[];
-}
-
-/** The last report of a session. */
-interface LastReport {
-  readonly active: number;
-  readonly healthy: number;
-  readonly unhealthy: number;
-}
-
-/** @internal exported for tests */
-export function createReportedTotals(): ReportedTotals {
-  /** One entry per session that has reported. */
-  const last = new Map<string, LastReport>();
-  const reports = new Counter({
-    name: 'svc_agent_metrics_reports_total',
-    help: 'Metrics reports received',
-    registers: [],
-  });
-  const sumOf = (figure: 'active' | 'healthy' | 'unhealthy'): number => {
-    let sum = 0;
-    for (const report of last.values()) sum += report[figure];
-    return sum;
-  };
-
-  return {
-    note(sessionId, report) {
-      reports.inc();
-      const upstreams = report.gateway?.upstreams ?? [];
-      const healthy = upstreams.filter((upstream) => upstream.healthy).length;
-      const active = wholeNumber(report.connections?.active ?? 0n);
-      last.set(sessionId, { active, healthy, unhealthy: upstreams.length - healthy });
-    },
-    ended: (sessionId) => void last.delete(sessionId),
-    metrics: () => [
-      reports,
-      gauge(
-        'svc_node_connections',
-        'Connections that nodes carry now, as the agents of this instance reported last',
-        () => sumOf('active'),
-      ),
-      gauge(
-        'svc_node_upstreams',
-        'Upstreams of nodes by health, each counted on each node, as the agents of this instance reported last',
-        () => new Map([['healthy', sumOf('healthy')] as const, ['unhealthy', sumOf('unhealthy')] as const]),
-        'health',
-      ),
-    ],
-  };
 }

@@ -276,7 +276,6 @@ class AttachedSession implements LiveSession {
         counters.ignoredReports += 1;
         return;
       case 'metrics':
-        counters.reported.note(this.id, output.metrics);
         telemetry.metrics(nodeId, metricsFacts(output.metrics), this.#process);
         return;
       case 'diagnostics':
@@ -333,7 +332,6 @@ class AttachedSession implements LiveSession {
     this.#over = true;
     this.#reading.end();
     countIn(this.#deps.counters.ends, reason.cause);
-    this.#deps.counters.reported.ended(this.id);
     this.#holdUnfinished(0);
     this.#inbound.discard();
     this.#config.close();
