@@ -118,7 +118,7 @@ describe('the address budget', () => {
     clock.advance(2_000_000);
     // There is a token again, but someone waits for it.
     expect(budget.take('192.0.2.1')).toBeUndefined();
-    first?.refund();
+    first?.();
     expect(await waiting).toBeDefined();
     expect(budget.take('192.0.2.1')).toBeDefined();
     budget.close();
@@ -132,7 +132,7 @@ describe('the address budget', () => {
     expect(budget.take('192.0.2.2')).toBeUndefined();
     expect(await budget.charge('192.0.2.2', 10_000)).toBeUndefined();
   });
-  test('is used up by failures, refilled by time, and returned once by a refund', async () => {
+  test('is used up by failures, refilled by time, and returned by a refund', async () => {
     const clock = createManualClock();
     const budget = createAddressBudget(5, 3, clock);
     const charges = [];
@@ -142,8 +142,7 @@ describe('the address budget', () => {
     expect(await budget.charge('192.0.2.2', 1)).toBeDefined();
     clock.advance(200);
     expect(await budget.charge('192.0.2.1', 1)).toBeDefined();
-    charges[0]?.refund();
-    charges[0]?.refund();
+    charges[0]?.();
     expect(await budget.charge('192.0.2.1', 1)).toBeDefined();
     expect(await budget.charge('192.0.2.1', 1)).toBeUndefined();
     budget.close();
@@ -160,7 +159,7 @@ describe('the address budget', () => {
     const budget = createAddressBudget(0.001, 1, createManualClock());
     const charge = await budget.charge('192.0.2.1', 1);
     const waiting = budget.charge('192.0.2.1', 10_000);
-    charge?.refund();
+    charge?.();
     expect(await waiting).toBeDefined();
     expect(budget.take('192.0.2.1')).toBeUndefined();
   });
@@ -169,12 +168,12 @@ describe('the address budget', () => {
 describe('the node budget', () => {
   test('is ten offers at once and one each second, for each node', () => {
     const clock = createManualClock();
-    const budget = createNodeBudget(clock);
-    const charges = (count: number): readonly boolean[] => Array.from({ length: count }, () => budget.charge('n1'));
+    const charge = createNodeBudget(clock);
+    const charges = (count: number): readonly boolean[] => Array.from({ length: count }, () => charge('n1'));
     expect(charges(11)).toEqual([...Array<boolean>(10).fill(true), false]);
-    expect(budget.charge('n2')).toBe(true);
+    expect(charge('n2')).toBe(true);
     clock.advance(999);
-    expect(budget.charge('n1')).toBe(false);
+    expect(charge('n1')).toBe(false);
     clock.advance(1);
     expect(charges(2)).toEqual([true, false]);
   });
@@ -186,25 +185,25 @@ describe('faulty calls', () => {
   function faultyCalls() {
     const noted: object[] = [];
     const charged: string[] = [];
-    const calls = createFaultyCalls(
+    const note = createFaultyCalls(
       { take: (address) => void charged.push(address) as undefined },
       { note: (fields: object) => void noted.push(fields) },
     );
-    return { calls, noted, charged };
+    return { note, noted, charged };
   }
   test('are charged to the address, and the fifth on a connection ends it, once', () => {
-    const { calls, noted, charged } = faultyCalls();
+    const { note, noted, charged } = faultyCalls();
     const [one, other] = [connection(), connection()];
-    calls.note(other, 'faulty');
-    const ended = Array.from({ length: 6 }, () => calls.note(one, 'faulty'));
+    note(other, 'faulty');
+    const ended = Array.from({ length: 6 }, () => note(one, 'faulty'));
     expect(ended).toEqual([false, false, false, false, true, false]);
     expect(charged).toEqual(Array(7).fill('192.0.2.1'));
     expect(noted).toEqual([{ reason: 'connection_faulty_calls', address: '192.0.2.1' }]);
   });
   test('that no handler saw are noted; a connection that is closed already is not ended again', () => {
-    const { calls, noted } = faultyCalls();
+    const { note, noted } = faultyCalls();
     const one = connection(true);
-    const ended = Array.from({ length: 5 }, () => calls.note(one, 'unknown'));
+    const ended = Array.from({ length: 5 }, () => note(one, 'unknown'));
     expect(ended).toEqual([false, false, false, false, false]);
     expect(noted).toEqual(Array(5).fill({ reason: 'call_unknown', address: '192.0.2.1' }));
   });
@@ -216,8 +215,8 @@ describe('the admission of handshakes', () => {
     const gate = createHandshakeGate({ clock, maxSessions: 100, cpuShare: 0.5, pending: () => 0 });
     clock.advance(1_000_000);
     // No more than a burst is saved in a quiet time.
-    (await gate.enter(0))?.leave(250);
-    (await gate.enter(0))?.leave(50);
+    (await gate.enter(0))?.(250);
+    (await gate.enter(0))?.(50);
     expect(await gate.enter(0)).toBeUndefined();
     // 50 ms of debt are paid in 100 ms at half a processor.
     clock.advance(99);
@@ -232,7 +231,7 @@ describe('the admission of handshakes', () => {
     expect(places.every((place) => place !== undefined)).toBe(true);
     const waiting = [gate.enter(10_000), gate.enter(10_000)];
     expect(gate.waiting).toBe(2);
-    places[0]?.leave(0);
+    places[0]?.(0);
     expect(gate.waiting).toBe(2);
     await new Promise((resolve) => setImmediate(resolve));
     expect(gate.waiting).toBe(1);

@@ -12,29 +12,29 @@ describe('what may be read of a node', () => {
 
   test('is a burst of payloads and then a rate, for the node and not for the session', () => {
     const { clock, budgets: made } = budgets();
-    for (let count = 0; count < 3; count += 1) made.of('n1').payload(0);
-    expect(made.of('n1').spent).toBe(false);
-    made.of('n1').payload(0);
-    expect([made.of('n1').spent, made.of('n2').spent]).toEqual([true, false]);
+    for (let count = 0; count < 3; count += 1) made('n1').payload(0);
+    expect(made('n1').spent).toBe(false);
+    made('n1').payload(0);
+    expect([made('n1').spent, made('n2').spent]).toEqual([true, false]);
     clock.advance(498);
-    expect(made.of('n1').spent).toBe(true);
+    expect(made('n1').spent).toBe(true);
     clock.advance(4);
-    expect(made.of('n1').spent).toBe(false);
+    expect(made('n1').spent).toBe(false);
   });
 
   test('is a debt until what was too much is paid: entries and bytes alike', () => {
     const { clock, budgets: made } = budgets();
-    made.of('n1').payload(30);
-    expect(made.of('n1').spent).toBe(true);
+    made('n1').payload(30);
+    expect(made('n1').spent).toBe(true);
     clock.advance(998);
-    expect(made.of('n1').spent).toBe(true);
+    expect(made('n1').spent).toBe(true);
     clock.advance(4);
-    expect(made.of('n1').spent).toBe(false);
-    made.of('n2').frame(200);
-    expect(made.of('n2').spent).toBe(false);
-    made.of('n2').frame(50);
-    expect(made.of('n2').spent).toBe(true);
+    expect(made('n1').spent).toBe(false);
+    made('n2').frame(200);
+    expect(made('n2').spent).toBe(false);
+    made('n2').frame(50);
+    expect(made('n2').spent).toBe(true);
     clock.advance(502);
-    expect(made.of('n2').spent).toBe(false);
+    expect(made('n2').spent).toBe(false);
   });
 });

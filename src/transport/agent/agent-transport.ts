@@ -215,7 +215,7 @@ function createControl({ deps, options, counters, admission, sessions, wheel, re
       rekeySeconds: options.rekeySeconds,
       counters,
       unfinished: parts.unfinished,
-      readBudget: createReadBudgets(clock, options.reading).of,
+      readBudget: createReadBudgets(clock, options.reading),
       onThrottled: wheel.throttled,
       onProven(session, connection) {
         admission.proven(connection.remoteAddress, session.nodeId);
@@ -244,7 +244,6 @@ function createAdmission(
   const { clock, delivery, keyring, refusals } = deps;
   const addresses = createAddressBudget(options.failuresPerAddress.perSecond, options.failuresPerAddress.burst, clock);
   const provenPairs = createProvenPairs(clock);
-  const nodes = createNodeBudget(clock);
   const pending = createPendingTable(() => gate.poke());
   const gate = createHandshakeGate({
     clock,
@@ -260,7 +259,7 @@ function createAdmission(
     refusals,
     addresses,
     provenPairs,
-    nodes,
+    chargeNode: createNodeBudget(clock),
     gate,
     replays: createSeenOnce(replayEntries),
     pending,
@@ -272,7 +271,7 @@ function createAdmission(
   return {
     openSession,
     pending,
-    unsound: createFaultyCalls(addresses, refusals).note,
+    unsound: createFaultyCalls(addresses, refusals),
     waiting: () => gate.waiting,
     /** A session has shown that it has the keys. */
     proven(address: string, nodeId: string): void {

@@ -22,7 +22,7 @@ import type { SeenOnce } from '../../kernel/seen-once.js';
 import { controlPrologue, respond, sessionIdOf, type Responded } from '../../channel/noise/handshake.js';
 import { generateX25519, type X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import { createDummyVerifier, type OpenedVerifier, type PskVerifier } from '../../security/psk.js';
-import type { AddressBudget, NodeBudget, ProvenPairs } from './admission/budgets.js';
+import type { AddressBudget, ChargeNode, ProvenPairs } from './admission/budgets.js';
 import type { HandshakeGate } from './admission/handshake-gate.js';
 import type { PendingTable } from './admission/pending-table.js';
 import type { AgentConnection } from '../listener/connection.js';
@@ -42,7 +42,7 @@ interface OpenSessionDeps {
   readonly refusals: Pick<SampledLog, 'note'>;
   readonly addresses: AddressBudget;
   readonly provenPairs: Pick<ProvenPairs, 'take'>;
-  readonly nodes: NodeBudget;
+  readonly chargeNode: ChargeNode;
   readonly gate: HandshakeGate;
   /** Every authenticated message 1, until the check of its clock refuses it. One memory per instance. */
   readonly replays: SeenOnce;
@@ -91,22 +91,22 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
   const admit = async (request: OpenSessionRequest, call: OpenCall): Promise<OpenResult> => {
     const began = clock.monotonic();
     const { remoteAddress } = call.connection;
-    const charge =
+    const refund =
       deps.addresses.take(remoteAddress) ??
       deps.provenPairs.take(remoteAddress, request.nodeId) ??
       (await deps.addresses.charge(remoteAddress, deps.admissionDelayMs));
-    if (charge === undefined) return refuse(overBudget('address_budget'), true);
+    if (refund === undefined) return refuse(overBudget('address_budget'), true);
     // Another instance may have made the token a moment ago. Known or not, so that the time to answer reveals nothing.
     if (
       joinTokenIn(request.nodeId) !== undefined &&
       (await withDeadline(deps.delivery.atHead(), deps.admissionDelayMs)) !== true
     ) {
-      charge.refund();
+      refund();
       return refuse(unavailable, false);
     }
-    const place = await deps.gate.enter(deps.admissionDelayMs - (clock.monotonic() - began));
-    if (place === undefined) {
-      charge.refund();
+    const leave = await deps.gate.enter(deps.admissionDelayMs - (clock.monotonic() - began));
+    if (leave === undefined) {
+      refund();
       return refuse(overBudget('admission'), false);
     }
     // For every node, known or not, the work starts in its own turn of the event loop, so that the time to answer
@@ -115,15 +115,15 @@ export function createOpenSession(deps: OpenSessionDeps): OpenSession {
     const workBegan = clock.monotonic();
     try {
       const result = call.cancelled() ? refuse(gone, false) : shakeHands(request, call.connection);
-      if (result.ok || !result.addressFault) charge.refund();
+      if (result.ok || !result.addressFault) refund();
       return result;
     } catch (error) {
-      charge.refund();
+      refund();
       const event = { reason: 'handshake_failed', address: remoteAddress, error: errorText(error) };
       refusals.note(event, 'a handshake failed');
       return refuse(unavailable, false);
     } finally {
-      place.leave(clock.monotonic() - workBegan);
+      leave(clock.monotonic() - workBegan);
     }
   };
 
@@ -160,18 +160,18 @@ function createHandshakes(
   deps: OpenSessionDeps,
 ): (request: OpenSessionRequest, connection: AgentConnection) => OpenResult {
   const { clock, delivery } = deps;
-  const decoy = createDecoy();
+  const openDecoy = createDecoy();
 
   /** What both sides must know for a PSK; without a usable PSK, secrets that nobody knows. */
   const partyOf = (nodeId: string, psk: AcceptedPsk | undefined, address: string): Party => {
     const localStatic = psk === undefined ? undefined : deps.serviceKeys.pairOf(psk.service_public);
-    if (psk === undefined || localStatic === undefined) return decoy.open();
+    if (psk === undefined || localStatic === undefined) return openDecoy();
     const opened = deps.openVerifier(nodeId, psk.verifier);
     if (opened.kind === 'opened') return { ...opened.verifier, localStatic };
     // Sampled, because anybody who knows the node's id can repeat it.
     const event = { reason: 'handshake_verifier', address, node_id: nodeId, cause: opened.reason };
     deps.refusals.note(event, 'cannot open a PSK verifier');
-    return decoy.open();
+    return openDecoy();
   };
 
   const judgeOffer = (
@@ -190,7 +190,7 @@ function createHandshakes(
     const replay = deps.replays.note(ephemeral, timestampMs + agent.clockSkewMs, now);
     if (replay === 'replayed') return refuse({ ...refused, outcome: 'replayed' }, true);
     if (replay === 'full') return refuse(overBudget('replay_cache_full'), false);
-    if (!deps.nodes.charge(request.nodeId)) return refuse(overBudget('node_budget'), false);
+    if (!deps.chargeNode(request.nodeId)) return refuse(overBudget('node_budget'), false);
     if (connection.closed) return refuse(gone, false);
     return { ok: true, response: openPending(request.nodeId, psk, handshake, connection, now) };
   };
@@ -287,17 +287,15 @@ interface Party extends PskVerifier {
   readonly localStatic: X25519KeyPair;
 }
 
-/** A verifier for nodes without one; opening it costs the same as opening a real one. */
-function createDecoy(): { open(): Party } {
+/** @returns opens a verifier for nodes without one, which costs the same as opening a real one */
+function createDecoy(): () => Party {
   const dataKey = randomBytes(32);
   const context = { installationId: '', stream: 'decoy', resourceId: 'decoy', field: 'psk_verifier' };
   const verifier = createDummyVerifier();
   const party = { ...verifier, localStatic: generateX25519() };
   const sealed = sealWith(dataKey, 'decoy', Buffer.concat([verifier.nodeStaticPublic, verifier.psk]), context);
-  return {
-    open() {
-      openWith(dataKey, sealed, context);
-      return party;
-    },
+  return () => {
+    openWith(dataKey, sealed, context);
+    return party;
   };
 }

@@ -19,15 +19,13 @@ export type ReadLimits = {
   readonly [what in 'payloads' | 'entries' | 'bytes']: { readonly perSecond: number; readonly burst: number };
 };
 
-/** The budgets of all nodes. */
+/** @returns the budget of a node */
 export function createReadBudgets(
   clock: Clock,
   allowed: ReadLimits = limits.agent.reading,
-): { of(nodeId: string): ReadBudget } {
+): (nodeId: string) => ReadBudget {
   const budgets = createLru<ReadBudget>(readBudgets);
-  return {
-    of: (nodeId) => getOrMake(budgets, nodeId, () => new ReadBudget(clock, allowed)),
-  };
+  return (nodeId) => getOrMake(budgets, nodeId, () => new ReadBudget(clock, allowed));
 }
 
 /** A class, because each node has one: see `src/channel/noise/cipher-state.ts`. */

@@ -244,8 +244,8 @@ function createConnections(options: ListenerOptions, reality: Reality | undefine
         if (sockets.size === 0) onEmpty?.();
       });
       if (table.size > maxConnections && !makesRoom(entry)) return;
-      const sniffing = sniff(socket, { expectHeader: isBalancer(peer), lookForH2c }, (result) => settle(entry, result));
-      if (reality !== undefined) connection.giveUpSniffing = sniffing.giveUp;
+      const giveUp = sniff(socket, { expectHeader: isBalancer(peer), lookForH2c }, (result) => settle(entry, result));
+      if (reality !== undefined) connection.giveUpSniffing = giveUp;
     },
     stats: (targetConnections) => ({
       accepted,

@@ -40,11 +40,6 @@ export type Sniffed =
   /** Ended or failed before the protocol was clear. */
   | { readonly kind: 'gone' };
 
-export interface Sniffing {
-  /** Stops waiting for more bytes and treats the protocol as `other`; has no effect while a header is missing. */
-  giveUp(): void;
-}
-
 interface SniffOptions {
   /** The peer is a balancer, so a PROXY header comes first. */
   readonly expectHeader: boolean;
@@ -55,12 +50,13 @@ interface SniffOptions {
 /**
  * Calls `done` once. There is no timeout: the caller closes the socket or gives up. For `h2c` and `other`, the socket
  * is then paused, with its first bytes and all that follows unread.
+ * @returns stops waiting for more bytes and treats the protocol as `other`; has no effect while a header is missing
  */
 export function sniff(
   socket: Socket,
   { expectHeader, lookForH2c }: SniffOptions,
   done: (result: Sniffed) => void,
-): Sniffing {
+): () => void {
   let bytes: Buffer = Buffer.alloc(0);
   let headerExpected = expectHeader;
   let client: string | undefined;
@@ -105,19 +101,15 @@ export function sniff(
     socket.off('close', gone);
     done(result);
   };
-  const sniffing: Sniffing = {
-    giveUp() {
-      if (!finished && !headerExpected) handOver('other');
-    },
+  const giveUp = (): void => {
+    if (!finished && !headerExpected) handOver('other');
   };
-  if (!headerExpected && !lookForH2c) {
-    sniffing.giveUp();
-    return sniffing;
-  }
-  socket.on('data', read);
-  socket.on('end', gone);
-  socket.on('close', gone);
-  return sniffing;
+  if (headerExpected || lookForH2c) {
+    socket.on('data', read);
+    socket.on('end', gone);
+    socket.on('close', gone);
+  } else giveUp();
+  return giveUp;
 }
 
 /** @internal exported for tests */

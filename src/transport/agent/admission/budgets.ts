@@ -27,11 +27,14 @@ export const provenPairFailuresPerSecond = 0.2;
 /** OpenSession calls of one address that may wait for its budget. */
 const waitingPerAddress = 16_384;
 
+/** Returns what was charged; called once at most. */
+type Refund = () => void;
+
 export interface AddressBudget {
   /** Charges the address (IPv6: its /64) if possible at once. */
-  take(address: string): Charge | undefined;
+  take(address: string): Refund | undefined;
   /** Like `take`, but waits in line; undefined if that was not possible within `waitMs`. */
-  charge(address: string, waitMs: number): Promise<Charge | undefined>;
+  charge(address: string, waitMs: number): Promise<Refund | undefined>;
   close(): void;
 }
 
@@ -60,32 +63,30 @@ export function createAddressBudget(perSecond: number, burst: number, clock: Clo
       bucket: createTokenBucket(perSecond, burst, clock.monotonic()),
       line: undefined,
     }));
-  const charged = (entry: Entry): Charge =>
-    chargeOf(() => {
+  const refundOf = (entry: Entry): Refund => {
+    return () => {
       entry.bucket.give(clock.monotonic());
       entry.line?.poke();
-    });
-  const takeOf = (entry: Entry): Charge | undefined => {
-    const now = clock.monotonic();
-    if (closed || entry.line !== undefined || entry.bucket.wait(now) > 0) return undefined;
-    entry.bucket.take(now);
-    return charged(entry);
+    };
   };
 
   return {
-    take: (address) => takeOf(entryOf(address)),
+    take(address) {
+      const [entry, now] = [entryOf(address), clock.monotonic()];
+      if (closed || entry.line !== undefined || entry.bucket.wait(now) > 0) return undefined;
+      entry.bucket.take(now);
+      return refundOf(entry);
+    },
     async charge(address, waitMs) {
       if (closed) return undefined;
       const entry = entryOf(address);
-      const atOnce = takeOf(entry);
-      if (atOnce !== undefined) return atOnce;
       const line = lineOf(entry);
       const passed = await line.enter(waitMs);
       if (line.waiting === 0) {
         lines.delete(line);
         if (entry.line === line) entry.line = undefined;
       }
-      return passed ? charged(entry) : undefined;
+      return passed ? refundOf(entry) : undefined;
     },
     close() {
       closed = true;
@@ -94,27 +95,11 @@ export function createAddressBudget(perSecond: number, burst: number, clock: Clo
   };
 }
 
-export interface Charge {
-  /** Only the first call counts. */
-  refund(): void;
-}
-
-function chargeOf(give: () => void): Charge {
-  let refunded = false;
-  return {
-    refund() {
-      if (refunded) return;
-      refunded = true;
-      give();
-    },
-  };
-}
-
 export interface ProvenPairs {
   /** The node has proven a session from this address. */
   proven(address: string, nodeId: string): void;
   /** Charges the budget of this pair; undefined if the pair is not proven or has used up its budget of failures. */
-  take(address: string, nodeId: string): Charge | undefined;
+  take(address: string, nodeId: string): Refund | undefined;
 }
 
 interface Pair {
@@ -140,64 +125,55 @@ export function createProvenPairs(clock: Clock, maxEntries: number = provenPairs
       const now = clock.monotonic();
       if (now - pair.provenAt >= limits.agent.provenPairMs || pair.failures.wait(now) > 0) return undefined;
       pair.failures.take(now);
-      return chargeOf(() => pair.failures.give(clock.monotonic()));
+      return () => pair.failures.give(clock.monotonic());
     },
   };
 }
+
+/** Charges a node, or a join token. @returns false if it is over its budget */
+export type ChargeNode = (nodeId: string) => boolean;
+
+const { nodeOffersPerSecond: perSecond, nodeOffersBurst: burst } = limits.agent;
+const nodeOffers = { perSecond, burst };
 
 /**
  * Nothing is refunded before a session has lived for 30 seconds; otherwise the holder of a PSK could open a hundred a
  * second. By then the budget has refilled by itself, so no refund is needed at all.
  */
-export interface NodeBudget {
-  /** Returns false if the node, or the join token, is over its budget. */
-  charge(nodeId: string): boolean;
-}
-
-const { nodeOffersPerSecond: perSecond, nodeOffersBurst: burst } = limits.agent;
-const nodeOffers = { perSecond, burst };
-
-export function createNodeBudget(clock: Clock): NodeBudget {
+export function createNodeBudget(clock: Clock): ChargeNode {
   const buckets = createLru<TokenBucket>(nodeBudgets);
-  return {
-    charge(nodeId) {
-      const now = clock.monotonic();
-      const { perSecond, burst } = joinTokenIn(nodeId) === undefined ? nodeOffers : limits.fleet.joinTokens.opens;
-      const bucket = getOrMake(buckets, nodeId, () => createTokenBucket(perSecond, burst, now));
-      if (bucket.wait(now) > 0) return false;
-      bucket.take(now);
-      return true;
-    },
+  return (nodeId) => {
+    const now = clock.monotonic();
+    const { perSecond, burst } = joinTokenIn(nodeId) === undefined ? nodeOffers : limits.fleet.joinTokens.opens;
+    const bucket = getOrMake(buckets, nodeId, () => createTokenBucket(perSecond, burst, now));
+    if (bucket.wait(now) > 0) return false;
+    bucket.take(now);
+    return true;
   };
 }
 
 /**
- * Calls that make no sense to this service: unparsable bytes, another `protocol_version`, an unknown method or content
+ * Counts calls that make no sense to this service: unparsable bytes, another `protocol_version`, an unknown method or content
  * type, a Control stream without a session. Each counts as a failure of its address, and the fifth on a connection ends
  * the connection, so that nobody can make the service read and answer them endlessly. A call's handlers decide what
  * makes it faulty.
+ * @returns a function for each such call that is over, which says whether its connection must be ended; `unknown`: no handler
+ *   saw the call, so it is noted here
  */
 export function createFaultyCalls(addresses: Pick<AddressBudget, 'take'>, refusals: Pick<SampledLog, 'note'>) {
   const counts = new WeakMap<AgentConnection, number>();
-  return {
-    /**
-     * A faulty call is over.
-     * @param verdict unknown: its handler did not see it, so it is noted here
-     * @returns whether its connection must be ended
-     */
-    note(connection: AgentConnection, verdict: 'faulty' | 'unknown'): boolean {
-      const address = connection.remoteAddress;
-      // Without waiting: a finished call can only be charged, and an address over its budget cannot be charged further.
-      addresses.take(address);
-      if (verdict === 'unknown') {
-        refusals.note({ reason: 'call_unknown', address }, 'a call was not one that this service can read');
-      }
-      const count = (counts.get(connection) ?? 0) + 1;
-      counts.set(connection, count);
-      // Calls that were open at the same time as the fifth are counted after it.
-      if (count !== limits.agent.faultyCallsPerConnection || connection.closed) return false;
-      refusals.note({ reason: 'connection_faulty_calls', address }, 'a connection was ended for its faulty calls');
-      return true;
-    },
+  return (connection: AgentConnection, verdict: 'faulty' | 'unknown'): boolean => {
+    const address = connection.remoteAddress;
+    // Without waiting: a finished call can only be charged, and an address over its budget cannot be charged further.
+    addresses.take(address);
+    if (verdict === 'unknown') {
+      refusals.note({ reason: 'call_unknown', address }, 'a call was not one that this service can read');
+    }
+    const count = (counts.get(connection) ?? 0) + 1;
+    counts.set(connection, count);
+    // Calls that were open at the same time as the fifth are counted after it.
+    if (count !== limits.agent.faultyCallsPerConnection || connection.closed) return false;
+    refusals.note({ reason: 'connection_faulty_calls', address }, 'a connection was ended for its faulty calls');
+    return true;
   };
 }

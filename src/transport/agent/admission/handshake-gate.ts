@@ -13,14 +13,12 @@ const handshakeBurstMs = 250;
 /** Handshakes that run at the same time. */
 const handshakesAtOnce = 32;
 
-interface HandshakePlace {
-  /** The handshake is over and has cost `cpuMs`. */
-  leave(cpuMs: number): void;
-}
+/** The handshake is over and has cost `cpuMs`. */
+type Leave = (cpuMs: number) => void;
 
 export interface HandshakeGate {
-  /** A place, or undefined if none became free within `waitMs`. */
-  enter(waitMs: number): Promise<HandshakePlace | undefined>;
+  /** Takes a place; undefined if none became free within `waitMs`. */
+  enter(waitMs: number): Promise<Leave | undefined>;
   /** A pending session is gone, so a place may be free. */
   poke(): void;
   close(): void;
@@ -54,13 +52,11 @@ export function createHandshakeGate(options: HandshakeGateOptions): HandshakeGat
     async enter(waitMs) {
       const passed = await line.enter(waitMs);
       if (!passed) return undefined;
-      return {
-        leave(cpuMs) {
-          handshaking -= 1;
-          cpu.take(clock.monotonic(), cpuMs);
-          // Deferred, so that sockets get a turn between two batches of handshakes.
-          if (line.waiting > 0) setImmediate(line.poke);
-        },
+      return (cpuMs) => {
+        handshaking -= 1;
+        cpu.take(clock.monotonic(), cpuMs);
+        // Deferred, so that sockets get a turn between two batches of handshakes.
+        if (line.waiting > 0) setImmediate(line.poke);
       };
     },
     poke() {
