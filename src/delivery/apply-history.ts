@@ -34,19 +34,6 @@ export interface ApplyHistoryRecord {
   retry: Retry | undefined;
 }
 
-export interface ApplyHistories {
-  /** @throws ServiceError `unavailable`, also when the read store is too slow */
-  load(nodeId: string): Promise<ApplyHistoryRecord>;
-  /** The record if it is loaded. */
-  peek(nodeId: string): ApplyHistoryRecord | undefined;
-  /** The node's last session has ended: keeps only what must outlive it. */
-  release(nodeId: string): void;
-  /** The node was deleted. */
-  forget(nodeId: string): void;
-  /** How many nodes with a session here rejected their newest generation. */
-  rejecting(newestGeneration: (nodeId: string) => number | undefined): number;
-}
-
 export interface ApplyHistoriesDeps {
   readonly lastGood: Pick<LastGoodSnapshots, 'stamp'>;
   nodeFacts(nodeId: string): RecordedApplyReports;
@@ -62,7 +49,9 @@ function reportedAt(facts: RecordedApplyReports): number {
   return Math.max(0, ...[facts.applied, facts.rejected].flatMap((report) => (report ? [Date.parse(report.at)] : [])));
 }
 
-export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
+export type ApplyHistories = ReturnType<typeof createApplyHistories>;
+
+export function createApplyHistories(deps: ApplyHistoriesDeps) {
   const active = new Map<string, Active>();
   const released = createLru<ApplyHistoryRecord>(tuning.rememberedNodes);
 
@@ -106,19 +95,24 @@ export function createApplyHistories(deps: ApplyHistoriesDeps): ApplyHistories {
   };
 
   return {
+    /** @throws ServiceError `unavailable`, also when the read store is too slow */
     load,
-    peek: (nodeId) => active.get(nodeId)?.record,
-    release(nodeId) {
+    /** The record if it is loaded. */
+    peek: (nodeId: string): ApplyHistoryRecord | undefined => active.get(nodeId)?.record,
+    /** The node's last session has ended: keeps only what must outlive it. */
+    release(nodeId: string): void {
       const record = active.get(nodeId)?.record;
       active.delete(nodeId);
       if (record === undefined) return;
       if (record.history.rejected.length > 0 || !record.recorded) released.set(nodeId, record);
     },
-    forget(nodeId) {
+    /** The node was deleted. */
+    forget(nodeId: string): void {
       active.delete(nodeId);
       released.delete(nodeId);
     },
-    rejecting(newestGeneration) {
+    /** How many nodes with a session here rejected their newest generation. */
+    rejecting(newestGeneration: (nodeId: string) => number | undefined): number {
       let count = 0;
       for (const [nodeId, { record }] of active) {
         if (record === undefined || record.history.rejected.length === 0) continue;

@@ -28,20 +28,6 @@ import {
   type Stamp,
 } from './target.js';
 
-export interface ApplyReports {
-  /**
-   * Resolves once the report's fact is recorded or dropped. @throws ServiceError `unavailable`
-   * @param at when it arrived, monotonic milliseconds
-   */
-  report(record: ApplyHistoryRecord, session: ReportingSession, report: ApplyReport, at: number): Promise<void>;
-  /** Notes that the node runs a snapshot. The history changes at once; resolves like `report`. */
-  applied(record: ApplyHistoryRecord, session: ReportingSession, applied: Applied): Promise<void>;
-  /** The agent was seen after an apply in this session: tells it that the apply is confirmed. */
-  confirm(record: ApplyHistoryRecord, session: ReportingSession): void;
-  /** Reports by outcome since the start, without confirmations in ConfigRequests. */
-  counts(): ReadonlyMap<ReportOutcome, number>;
-}
-
 /** The session that a report came on. */
 type ReportingSession = Pick<
   SessionState,
@@ -175,7 +161,9 @@ function createApplied(deps: ApplyReportsDeps, record: ReturnType<typeof createR
   return { applied, confirm };
 }
 
-export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
+export type ApplyReports = ReturnType<typeof createApplyReports>;
+
+export function createApplyReports(deps: ApplyReportsDeps) {
   const record = createRecorder(deps);
   const { applied, confirm } = createApplied(deps, record);
   const counts = new Map<ReportOutcome, number>();
@@ -213,10 +201,17 @@ export function createApplyReports(deps: ApplyReportsDeps): ApplyReports {
   };
 
   return {
+    /** Notes that the node runs a snapshot. The history changes at once; resolves like `report`. */
     applied,
+    /** The agent was seen after an apply in this session: tells it that the apply is confirmed. */
     confirm,
-    counts: () => counts,
-    async report(entry, session, report, at) {
+    /** Reports by outcome since the start, without confirmations in ConfigRequests. */
+    counts: (): ReadonlyMap<ReportOutcome, number> => counts,
+    /**
+     * Resolves once the report's fact is recorded or dropped. @throws ServiceError `unavailable`
+     * @param at when it arrived, monotonic milliseconds
+     */
+    async report(entry: ApplyHistoryRecord, session: ReportingSession, report: ApplyReport, at: number): Promise<void> {
       const generation = deps.generation(entry.nodeId);
       if (generation === undefined || report.generation > BigInt(generation)) return ignore(entry.nodeId);
       const stamp: Stamp = {

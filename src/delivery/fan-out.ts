@@ -23,18 +23,9 @@ export interface FanOutDeps {
   onRest?(): void;
 }
 
-export interface FanOut {
-  touch(nodeIds: Iterable<string>): void;
-  /** Pushing may be allowed again. */
-  wake(): void;
-  /** Nodes are being served. */
-  readonly running: boolean;
-  /** Changed nodes that have not been served. */
-  readonly waiting: number;
-  close(): Promise<void>;
-}
+export type FanOut = ReturnType<typeof createFanOut>;
 
-export function createFanOut(deps: FanOutDeps): FanOut {
+export function createFanOut(deps: FanOutDeps) {
   const stop = new AbortController();
   // In the order of the first change: a Set keeps the place of a value that is added again.
   const changed = new Set<string>();
@@ -103,14 +94,17 @@ export function createFanOut(deps: FanOutDeps): FanOut {
 
   return {
     touch,
+    /** Pushing may be allowed again. */
     wake,
-    get running() {
+    /** Nodes are being served. */
+    get running(): boolean {
       return running !== undefined;
     },
-    get waiting() {
+    /** Changed nodes that have not been served. */
+    get waiting(): number {
       return changed.size + failed.size;
     },
-    async close() {
+    async close(): Promise<void> {
       stop.abort();
       clearTimeout(retry);
       await running;

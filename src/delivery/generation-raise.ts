@@ -19,15 +19,6 @@ export type RaiseOutcome =
   /** The command was not written, or did not reach the fold in time. */
   | { readonly kind: 'unavailable' };
 
-export interface GenerationRaises {
-  /** Raises the node's generation above `reported`, and waits until the committed fleet has the raise. */
-  raise(nodeId: string, reported: number): Promise<RaiseOutcome>;
-  /** Notes a raise in the log, by any instance. @param at time of the command, RFC 3339 */
-  seen(nodeId: string, at: string): void;
-  /** Records a version that no log can have produced. */
-  conflict(nodeId: string, sessionId: string, reported: bigint): void;
-}
-
 export interface GenerationRaisesDeps {
   readonly clock: Clock;
   raiseGeneration(nodeId: string, reported: number): Promise<void>;
@@ -37,7 +28,9 @@ export interface GenerationRaisesDeps {
   onError(nodeId: string, error: unknown): void;
 }
 
-export function createGenerationRaises(deps: GenerationRaisesDeps): GenerationRaises {
+export type GenerationRaises = ReturnType<typeof createGenerationRaises>;
+
+export function createGenerationRaises(deps: GenerationRaisesDeps) {
   const { clock } = deps;
   const spacing = limits.fleet.generationRaises;
   /** Times of recent raises, oldest first. */
@@ -45,7 +38,8 @@ export function createGenerationRaises(deps: GenerationRaisesDeps): GenerationRa
   const conflictAt = createLru<number>(tuning.rememberedNodes);
 
   return {
-    async raise(nodeId, reported) {
+    /** Raises the node's generation above `reported`, and waits until the committed fleet has the raise. */
+    async raise(nodeId: string, reported: number): Promise<RaiseOutcome> {
       const startedAt = clock.now();
       const earlier = raisedAt.get(nodeId) ?? [];
       const retryAfterMs = waitMs(earlier, startedAt, spacing);
@@ -61,7 +55,8 @@ export function createGenerationRaises(deps: GenerationRaisesDeps): GenerationRa
       }
       return (await deps.passed(nodeId, reported)) ? { kind: 'raised' } : { kind: 'unavailable' };
     },
-    seen(nodeId, at) {
+    /** Notes a raise in the log, by any instance. @param at time of the command, RFC 3339 */
+    seen(nodeId: string, at: string): void {
       // A clock that is ahead delays the next one no longer than one that is right.
       const [time, known] = [Math.min(Date.parse(at), clock.now()), raisedAt.get(nodeId) ?? []];
       // This instance's own raises are already noted, slightly earlier.
@@ -69,7 +64,8 @@ export function createGenerationRaises(deps: GenerationRaisesDeps): GenerationRa
       const times = last !== undefined && time - last < spacing.everyMs ? known.slice(0, -1) : known;
       if (clock.now() - time < hourMs) raisedAt.set(nodeId, withTime(times, time, spacing));
     },
-    conflict(nodeId, sessionId, reported) {
+    /** Records a version that no log can have produced. */
+    conflict(nodeId: string, sessionId: string, reported: bigint): void {
       if (remainingMs(conflictAt.get(nodeId), versionConflictEveryMs, clock.now()) > 0) return;
       conflictAt.set(nodeId, clock.now());
       const event: AgentEvent = {

@@ -32,26 +32,15 @@ type LastGoodFields = {
   readonly sealed: Uint8Array;
 };
 
-export interface LastGoodSnapshots {
-  /** The stamp of the stored snapshot. @throws ServiceError `unavailable` */
-  stamp(nodeId: string): Promise<Stamp | undefined>;
-  /** The snapshot; undefined if another one is stored by now, or it cannot be opened. */
-  load(nodeId: string, stamp: Stamp): Promise<SnapshotPush | undefined>;
-  /** Replaces the stored snapshot soon; does not wait. */
-  save(nodeId: string, push: SnapshotPush): void;
-  /** Deletes the snapshot of a deleted node. */
-  remove(nodeId: string): Promise<void>;
-  flush(): Promise<void>;
-  close(): Promise<void>;
-}
-
 export interface LastGoodSnapshotsDeps {
   readonly readStore: ReadStore;
   readonly keyring: Pick<Keyring, 'sealBytes' | 'openBytes'>;
   readonly logger: Logger;
 }
 
-export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promise<LastGoodSnapshots> {
+export type LastGoodSnapshots = Awaited<ReturnType<typeof openLastGoodSnapshots>>;
+
+export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps) {
   const { keyring, logger } = deps;
   const collection: Collection<LastGoodFields> = await deps.readStore.collection<LastGoodFields>(lastGoodSnapshots);
 
@@ -85,13 +74,15 @@ export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promis
   });
 
   return {
-    async stamp(nodeId) {
+    /** The stamp of the stored snapshot. @throws ServiceError `unavailable` */
+    async stamp(nodeId: string): Promise<Stamp | undefined> {
       const waiting = batch.get(nodeId);
       if (waiting !== undefined) return stampOf(waiting);
       const fields = (await collection.get(nodeId))?.fields;
       return fields === undefined ? undefined : { generation: fields.generation, checksum: fields.checksum };
     },
-    async load(nodeId, stamp) {
+    /** The snapshot; undefined if another one is stored by now, or it cannot be opened. */
+    async load(nodeId: string, stamp: Stamp): Promise<SnapshotPush | undefined> {
       const waiting = batch.get(nodeId);
       if (waiting !== undefined) return stampOf(waiting).checksum === stamp.checksum ? waiting : undefined;
       const fields = (await collection.get(nodeId))?.fields;
@@ -108,8 +99,10 @@ export async function openLastGoodSnapshots(deps: LastGoodSnapshotsDeps): Promis
       logger.error({ node_id: nodeId, generation: stamp.generation, reason }, 'a last-good snapshot cannot be opened');
       return undefined;
     },
-    save: (nodeId, push) => batch.put(nodeId, push),
-    async remove(nodeId) {
+    /** Replaces the stored snapshot soon; does not wait. */
+    save: (nodeId: string, push: SnapshotPush): void => batch.put(nodeId, push),
+    /** Deletes the snapshot of a deleted node. */
+    async remove(nodeId: string): Promise<void> {
       batch.delete(nodeId);
       await collection.remove([nodeId]);
     },
@@ -127,13 +120,10 @@ export interface NodeCleanupDeps {
   onError(nodeId: string, error: unknown): void;
 }
 
-export interface NodeCleanup {
-  add(nodeId: string): void;
-  close(): Promise<void>;
-}
+export type NodeCleanup = ReturnType<typeof startNodeCleanup>;
 
 /** Removes what is kept of deleted nodes, one node after the other, and retries after failures. */
-export function startNodeCleanup(deps: NodeCleanupDeps, everyMs = 1_000): NodeCleanup {
+export function startNodeCleanup(deps: NodeCleanupDeps, everyMs = 1_000) {
   const waiting = new Set<string>();
   let tried = '';
   const turn = async (signal: AbortSignal): Promise<void> => {
@@ -145,5 +135,5 @@ export function startNodeCleanup(deps: NodeCleanupDeps, everyMs = 1_000): NodeCl
     }
   };
   const loop = startLoop(everyMs, turn, (error) => deps.onError(tried, error));
-  return { add: (nodeId) => void waiting.add(nodeId), close: loop.close };
+  return { add: (nodeId: string): void => void waiting.add(nodeId), close: loop.close };
 }

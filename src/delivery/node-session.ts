@@ -31,16 +31,6 @@ export interface SessionServerDeps extends Pick<ApplyReportsDeps, 'generation' |
   touch(nodeId: string): void;
 }
 
-export interface SessionServer {
-  open(nodeId: string, sessionId: string, slot: PushSlot, confirm?: SessionState['confirm']): NodeSession;
-  /** Offers the newest snapshot to the node's sessions that lack it. @returns the bytes made for it */
-  serve(nodeId: string): number;
-  /** Offers the newest snapshot to nodes that were held and no longer wait. @param changed resources, as `type/id` */
-  release(changed: Iterable<string>): void;
-  /** Offers made since the start. */
-  offered(): number;
-}
-
 /** Shared by the sessions of an instance. */
 interface Parts extends Pick<
   SessionServerDeps,
@@ -106,7 +96,9 @@ function isAboutRollouts(changed: Iterable<string>): boolean {
   return false;
 }
 
-export function createSessionServer(deps: SessionServerDeps): SessionServer {
+export type SessionServer = ReturnType<typeof createSessionServer>;
+
+export function createSessionServer(deps: SessionServerDeps) {
   const { sessions, histories } = deps;
   let offered = 0;
   /** Nodes with a session here whose newest snapshot a hold has withheld. */
@@ -173,8 +165,10 @@ export function createSessionServer(deps: SessionServerDeps): SessionServer {
   const parts: Parts = { ...deps, request, releaseIfClosed };
 
   return {
-    open: (nodeId, sessionId, slot, confirm) => new OpenSession(parts, sessions.add(nodeId, sessionId, slot, confirm)),
-    serve(nodeId) {
+    open: (nodeId: string, sessionId: string, slot: PushSlot, confirm?: SessionState['confirm']): NodeSession =>
+      new OpenSession(parts, sessions.add(nodeId, sessionId, slot, confirm)),
+    /** Offers the newest snapshot to the node's sessions that lack it. @returns the bytes made for it */
+    serve(nodeId: string): number {
       const generation = deps.generation(nodeId);
       if (generation === undefined) return 0;
       const waiting = sessions.waitingFor(nodeId, generation);
@@ -187,7 +181,8 @@ export function createSessionServer(deps: SessionServerDeps): SessionServer {
       }
       return offer(nodeId, deps.newest.get(nodeId));
     },
-    release(changed) {
+    /** Offers the newest snapshot to nodes that were held and no longer wait. @param changed resources, as `type/id` */
+    release(changed: Iterable<string>): void {
       if (held.size === 0 || !isAboutRollouts(changed)) return;
       for (const nodeId of held) {
         if (deps.waits(nodeId)) continue;
@@ -199,6 +194,7 @@ export function createSessionServer(deps: SessionServerDeps): SessionServer {
         deps.touch(nodeId);
       }
     },
-    offered: () => offered,
+    /** Offers made since the start. */
+    offered: (): number => offered,
   };
 }

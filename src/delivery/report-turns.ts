@@ -10,17 +10,10 @@ export const sliceReports = 32;
 /** How long a fan-out may delay them: longer than a fan-out to all nodes, shorter than any presence lease. @internal exported for tests */
 export const reportTurnMs = 2_000;
 
-export interface ReportTurns {
-  /** Resolves when the report may be processed; undefined: now. */
-  turn(): Promise<void> | undefined;
-  /** The fan-out has ended. */
-  wake(): void;
-  /** Lets everything pass at once. */
-  close(): void;
-}
+export type ReportTurns = ReturnType<typeof createReportTurns>;
 
 /** @param busy true while a change is fanned out */
-export function createReportTurns(busy: () => boolean): ReportTurns {
+export function createReportTurns(busy: () => boolean) {
   let waiting: (() => void)[] = [];
   let passing = false;
   let closed = false;
@@ -44,15 +37,18 @@ export function createReportTurns(busy: () => boolean): ReportTurns {
   };
 
   return {
-    turn() {
+    /** Resolves when the report may be processed; undefined: now. */
+    turn(): Promise<void> | undefined {
       if (closed || (!passing && waiting.length === 0 && !busy())) return undefined;
       return new Promise((resolve) => {
         waiting.push(resolve);
         if (!passing) deadline ??= setTimeout(() => void pass(), reportTurnMs);
       });
     },
-    wake: () => void pass(),
-    close() {
+    /** The fan-out has ended. */
+    wake: (): void => void pass(),
+    /** Lets everything pass at once. */
+    close(): void {
       closed = true;
       void pass();
     },

@@ -7,17 +7,6 @@ import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import type { ApplyHistories, ApplyHistoryRecord, Retry } from './apply-history.js';
 
-export interface Retries {
-  /** The node rejected a snapshot in this session. */
-  rejected(record: ApplyHistoryRecord, generation: number, sessionId: string): void;
-  /** A request is about to be answered: a retry that fell due meanwhile is due now. */
-  asked(record: ApplyHistoryRecord): void;
-  /** The agent was told to ask for its whole configuration. */
-  reload(record: ApplyHistoryRecord): void;
-  /** Offers due retries to nodes with a session here, up to the limit per second. Must be called once a second. */
-  tick(): void;
-}
-
 export interface RetriesDeps {
   readonly histories: Pick<ApplyHistories, 'peek'>;
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -35,7 +24,9 @@ export const tryAgain = ({ retry }: ApplyHistoryRecord): number | undefined =>
 
 const { afterMs, everyMs, jitter, nodesPerSecond } = limits.fleet.rejectRetry;
 
-export function createRetries(deps: RetriesDeps): Retries {
+export type Retries = ReturnType<typeof createRetries>;
+
+export function createRetries(deps: RetriesDeps) {
   const { clock } = deps;
   /** Nodes with a session here that rejected their newest generation. */
   const nodes = new Set<string>();
@@ -78,19 +69,23 @@ export function createRetries(deps: RetriesDeps): Retries {
   };
 
   return {
-    rejected(record, generation, sessionId) {
+    /** The node rejected a snapshot in this session. */
+    rejected(record: ApplyHistoryRecord, generation: number, sessionId: string): void {
       const retry = retryOf(record);
       if (retry?.generation === generation && retry.offeredTo === sessionId) retry.isTarget = false;
     },
-    asked(record) {
+    /** A request is about to be answered: a retry that fell due meanwhile is due now. */
+    asked(record: ApplyHistoryRecord): void {
       const retry = retryOf(record);
       if (retry !== undefined) hasFallenDue(retry);
     },
-    reload(record) {
+    /** The agent was told to ask for its whole configuration. */
+    reload(record: ApplyHistoryRecord): void {
       const retry = retryOf(record);
       if (retry !== undefined) becomeTarget(retry);
     },
-    tick() {
+    /** Offers due retries to nodes with a session here, up to the limit per second. Must be called once a second. */
+    tick(): void {
       let left: number = nodesPerSecond;
       for (const nodeId of nodes) {
         if (left === 0) break;

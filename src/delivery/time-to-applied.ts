@@ -7,20 +7,13 @@ import { Histogram } from 'prom-client';
 /** Snapshots offered to one session and neither applied nor rejected, oldest first. */
 export type Offers = { readonly generation: number; readonly at: number }[];
 
-export interface TimeToApplied {
-  /** @param at milliseconds of the monotonic clock, as in the other functions */
-  offered(offers: Offers, generation: number, at: number): void;
-  applied(offers: Offers, generation: number, at: number): void;
-  rejected(offers: Offers, generation: number): void;
-  /** For `/metrics`. */
-  readonly seconds: Histogram;
-}
-
 /** If more are outstanding, the newest replaces the one before it. */
 const offersMax = 8;
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-export function createTimeToApplied(): TimeToApplied {
+export type TimeToApplied = ReturnType<typeof createTimeToApplied>;
+
+export function createTimeToApplied() {
   const seconds = new Histogram({
     name: 'svc_delivery_time_to_applied_seconds',
     help: 'Time from the offer of a snapshot until the agent has applied it, or a newer one.',
@@ -34,18 +27,20 @@ export function createTimeToApplied(): TimeToApplied {
     return settled[0]?.at;
   };
   return {
-    offered(offers, generation, at) {
+    /** @param at milliseconds of the monotonic clock, as in the other functions */
+    offered(offers: Offers, generation: number, at: number): void {
       if (offers.some((offer) => offer.generation === generation)) return;
       if (offers.length >= offersMax) offers.pop();
       offers.push({ generation, at });
     },
-    applied(offers, generation, at) {
+    applied(offers: Offers, generation: number, at: number): void {
       const since = settle(offers, generation);
       if (since !== undefined) seconds.observe((at - since) / 1000);
     },
-    rejected(offers, generation) {
+    rejected(offers: Offers, generation: number): void {
       settle(offers, generation);
     },
+    /** For `/metrics`. */
     seconds,
   };
 }

@@ -35,14 +35,9 @@ function untilNext(ms: number): number {
   return next === undefined ? Number.POSITIVE_INFINITY : ms - next[1];
 }
 
-export interface CertificateTimes {
-  /** Credentials whose certificate has reached another step since the last call, or was replaced. */
-  changes(): readonly StatusKey[];
-  /** A credential was changed. */
-  edited(): void;
-}
+export type CertificateTimes = ReturnType<typeof createCertificateTimes>;
 
-export function createCertificateTimes({ fleet, clock }: Pick<StatusDeps, 'fleet' | 'clock'>): CertificateTimes {
+export function createCertificateTimes({ fleet, clock }: Pick<StatusDeps, 'fleet' | 'clock'>) {
   const known = new Map<string, Left>();
   /** Milliseconds since the epoch. The clock may be set back behind the last look. */
   let [lookedAt, nextAt] = [0, 0];
@@ -64,10 +59,12 @@ export function createCertificateTimes({ fleet, clock }: Pick<StatusDeps, 'fleet
   }
 
   return {
-    changes() {
+    /** Credentials whose certificate has reached another step since the last call, or was replaced. */
+    changes(): readonly StatusKey[] {
       const now = clock.now();
       return lookedAt <= now && now < nextAt ? [] : look(now);
     },
-    edited: () => void (nextAt = 0),
+    /** A credential was changed. */
+    edited: (): void => void (nextAt = 0),
   };
 }

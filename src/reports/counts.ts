@@ -18,19 +18,6 @@ import type { StatusDeps } from './status.js';
 import { sumUp, type FleetCounts } from './sums.js';
 import { tuning } from './tuning.js';
 
-export interface Counts {
-  /** Counts that include everything reported and committed before the call. */
-  now(): Promise<FleetCounts>;
-  /** The counts as last judged, for a scrape of metrics; undefined until everything has been judged once. */
-  soFar(): FleetCounts | undefined;
-  /** As last judged; null for a chain that is not deployed or not enabled. */
-  chainHealth(chainId: string): ChainHealth['state'] | null;
-  upstreamStatus(upstreamId: string): UpstreamStatus;
-  /** Calls back with resources whose status has changed. @returns how to stop */
-  onStatus(listener: (keys: readonly StatusKey[]) => void): () => void;
-  close(): Promise<void>;
-}
-
 export interface CountsDeps extends StatusDeps {
   /** Calls back with each node that has reported, or was deleted. @returns how to stop, like the next two */
   onReport(listener: (nodeId: string) => void): () => void;
@@ -187,7 +174,9 @@ function createRechecks(fleet: CountsDeps['fleet'], add: (chainId: string) => vo
   };
 }
 
-export function keepCounts(deps: CountsDeps): Counts {
+export type Counts = ReturnType<typeof keepCounts>;
+
+export function keepCounts(deps: CountsDeps) {
   const { fleet, logger } = deps;
   const certificates = createCertificateTimes(deps);
   const dirty = trackDirty(deps, certificates.edited);
@@ -242,15 +231,19 @@ export function keepCounts(deps: CountsDeps): Counts {
   );
 
   return {
-    async now() {
+    /** Counts that include everything reported and committed before the call. */
+    async now(): Promise<FleetCounts> {
       await settled();
       return sumUp(deps, kept);
     },
-    soFar: () => (isComplete ? sumUp(deps, kept) : undefined),
-    chainHealth: (id) => kept.chains.get(id)?.health ?? null,
-    upstreamStatus: (id) => kept.upstreams.get(id) ?? 'unknown',
+    /** The counts as last judged, for a scrape of metrics; undefined until everything has been judged once. */
+    soFar: (): FleetCounts | undefined => (isComplete ? sumUp(deps, kept) : undefined),
+    /** As last judged; null for a chain that is not deployed or not enabled. */
+    chainHealth: (id: string): ChainHealth['state'] | null => kept.chains.get(id)?.health ?? null,
+    upstreamStatus: (id: string): UpstreamStatus => kept.upstreams.get(id) ?? 'unknown',
+    /** Calls back with resources whose status has changed. @returns how to stop */
     onStatus: statusListeners.add,
-    async close() {
+    async close(): Promise<void> {
       dirty.stop();
       await loop.close();
     },

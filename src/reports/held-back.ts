@@ -7,16 +7,9 @@ import { getOrMake } from '../kernel/maps.js';
 /** Newest reports of one node that are held. */
 const maxHeld = 8;
 
-export interface HeldBack {
-  /** Calls `enter` at once, or when the node is released. */
-  enter(nodeId: string, enter: () => void): void;
-  hold(nodeId: string): void;
-  release(nodeId: string): void;
-  /** Releases every node that is not held individually. */
-  releaseAll(): void;
-}
+export type HeldBack = ReturnType<typeof createHeldBack>;
 
-export function createHeldBack(): HeldBack {
+export function createHeldBack() {
   const held = new Map<string, (() => void)[]>();
   const own = new Set<string>();
   let all = true;
@@ -28,18 +21,20 @@ export function createHeldBack(): HeldBack {
     for (const enter of enters) enter();
   };
   return {
-    enter(nodeId, enter) {
+    /** Calls `enter` at once, or when the node is released. */
+    enter(nodeId: string, enter: () => void): void {
       if (!isHeld(nodeId)) return enter();
       const enters = getOrMake(held, nodeId, () => []);
       enters.push(enter);
       if (enters.length > maxHeld) enters.shift();
     },
-    hold: (nodeId) => void own.add(nodeId),
-    release(nodeId) {
+    hold: (nodeId: string): void => void own.add(nodeId),
+    release(nodeId: string): void {
       own.delete(nodeId);
       if (!isHeld(nodeId)) flush(nodeId);
     },
-    releaseAll() {
+    /** Releases every node that is not held individually. */
+    releaseAll(): void {
       all = false;
       for (const nodeId of held.keys()) if (!isHeld(nodeId)) flush(nodeId);
     },

@@ -25,18 +25,6 @@ export interface OthersDeps {
   readonly logger: Logger;
 }
 
-export interface Others {
-  /** When everything was last read, monotonic milliseconds. */
-  readAt(): number;
-  /** The stored beat of a node; undefined also while the store is away. */
-  stored(nodeId: string): Promise<StoredBeat | undefined>;
-  /** Enters beats that were just read, with presence. @throws ServiceError `unavailable` */
-  take(beats: readonly StoredBeat[]): Promise<void>;
-  /** Reads once, as the loop does. @throws ServiceError `unavailable` @internal exported for tests */
-  read(): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** How long the last writes of a dead instance are still read. */
 const readOnMs = 60_000;
 
@@ -48,7 +36,9 @@ interface Instance {
   aliveAt: number;
 }
 
-export function followOthers(deps: OthersDeps): Others {
+export type Others = ReturnType<typeof followOthers>;
+
+export function followOthers(deps: OthersDeps) {
   const { store, table, clock } = deps;
   const instances = new Map<string, Instance>();
   let readAt = clock.monotonic();
@@ -107,9 +97,13 @@ export function followOthers(deps: OthersDeps): Others {
     logsWarning(deps.logger, 'the reports at other instances could not be read'),
   );
   return {
-    readAt: () => readAt,
-    stored: (nodeId) => store.beatOf(nodeId).catch(() => undefined),
+    /** When everything was last read, monotonic milliseconds. */
+    readAt: (): number => readAt,
+    /** The stored beat of a node; undefined also while the store is away. */
+    stored: (nodeId: string): Promise<StoredBeat | undefined> => store.beatOf(nodeId).catch(() => undefined),
+    /** Enters beats that were just read, with presence. @throws ServiceError `unavailable` */
     take,
+    /** Reads once, as the loop does. @throws ServiceError `unavailable` @internal exported for tests */
     read,
     close: loop.close,
   };

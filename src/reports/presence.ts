@@ -7,6 +7,7 @@ import { startLoop, timedOut, withDeadline } from '../kernel/background.js';
 import { shutdownMs } from '../kernel/closers.js';
 import { createKeyedBatch } from '../kernel/keyed-batch.js';
 import type { Json } from '../kernel/json.js';
+import { createListeners } from '../kernel/listeners.js';
 import { logsWarning, type Logger } from '../kernel/logger.js';
 import { storeRetry } from '../kernel/retry.js';
 import type { Lease, LeaseClaim, Leases } from '../storage/read-store.js';
@@ -19,18 +20,6 @@ const presencePurgeAfterMs = 24 * 60 * 60_000;
 const presencePurgeEveryMs = 10 * 60_000;
 
 const presenceKind = 'presence';
-
-export interface Presence {
-  /** Durable when it returns. @throws ServiceError `unavailable` */
-  opened(nodeId: string, facts: PresenceFacts, ttlMs: number): Promise<void>;
-  alive(nodeId: string, facts: PresenceFacts, ttlMs: number): void;
-  ended(nodeId: string, sessionId: string): Promise<void>;
-  onLost(listener: (nodeId: string, sessionId: string) => void): () => void;
-  /** Every node that is online. @throws ServiceError `unavailable` */
-  all(): Promise<readonly HeldPresence[]>;
-  flush(): Promise<void>;
-  close(): Promise<void>;
-}
 
 export interface HeldPresence {
   readonly nodeId: string;
@@ -45,9 +34,11 @@ interface Renewal {
   readonly ttlMs: number;
 }
 
-export function createPresence(leases: Leases, logger: Logger): Presence {
+export type Presence = ReturnType<typeof createPresence>;
+
+export function createPresence(leases: Leases, logger: Logger) {
   const { batchMs, batchDocuments, waitingNodes } = tuning;
-  const listeners = new Set<(nodeId: string, sessionId: string) => void>();
+  const lost = createListeners<Renewal>(logsWarning(logger, 'a listener for lost presence failed'));
   /**
    * This instance's sessions by id, each with the take of its lease. A renewal for any other session is late and
    * ignored.
@@ -63,13 +54,14 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
     onError: complain,
   };
 
+  /** By node: a call of the store names leases by node. */
   const renewals = createKeyedBatch<Renewal>({
     ...common,
     write: async (entries) => {
-      for (const round of roundsByNode(entries.filter(([sessionId]) => localSessions.has(sessionId)))) {
-        const lost = await leases.renew(presenceKind, [...round.values()].map(claimOf));
-        for (const nodeId of lost) await retake(round.get(nodeId));
-      }
+      const own = new Map(entries.filter(([, { facts }]) => localSessions.has(facts.session_id)));
+      if (own.size === 0) return;
+      const refused = await leases.renew(presenceKind, [...own.values()].map(claimOf));
+      for (const nodeId of refused) await retake(own.get(nodeId));
     },
   });
 
@@ -86,13 +78,14 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
     if (renewal === undefined || !localSessions.has(renewal.facts.session_id)) return;
     if (await leases.acquire(presenceKind, claimOf(renewal))) return;
     if (!localSessions.delete(renewal.facts.session_id)) return;
-    for (const listener of listeners) listener(renewal.nodeId, renewal.facts.session_id);
+    lost.tell(renewal);
   };
 
   const purge = startLoop(presencePurgeEveryMs, () => leases.purge(presenceKind, presencePurgeAfterMs), complain);
 
   return {
-    async opened(nodeId, facts, ttlMs) {
+    /** Durable when it returns. @throws ServiceError `unavailable` */
+    async opened(nodeId: string, facts: PresenceFacts, ttlMs: number): Promise<void> {
       const taken = leases.take(presenceKind, claimOf({ nodeId, facts, ttlMs }));
       localSessions.set(facts.session_id, taken);
       try {
@@ -102,14 +95,14 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
         throw error;
       }
     },
-    alive(nodeId, facts, ttlMs) {
+    alive(nodeId: string, facts: PresenceFacts, ttlMs: number): void {
       if (!localSessions.has(facts.session_id)) return;
-      renewals.put(facts.session_id, { nodeId, facts, ttlMs });
+      renewals.put(nodeId, { nodeId, facts, ttlMs });
     },
-    async ended(nodeId, sessionId) {
+    async ended(nodeId: string, sessionId: string): Promise<void> {
       const taken = localSessions.get(sessionId);
       localSessions.delete(sessionId);
-      renewals.delete(sessionId);
+      if (renewals.get(nodeId)?.facts.session_id === sessionId) renewals.delete(nodeId);
       const release = async (): Promise<void> => {
         // The store may carry out a release before a take that was asked for earlier.
         await taken?.catch(() => undefined);
@@ -122,39 +115,25 @@ export function createPresence(leases: Leases, logger: Logger): Presence {
       // The lease would end by itself, only later.
       if (outcome === timedOut) releases.put(sessionId, nodeId);
     },
-    onLost(listener) {
-      listeners.add(listener);
-      return () => {
-        listeners.delete(listener);
-      };
-    },
-    async all() {
+    onLost: (listener: (nodeId: string, sessionId: string) => void): (() => void) =>
+      lost.add(({ nodeId, facts }) => listener(nodeId, facts.session_id)),
+    /** Every node that is online. @throws ServiceError `unavailable` */
+    async all(): Promise<readonly HeldPresence[]> {
       return (await leases.list(presenceKind)).flatMap((lease) => {
         const facts = factsOf(lease);
         return facts === undefined ? [] : [{ nodeId: lease.name, facts, remainingMs: lease.remainingMs }];
       });
     },
-    async flush() {
+    async flush(): Promise<void> {
       await renewals.flush();
       await releases.flush();
     },
-    async close() {
+    async close(): Promise<void> {
       await purge.close();
       await renewals.close();
       await releases.close();
     },
   };
-}
-
-/** Puts an old and a new session of one node into different calls, because a call names leases by node. */
-function roundsByNode(entries: readonly (readonly [string, Renewal])[]): readonly Map<string, Renewal>[] {
-  const rounds: Map<string, Renewal>[] = [];
-  for (const [, renewal] of entries) {
-    const round = rounds.find((candidate) => !candidate.has(renewal.nodeId));
-    if (round === undefined) rounds.push(new Map([[renewal.nodeId, renewal]]));
-    else round.set(renewal.nodeId, renewal);
-  }
-  return rounds;
 }
 
 function claimOf({ nodeId, facts, ttlMs }: Renewal): LeaseClaim {

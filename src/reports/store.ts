@@ -35,29 +35,6 @@ export interface ReportStoreDeps {
   readonly logger: Logger;
 }
 
-export interface ReportStore {
-  /**
-   * Fills the table with signs of life, but not with presence.
-   * @returns a function that fills in the rest
-   * @throws ServiceError `unavailable`, like that function
-   */
-  load(): Promise<(signal: AbortSignal) => Promise<void>>;
-  /** Enters, and writes soon, an entry that neither the table nor the store has. */
-  adopt(nodeId: string, known: Entry): void;
-  /** Writes a node's sign of life soon. @param changed the other parts of its entry to write */
-  write(nodeId: string, changed: readonly Part[]): void;
-  /** The next documents that an instance wrote, in order, starting at a place. @throws ServiceError `unavailable` */
-  writtenBy(instance: string, place: string): Promise<readonly StoredBeat[]>;
-  /** @throws ServiceError `unavailable` */
-  beatOf(nodeId: string): Promise<StoredBeat | undefined>;
-  /** Enters beats, but not presence, and reads the parts that were written with them. @throws ServiceError `unavailable` */
-  enter(beats: readonly StoredBeat[]): Promise<void>;
-  /** Deletes everything about deleted nodes. @throws ServiceError `unavailable` */
-  forget(nodeIds: readonly string[]): Promise<void>;
-  flush(): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** A new object for each change, so that a change during its write waits again. */
 interface Waiting {
   readonly changed: readonly Part[];
@@ -159,8 +136,10 @@ function createWriter(deps: ReportStoreDeps, { beats, collections, remove }: Col
   return { write, batch };
 }
 
+export type ReportStore = Awaited<ReturnType<typeof openReportStore>>;
+
 /** @throws ServiceError `unavailable` */
-export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStore> {
+export async function openReportStore(deps: ReportStoreDeps) {
   const { table, clock } = deps;
   const opened = await openCollections(deps.readStore, deps.isShared);
   const { beats, collections, remove } = opened;
@@ -192,7 +171,12 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
   }
 
   return {
-    async load() {
+    /**
+     * Fills the table with signs of life, but not with presence.
+     * @returns a function that fills in the rest
+     * @throws ServiceError `unavailable`, like that function
+     */
+    async load(): Promise<(signal: AbortSignal) => Promise<void>> {
       const all: StoredBeat[] = [];
       const gone: string[] = [];
       let last: string | undefined;
@@ -224,19 +208,25 @@ export async function openReportStore(deps: ReportStoreDeps): Promise<ReportStor
         }
       };
     },
-    adopt(nodeId, known) {
+    /** Enters, and writes soon, an entry that neither the table nor the store has. */
+    adopt(nodeId: string, known: Entry): void {
       if (table.find(nodeId) !== undefined) return;
       // Sessions and leases say who is online now.
       Object.assign(table.entry(nodeId), known, { presence: undefined, hasReported: false });
       write(nodeId, partsOf);
     },
+    /** Writes a node's sign of life soon. @param changed the other parts of its entry to write */
     write,
     // All documents of a batch have one place and must be read together.
-    writtenBy: (instance, place) =>
+    /** The next documents that an instance wrote, in order, starting at a place. @throws ServiceError `unavailable` */
+    writtenBy: (instance: string, place: string): Promise<readonly StoredBeat[]> =>
       beats.find({ groups: [instance], from: place, direction: 'asc', limit: 2 * tuning.batchDocuments }),
-    beatOf: (nodeId) => beats.get(nodeId),
+    /** @throws ServiceError `unavailable` */
+    beatOf: (nodeId: string): Promise<StoredBeat | undefined> => beats.get(nodeId),
+    /** Enters beats, but not presence, and reads the parts that were written with them. @throws ServiceError `unavailable` */
     enter,
-    async forget(nodeIds) {
+    /** Deletes everything about deleted nodes. @throws ServiceError `unavailable` */
+    async forget(nodeIds: readonly string[]): Promise<void> {
       for (const nodeId of nodeIds) {
         batch.delete(nodeId);
         table.forget(nodeId);

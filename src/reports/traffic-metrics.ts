@@ -13,14 +13,6 @@ interface Total {
   of(report: MetricsFacts): number | undefined;
 }
 
-export interface TrafficMetrics {
-  /** @param before the previous report of the same process */
-  note(report: MetricsFacts, before: MetricsFacts | undefined): void;
-  /** Counts a report with more bytes than any link carries. */
-  refused(): void;
-  metrics(): readonly Metric[];
-}
-
 const counterOf = (name: string, what: string, labelNames: readonly string[] = []): Counter =>
   new Counter({
     name,
@@ -55,8 +47,10 @@ function gaugesOf(last: () => Iterable<MetricsFacts>): readonly Gauge[] {
   return [connections, upstreams];
 }
 
+export type TrafficMetrics = ReturnType<typeof createTrafficMetrics>;
+
 /** @param last the last reports of the agents with a session here */
-export function createTrafficMetrics(last: () => Iterable<MetricsFacts>): TrafficMetrics {
+export function createTrafficMetrics(last: () => Iterable<MetricsFacts>) {
   const gauges = gaugesOf(last);
   const reports = new Counter({
     name: 'svc_agent_metrics_reports_total',
@@ -91,14 +85,16 @@ export function createTrafficMetrics(last: () => Iterable<MetricsFacts>): Traffi
   // Without this, a counter with labels is absent until it is first counted.
   for (const { counter, labels } of totals) counter.inc(labels, 0);
   return {
-    note(report, before) {
+    /** @param before the previous report of the same process */
+    note(report: MetricsFacts, before: MetricsFacts | undefined): void {
       reports.inc();
       for (const { counter, labels, of } of totals) {
         const now = of(report);
         if (now !== undefined) counter.inc(labels, growthOf(before && of(before), now));
       }
     },
-    refused: () => refused.inc(),
-    metrics: () => [connections, bytes, requests, errors, restarts, reports, ...gauges, refused],
+    /** Counts a report with more bytes than any link carries. */
+    refused: (): void => refused.inc(),
+    metrics: (): readonly Metric[] => [connections, bytes, requests, errors, restarts, reports, ...gauges, refused],
   };
 }

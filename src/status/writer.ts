@@ -39,13 +39,6 @@ export interface StatusWriterDeps {
   readonly logger: Logger;
 }
 
-export interface StatusWriter {
-  /** Decides and writes what is due. `startStatusWriter` calls it repeatedly; tests call it themselves. */
-  turn(): Promise<void>;
-  /** Gives up the lease. */
-  close(): Promise<void>;
-}
-
 /** Appends facts where the ledger ends. @param written called with how many were appended */
 function createAppend({ eventStore, ledger }: StatusWriterDeps, written: (facts: number) => void) {
   /** Revision of `svc-status` up to which the ledger lacks only foreign and expired events. */
@@ -166,8 +159,10 @@ function createDecisions({ ledger, source, clock, ids, ...deps }: StatusWriterDe
   return { look, takeOver, due, written: (facts: number): void => budget.take(clock.monotonic(), facts) };
 }
 
+export type StatusWriter = ReturnType<typeof createStatusWriter>;
+
 /** The caller takes its turns. @internal exported for tests */
-export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
+export function createStatusWriter(deps: StatusWriterDeps) {
   const { ledger, source } = deps;
   const { takeOver, due, ...decisions } = createDecisions(deps);
   const append = createAppend(deps, decisions.written);
@@ -189,7 +184,8 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
   const stops = [source.onChange(look), ledger.onChange(look)];
 
   return {
-    async turn() {
+    /** Decides and writes what is due. `startStatusWriter` calls it repeatedly; tests call it themselves. */
+    async turn(): Promise<void> {
       if (deps.readOnly() !== undefined || ledger.failure() !== undefined) return;
       while (await lease.hold()) {
         const events = await due();
@@ -197,7 +193,8 @@ export function createStatusWriter(deps: StatusWriterDeps): StatusWriter {
         if (events.length === 0 || !lease.isHeld() || !(await append(events))) return;
       }
     },
-    async close() {
+    /** Gives up the lease. */
+    async close(): Promise<void> {
       for (const stop of stops) stop();
       await lease.release();
     },

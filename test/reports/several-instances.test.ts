@@ -264,8 +264,10 @@ describe('a session', () => {
     await reports.sessionOpened('n1', facts('s1'), ttlMs);
     await reports.sessionOpened('n1', facts('s2'), ttlMs);
     opened.clock.advance(1_000);
-    reports.alive('n1', facts('s1'), ttlMs);
     reports.alive('n1', facts('s2'), ttlMs);
+    await reports.flush();
+    expect(lost).toEqual([]);
+    reports.alive('n1', facts('s1'), ttlMs);
     await reports.flush();
     expect(lost).toEqual(['s1']);
   });

@@ -19,21 +19,13 @@ export interface CountedBeat {
   readonly last: number | undefined;
 }
 
-export interface Recorder {
-  heartbeat(nodeId: string, beat: CountedBeat): void;
-  /** @param before the previous report of the same process */
-  metrics(nodeId: string, report: MetricsFacts, before: MetricsFacts | undefined): void;
-  /** A report that another instance took. @param before the entry as it was */
-  taken(nodeId: string, entry: Entry, before: Readonly<Entry>): void;
-  /** Records the round trips of all nodes in the current minute. */
-  roundTrips(entries: Iterable<readonly [nodeId: string, Entry]>): Promise<void>;
-}
+export type Recorder = ReturnType<typeof createRecorder>;
 
 export function createRecorder(
   history: Pick<History, 'count' | 'countHere' | 'roundTrip'>,
   carriers: (nodeId: string) => Carriers,
   clock: Pick<Clock, 'now'>,
-): Recorder {
+) {
   /** Counts the shares of a node, and the node's own share for the fleet as well. */
   function countShares(count: History['count'], nodeId: string, at: number, shares: readonly Share[]): void {
     count(nodeId, at, shares);
@@ -51,16 +43,18 @@ export function createRecorder(
   }
 
   return {
-    heartbeat(nodeId, beat) {
+    heartbeat(nodeId: string, beat: CountedBeat): void {
       countBeat(history.count, nodeId, beat);
       const trips = beat.entry.links === undefined ? [] : linkSummary(beat.entry.links).roundTrips;
       if (trips.length === 0) return;
       countShares(history.count, nodeId, beat.at, [...roundTripShares(carriers(nodeId), nodeId, trips)]);
     },
-    metrics(nodeId, report, before) {
+    /** @param before the previous report of the same process */
+    metrics(nodeId: string, report: MetricsFacts, before: MetricsFacts | undefined): void {
       history.count(nodeId, clock.now(), metricsShares(carriers(nodeId), report, before));
     },
-    taken(nodeId, entry, before) {
+    /** A report that another instance took. @param before the entry as it was */
+    taken(nodeId: string, entry: Entry, before: Readonly<Entry>): void {
       if (before.beat !== undefined && entry.beat !== undefined && entry.beat.at > before.beat.at) {
         const growth = growthBetween(before, entry);
         countBeat(history.countHere, nodeId, { entry, growth, at: entry.beat.at, last: before.beat.at });
@@ -70,7 +64,8 @@ export function createRecorder(
       const last = metrics.process_id === before.metrics.process_id ? before.metrics.report : undefined;
       history.countHere(nodeId, clock.now(), metricsShares(carriers(nodeId), metrics.report, last));
     },
-    async roundTrips(entries) {
+    /** Records the round trips of all nodes in the current minute. */
+    async roundTrips(entries: Iterable<readonly [nodeId: string, Entry]>): Promise<void> {
       const longest = new Map<string, number>();
       let [looked, measured, sum] = [0, 0, 0];
       for (const [nodeId, { beat, links, offlineAfterMs }] of entries) {

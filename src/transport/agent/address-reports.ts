@@ -14,12 +14,6 @@ import { hourMs, waitMs, withTime } from '../../kernel/spacing.js';
 
 export type ReportAddress = (nodeId: string, ipv4: string | null, ipv6: string | null) => Promise<void>;
 
-interface AddressReports {
-  hello(nodeId: string, hello: Pick<AgentHello, 'publicIpv4' | 'publicIpv6'>): void;
-  /** Passes on due reports, and forgets nodes whose hour is over. */
-  sweep(): void;
-}
-
 interface Entry {
   /** When reports were passed on, oldest first. */
   times: readonly number[];
@@ -29,7 +23,7 @@ interface Entry {
 export function createAddressReports(
   deps: { readonly delivery: Pick<Delivery, 'node'>; readonly clock: Clock; readonly logger: Logger },
   report: ReportAddress,
-): AddressReports {
+) {
   const spacing = limits.fleet.addressReports;
   /** One entry per node with a report within the last hour. */
   const entries = new Map<string, Entry>();
@@ -48,7 +42,7 @@ export function createAddressReports(
   };
 
   return {
-    hello(nodeId, hello) {
+    hello(nodeId: string, hello: Pick<AgentHello, 'publicIpv4' | 'publicIpv6'>): void {
       const reported = canonicalIp(hello.publicIpv4) ?? '';
       const ipv4 = isIPv4(reported) ? reported : '';
       const ipv6 = isIPv6(hello.publicIpv6) ? (canonicalIp(hello.publicIpv6) ?? '') : '';
@@ -61,7 +55,8 @@ export function createAddressReports(
       entry.times = withTime(entry.times, now, spacing);
       entries.set(nodeId, entry);
     },
-    sweep() {
+    /** Passes on due reports, and forgets nodes whose hour is over. */
+    sweep(): void {
       const now = deps.clock.monotonic();
       for (const [nodeId, entry] of entries) {
         if (waitMs(entry.times, now, spacing) > 0) continue;

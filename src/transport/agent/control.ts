@@ -21,14 +21,6 @@ interface ControlDeps {
   onUnattached(reason: CloseReason, stream: AgentStream): void;
 }
 
-interface ControlStreams {
-  open(stream: AgentStream): void;
-  /** Ends streams that have sent no frame within 10 s. */
-  sweep(now: number): void;
-  /** Ends all streams that have sent no frame. */
-  drain(): void;
-}
-
 /** Without a session there is no key to send a SessionClose with. */
 const drainingUnattached: CloseReason = { ...closeReasons.draining(0), close: undefined };
 
@@ -88,23 +80,25 @@ class WaitingStream implements StreamHandlers {
   }
 }
 
-export function createControlStreams(deps: ControlDeps): ControlStreams {
+export function createControlStreams(deps: ControlDeps) {
   /** In order of opening. Bounded by the connections and their streams. */
   const waiting = new Set<WaitingStream>();
   return {
-    open(stream) {
+    open(stream: AgentStream): void {
       const entry = new WaitingStream(deps, waiting, stream);
       waiting.add(entry);
       stream.start(entry);
       if (deps.draining()) entry.end(drainingUnattached);
     },
-    sweep(now) {
+    /** Ends streams that have sent no frame within 10 s. */
+    sweep(now: number): void {
       for (const entry of waiting) {
         if (now - entry.openedAt <= limits.agent.helloWithinMs) return;
         entry.end(closeReasons.unauthenticated);
       }
     },
-    drain() {
+    /** Ends all streams that have sent no frame. */
+    drain(): void {
       for (const entry of waiting) entry.end(drainingUnattached);
     },
   };

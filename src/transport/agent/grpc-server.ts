@@ -68,23 +68,15 @@ interface GrpcHandlers {
   takeBytes: TakeBytes;
 }
 
-interface GrpcServer {
-  /** Serves HTTP/2 on a connection from now on. */
-  accept(connection: AgentConnection): void;
-  /** Closes each connection once its calls have ended; calls still open after `graceMs` are ended. */
-  drain(graceMs: number): void;
-  /** Closes every connection at once. */
-  close(): void;
-}
-
-export function createGrpcServer(handlers: GrpcHandlers, logger: Logger): GrpcServer {
+export function createGrpcServer(handlers: GrpcHandlers, logger: Logger) {
   const sessions = new Set<ServerHttp2Session>();
   const destroyAll = (): void => {
     for (const session of sessions) session.destroy();
   };
   const serve = createMethods(handlers, logger);
   return {
-    accept(connection) {
+    /** Serves HTTP/2 on a connection from now on. */
+    accept(connection: AgentConnection): void {
       const stream = new GuardedStream(connection, handlers.takeBytes);
       const unproven = watchUnproven(connection, stream);
       const session = performServerHandshake(stream, sessionOptions);
@@ -120,10 +112,12 @@ export function createGrpcServer(handlers: GrpcHandlers, logger: Logger): GrpcSe
       };
       session.on('stream', onCall);
     },
-    drain(graceMs) {
+    /** Closes each connection once its calls have ended; calls still open after `graceMs` are ended. */
+    drain(graceMs: number): void {
       for (const session of sessions) session.close();
       setTimeout(destroyAll, graceMs).unref();
     },
+    /** Closes every connection at once. */
     close: destroyAll,
   };
 }

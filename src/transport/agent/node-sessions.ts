@@ -35,31 +35,6 @@ export interface NodeSessionsDeps {
   readonly instanceId: string;
 }
 
-export interface NodeSessions {
-  /** Adds an attached session, from its first valid frame to the end of its stream. */
-  add(session: LiveSession): void;
-  /**
-   * Makes the session the node's live one, and its PSK the node's. Rejects if its presence or the fact cannot be recorded now.
-   */
-  hello(session: LiveSession, hello: AgentHello): Promise<void>;
-  ended(session: LiveSession, reason: CloseReason, agentReason: SessionCloseReason | undefined): void;
-  /**
-   * Must be called for every AgentSessionOpened event of every instance, in log order.
-   * @param at when the session was opened, RFC 3339
-   */
-  noteSessionOpened(nodeId: string, sessionId: string, instanceId: string, at: string): void;
-  /** Another session has taken this one's presence lease. */
-  lost(nodeId: string, sessionId: string): void;
-  revoke(nodeId: string): void;
-  /** Revokes the sessions that are over, of a node or of all nodes. */
-  revokeThose(nodeId: string | undefined, isOver: (session: LiveSession) => boolean): void;
-  /** True once the sessions of the node that are over now are gone, false after `timeoutMs`. */
-  sessionsEnded(nodeId: string, timeoutMs: number, isOver: (session: LiveSession) => boolean): Promise<boolean>;
-  all(): Iterable<LiveSession>;
-  /** Forgets nodes without sessions, unless a rekey or a recent SUPERSEDED still counts. */
-  sweep(): void;
-}
-
 /** An agent's version is cut to this many characters. */
 const versionChars = 64;
 
@@ -90,16 +65,11 @@ const emptyEntry = (): Entry => ({
   supersedings: [],
 });
 
-export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
+/** Which session of each node is live, and what the log and presence are told of it. */
+function createLiveSessions(deps: NodeSessionsDeps, nodes: Map<string, Entry>) {
   const { clock, logger } = deps;
-  const nodes = new Map<string, Entry>();
   /** Sessions that have said hello and not ended: only they hold a presence lease. */
   const greeted = new Set<LiveSession>();
-
-  const entryOf = (nodeId: string): Entry => getOrMake(nodes, nodeId, emptyEntry);
-  function* all(): Iterable<LiveSession> {
-    for (const { sessions } of nodes.values()) yield* sessions;
-  }
 
   /** @param by the session or instance that has the node now, if known */
   const supersede = (entry: Entry, session: LiveSession, by: LogFields): void => {
@@ -117,18 +87,16 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
   };
 
   return {
-    add(session) {
-      const { sessions } = entryOf(session.nodeId);
-      sessions.add(session);
-      void session.closed.then(() => sessions.delete(session));
-    },
-    async hello(session, hello) {
+    /**
+     * Makes the session the node's live one, and its PSK the node's. Rejects if its presence or the fact cannot be recorded now.
+     */
+    async hello(session: LiveSession, hello: AgentHello): Promise<void> {
       const { nodeId, id, psk } = session;
       if (psk.isCandidate) {
         if (!(await deps.proveCandidate(nodeId, psk.fingerprint, id))) session.revoke();
         if (session.over) return;
       }
-      const entry = entryOf(session.nodeId);
+      const entry = getOrMake(nodes, session.nodeId, emptyEntry);
       const { live: previous, rekeyedAt } = entry;
       // A successor is opened before the old session is closed with REKEY; a session opened later is a reconnect.
       const rekey =
@@ -148,7 +116,7 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       const fact = openedFact(session, hello, deps.instanceId);
       await Promise.all([opened, rekey ? undefined : deps.facts.agent(session.nodeId, fact, session.id)]);
     },
-    ended(session, { cause }, agentReason) {
+    ended(session: LiveSession, { cause }: CloseReason, agentReason: SessionCloseReason | undefined): void {
       const age = Math.round(clock.monotonic() - session.openedAt);
       const agent_reason = agentReason === undefined ? null : (reasonNames.get(agentReason) ?? String(agentReason));
       deps.sessionLog.info({ ...named(session), cause, agent_reason, duration_ms: age }, 'agent session closed');
@@ -166,7 +134,11 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
         .finally(() => entry.releasing.delete(released));
       entry.releasing.add(released);
     },
-    noteSessionOpened(nodeId, sessionId, instanceId, at) {
+    /**
+     * Must be called for every AgentSessionOpened event of every instance, in log order.
+     * @param at when the session was opened, RFC 3339
+     */
+    noteSessionOpened(nodeId: string, sessionId: string, instanceId: string, at: string): void {
       const entry = nodes.get(nodeId);
       const own = entry?.live === undefined ? undefined : entry.announced;
       if (instanceId === deps.instanceId) {
@@ -181,18 +153,45 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
         supersede(entry, entry.live, { by_session_id: sessionId, by_instance_id: instanceId });
       }
     },
-    lost(nodeId, sessionId) {
+    /** Another session has taken this one's presence lease. */
+    lost(nodeId: string, sessionId: string): void {
       const entry = nodes.get(nodeId);
       if (entry?.live?.id === sessionId) supersede(entry, entry.live, {});
     },
-    revoke(nodeId) {
+  };
+}
+
+export type NodeSessions = ReturnType<typeof createNodeSessions>;
+
+export function createNodeSessions(deps: NodeSessionsDeps) {
+  const { clock } = deps;
+  const nodes = new Map<string, Entry>();
+  function* all(): Iterable<LiveSession> {
+    for (const { sessions } of nodes.values()) yield* sessions;
+  }
+
+  return {
+    ...createLiveSessions(deps, nodes),
+    /** Adds an attached session, from its first valid frame to the end of its stream. */
+    add(session: LiveSession): void {
+      const { sessions } = getOrMake(nodes, session.nodeId, emptyEntry);
+      sessions.add(session);
+      void session.closed.then(() => sessions.delete(session));
+    },
+    revoke(nodeId: string): void {
       for (const session of nodes.get(nodeId)?.sessions ?? []) session.revoke();
     },
-    revokeThose(nodeId, isOver) {
+    /** Revokes the sessions that are over, of a node or of all nodes. */
+    revokeThose(nodeId: string | undefined, isOver: (session: LiveSession) => boolean): void {
       const those = nodeId === undefined ? [...all()] : [...(nodes.get(nodeId)?.sessions ?? [])];
       for (const session of those) if (isOver(session)) session.revoke();
     },
-    async sessionsEnded(nodeId, timeoutMs, isOver) {
+    /** True once the sessions of the node that are over now are gone, false after `timeoutMs`. */
+    async sessionsEnded(
+      nodeId: string,
+      timeoutMs: number,
+      isOver: (session: LiveSession) => boolean,
+    ): Promise<boolean> {
       const entry = nodes.get(nodeId);
       if (entry === undefined) return true;
       const ended = async (): Promise<void> => {
@@ -203,7 +202,8 @@ export function createNodeSessions(deps: NodeSessionsDeps): NodeSessions {
       return (await withDeadline(ended(), timeoutMs)) !== timedOut;
     },
     all,
-    sweep() {
+    /** Forgets nodes without sessions, unless a rekey or a recent SUPERSEDED still counts. */
+    sweep(): void {
       for (const [nodeId, { sessions, rekeyedAt, supersedings }] of nodes) {
         if (sessions.size > 0 || isRecentRekey(rekeyedAt, clock.monotonic())) continue;
         if (recentSupersedings(supersedings, clock.monotonic()).length === 0) nodes.delete(nodeId);

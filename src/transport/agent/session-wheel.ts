@@ -11,22 +11,16 @@ const parts = 5;
 
 type Ticked = Pick<LiveSession, 'tick' | 'throttled' | 'closed'>;
 
-export interface SessionWheel {
-  /** Until the session is closed. */
-  add(session: Ticked): void;
-  /** The session is throttled now. */
-  throttled(session: Ticked): void;
-  /** @returns whether all sessions have had their turn since this was last true */
-  turn(): boolean;
-}
+export type SessionWheel = ReturnType<typeof createSessionWheel>;
 
-export function createSessionWheel(): SessionWheel {
+export function createSessionWheel() {
   const wheel = Array.from({ length: parts }, () => new Set<Ticked>());
   const throttled = new Set<Ticked>();
   let added = 0;
   let at = 0;
   return {
-    add(session) {
+    /** Until the session is closed. */
+    add(session: Ticked): void {
       const part = wheel[added % parts];
       added += 1;
       part?.add(session);
@@ -35,8 +29,10 @@ export function createSessionWheel(): SessionWheel {
         throttled.delete(session);
       });
     },
-    throttled: (session) => void throttled.add(session),
-    turn() {
+    /** The session is throttled now. */
+    throttled: (session: Ticked): void => void throttled.add(session),
+    /** @returns whether all sessions have had their turn since this was last true */
+    turn(): boolean {
       for (const session of throttled) {
         session.tick();
         if (!session.throttled) throttled.delete(session);

@@ -16,6 +16,7 @@ import { formatHostPort } from '../../kernel/host-port.js';
 import { limits } from '../../kernel/limits.js';
 import { logsError, type Logger } from '../../kernel/logger.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
+import { createClosings, type Closed, type Closing } from './closings.js';
 import { createConnectionTable, type ConnectionKinds, type ConnectionTable, type Entry } from './connection-table.js';
 import { Connection, type AgentConnection, type SessionMarks } from './connection.js';
 import { sniff, type Sniffed } from './sniff.js';
@@ -47,33 +48,12 @@ interface ListenerOptions extends AgentListenerOptions {
   readonly sharedHellos?: SharedHellos | undefined;
 }
 
-/** Why the listener closes a connection, with the sentence for the log; null: not a fault. */
-const closings = {
-  evicted: 'a connection without a session was closed to let another one in',
-  refused: 'a connection was refused: SVC_MAX_CONNECTIONS are open, and each has a session',
-  idle: null,
-  silent: 'the first bytes of a connection did not arrive in time',
-  foreign: 'a connection did not start with the HTTP/2 preface',
-  costly: 'a connection without a session sent more than an agent does, or started calls that it did not finish',
-  no_proxy_header: 'a balancer (SVC_AGENT_PROXY_FROM) did not start a connection with a valid PROXY v2 header',
-  no_target: 'the REALITY target (SVC_REALITY_TARGET) cannot be reached, so a connection was closed as it would be',
-  unfinished: null,
-  spent: null,
-  crowded: 'a connection to the REALITY target was closed to let another one in: there are too many at once',
-} as const;
-
-type Closing = keyof typeof closings;
-
-function noneClosed(): Record<Closing, number> {
-  return Object.fromEntries(Object.keys(closings).map((reason) => [reason, 0])) as Record<Closing, number>;
-}
-
 export interface ListenerStats {
   readonly accepted: number;
   /** Currently open, by kind. */
   readonly open: ConnectionKinds;
   /** Closed by the listener, by reason. */
-  readonly closed: Readonly<Record<Closing, number>>;
+  readonly closed: Closed;
   /** Counts of REALITY by outcome; undefined without it. */
   readonly met: MetCounts | undefined;
   /** Connections to the target of REALITY, open or being opened. */
@@ -135,21 +115,6 @@ function startSweep(
 
 export type AcceptAgent = (connection: AgentConnection) => void;
 
-/** The accepted connections, from their first byte until they are handed over, joined to the target, or closed. */
-interface Connections {
-  take(socket: Socket): void;
-  /** Ends a connection, and counts and logs why. */
-  end(entry: Entry<Connection>, reason: Closing): void;
-  readonly table: ConnectionTable<Connection>;
-  /** Undefined without REALITY. */
-  readonly mirroring: Pick<Mirroring, 'many'> | undefined;
-  stats(targetConnections: number): ListenerStats;
-  /** Ends the connections of the REALITY target. */
-  endMirrored(): void;
-  /** Waits up to `graceMs` for all to close by themselves, then closes the rest. */
-  close(graceMs: number): Promise<void>;
-}
-
 /** Notes the sessions of connections in the table. @param costly ends a connection that costs too much */
 function marksOf(
   table: ConnectionTable<Connection>,
@@ -169,27 +134,18 @@ function marksOf(
   };
 }
 
-function createConnections(options: ListenerOptions, reality: Reality | undefined, accept: AcceptAgent): Connections {
+/** The accepted connections, from their first byte until they are handed over, joined to the target, or closed. */
+function createConnections(options: ListenerOptions, reality: Reality | undefined, accept: AcceptAgent) {
   const { clock, logger, maxConnections, refusals } = options;
   const lookForH2c = options.reality === undefined || options.reality.allowH2c;
   const isBalancer = addressRanges(options.proxyFrom);
   /** Including those that are closed but still held by the operating system. */
   const sockets = new Set<Socket>();
   const table = createConnectionTable<Connection>();
-  const closed = noneClosed();
   let accepted = 0;
   let onEmpty: (() => void) | undefined;
 
-  const end = (entry: Entry<Connection>, reason: Closing): void => {
-    const { value: connection } = entry;
-    table.remove(entry);
-    closed[reason] += 1;
-    const sentence = closings[reason];
-    const event = { reason: `connection_${reason}`, address: connection.remoteAddress };
-    if (sentence !== null) refusals.note(event, sentence);
-    connection.destroy();
-  };
-
+  const { end, closed } = createClosings(table, refusals);
   const marks = marksOf(table, clock, (entry) => end(entry, 'costly'));
 
   /**
@@ -223,9 +179,11 @@ function createConnections(options: ListenerOptions, reality: Reality | undefine
 
   return {
     table,
+    /** Undefined without REALITY. */
     mirroring,
+    /** Ends a connection, and counts and logs why. */
     end,
-    take(socket) {
+    take(socket: Socket): void {
       // The system knows a peer's address only while the peer is connected, so the address is read once and kept.
       const { remoteAddress } = socket;
       if (remoteAddress === undefined) return void socket.destroy();
@@ -247,20 +205,22 @@ function createConnections(options: ListenerOptions, reality: Reality | undefine
       const giveUp = sniff(socket, { expectHeader: isBalancer(peer), lookForH2c }, (result) => settle(entry, result));
       if (reality !== undefined) connection.giveUpSniffing = giveUp;
     },
-    stats: (targetConnections) => ({
+    stats: (targetConnections: number): ListenerStats => ({
       accepted,
       open: table.kinds(),
-      closed: { ...closed },
+      closed: closed(),
       met: mirroring?.counts(),
       targetConnections,
     }),
-    endMirrored() {
+    /** Ends the connections of the REALITY target. */
+    endMirrored(): void {
       for (let entry = table.longestMirrored(); entry !== undefined; entry = table.longestMirrored()) {
         table.remove(entry);
         entry.value.destroy();
       }
     },
-    async close(graceMs) {
+    /** Waits up to `graceMs` for all to close by themselves, then closes the rest. */
+    async close(graceMs: number): Promise<void> {
       if (sockets.size === 0) return;
       const empty = new Promise<void>((resolve) => (onEmpty = resolve));
       if (graceMs > 0) await withDeadline(empty, graceMs);

@@ -29,14 +29,6 @@ interface MirroringDeps {
   handOver(entry: Entry<Connection>): void;
 }
 
-export interface Mirroring {
-  /** Resolves when the connection is over or handed over. */
-  mirror(entry: Entry<Connection>): Promise<void>;
-  counts(): MetCounts;
-  /** True while so many connections are mirrored that silent or old ones must make room. */
-  many(): boolean;
-}
-
 /** Input that anybody may send is not worth a line; the effect of an agent's wrong setting is. */
 const strangers: { readonly [reason in Exclude<StrangerReason, 'other'>]: string } = {
   server_name: 'a ClientHello asked for a name that is not in SVC_REALITY_SERVER_NAMES; the target answered it',
@@ -47,7 +39,9 @@ const strangers: { readonly [reason in Exclude<StrangerReason, 'other'>]: string
 const unusableTarget =
   'the target answered an agent itself: expected a SVC_REALITY_TARGET that speaks TLS 1.3 with X25519 or X25519MLKEM768 and asks for no client certificate';
 
-export function createMirroring(deps: MirroringDeps): Mirroring {
+export type Mirroring = ReturnType<typeof createMirroring>;
+
+export function createMirroring(deps: MirroringDeps) {
   const { reality, table, clock, refusals } = deps;
   const counts = { agent: 0, stranger: 0, unusable_target: 0, no_target: 0, unfinished: 0 };
   const note = ({ remoteAddress }: Connection, reason: string, sentence: string): void =>
@@ -81,9 +75,11 @@ export function createMirroring(deps: MirroringDeps): Mirroring {
   const many = (): boolean => table.kinds().mirrored > deps.atOnce / 2;
 
   return {
-    counts: () => ({ ...counts }),
+    counts: (): MetCounts => ({ ...counts }),
+    /** True while so many connections are mirrored that silent or old ones must make room. */
     many,
-    async mirror(entry) {
+    /** Resolves when the connection is over or handed over. */
+    async mirror(entry: Entry<Connection>): Promise<void> {
       const { value: connection } = entry;
       table.mirrored(entry, connection.remoteAddress, clock.monotonic());
       connection.watch(isSpent(connection.socket, clock, many));

@@ -30,21 +30,15 @@ const waitingPerAddress = 16_384;
 /** Returns what was charged; called once at most. */
 type Refund = () => void;
 
-export interface AddressBudget {
-  /** Charges the address (IPv6: its /64) if possible at once. */
-  take(address: string): Refund | undefined;
-  /** Like `take`, but waits in line; undefined if that was not possible within `waitMs`. */
-  charge(address: string, waitMs: number): Promise<Refund | undefined>;
-  close(): void;
-}
-
 interface Entry {
   readonly bucket: TokenBucket;
   /** Created when a caller has to wait, dropped when nobody waits any more. */
   line: Line | undefined;
 }
 
-export function createAddressBudget(perSecond: number, burst: number, clock: Clock): AddressBudget {
+export type AddressBudget = ReturnType<typeof createAddressBudget>;
+
+export function createAddressBudget(perSecond: number, burst: number, clock: Clock) {
   const entries = createLru<Entry>(addressBudgets);
   const lines = new Set<Line>();
   let closed = false;
@@ -71,13 +65,15 @@ export function createAddressBudget(perSecond: number, burst: number, clock: Clo
   };
 
   return {
-    take(address) {
+    /** Charges the address (IPv6: its /64) if possible at once. */
+    take(address: string): Refund | undefined {
       const [entry, now] = [entryOf(address), clock.monotonic()];
       if (closed || entry.line !== undefined || entry.bucket.wait(now) > 0) return undefined;
       entry.bucket.take(now);
       return refundOf(entry);
     },
-    async charge(address, waitMs) {
+    /** Like `take`, but waits in line; undefined if that was not possible within `waitMs`. */
+    async charge(address: string, waitMs: number): Promise<Refund | undefined> {
       if (closed) return undefined;
       const entry = entryOf(address);
       const line = lineOf(entry);
@@ -88,18 +84,11 @@ export function createAddressBudget(perSecond: number, burst: number, clock: Clo
       }
       return passed ? refundOf(entry) : undefined;
     },
-    close() {
+    close(): void {
       closed = true;
       for (const line of lines) line.close();
     },
   };
-}
-
-export interface ProvenPairs {
-  /** The node has proven a session from this address. */
-  proven(address: string, nodeId: string): void;
-  /** Charges the budget of this pair; undefined if the pair is not proven or has used up its budget of failures. */
-  take(address: string, nodeId: string): Refund | undefined;
 }
 
 interface Pair {
@@ -107,11 +96,14 @@ interface Pair {
   readonly failures: TokenBucket;
 }
 
-export function createProvenPairs(clock: Clock, maxEntries: number = provenPairs): ProvenPairs {
+export type ProvenPairs = ReturnType<typeof createProvenPairs>;
+
+export function createProvenPairs(clock: Clock, maxEntries: number = provenPairs) {
   const pairs = createLru<Pair>(maxEntries);
   const keyOf = (address: string, nodeId: string): string => `${addressKey(address)} ${nodeId}`;
   return {
-    proven(address, nodeId) {
+    /** The node has proven a session from this address. */
+    proven(address: string, nodeId: string): void {
       const now = clock.monotonic();
       const pair = getOrMake(pairs, keyOf(address, nodeId), () => ({
         provenAt: now,
@@ -119,7 +111,8 @@ export function createProvenPairs(clock: Clock, maxEntries: number = provenPairs
       }));
       pair.provenAt = now;
     },
-    take(address, nodeId) {
+    /** Charges the budget of this pair; undefined if the pair is not proven or has used up its budget of failures. */
+    take(address: string, nodeId: string): Refund | undefined {
       const pair = pairs.get(keyOf(address, nodeId));
       if (pair === undefined) return undefined;
       const now = clock.monotonic();

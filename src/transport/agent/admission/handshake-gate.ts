@@ -16,15 +16,6 @@ const handshakesAtOnce = 32;
 /** The handshake is over and has cost `cpuMs`. */
 type Leave = (cpuMs: number) => void;
 
-export interface HandshakeGate {
-  /** Takes a place; undefined if none became free within `waitMs`. */
-  enter(waitMs: number): Promise<Leave | undefined>;
-  /** A pending session is gone, so a place may be free. */
-  poke(): void;
-  close(): void;
-  readonly waiting: number;
-}
-
 interface HandshakeGateOptions {
   readonly clock: Clock;
   /** At most this many sessions are pending or handshaking; as many again may wait. */
@@ -33,7 +24,9 @@ interface HandshakeGateOptions {
   pending(): number;
 }
 
-export function createHandshakeGate(options: HandshakeGateOptions): HandshakeGate {
+export type HandshakeGate = ReturnType<typeof createHandshakeGate>;
+
+export function createHandshakeGate(options: HandshakeGateOptions) {
   const { clock, maxSessions } = options;
   /** Milliseconds of CPU time. Each handshake is charged when its cost is known. */
   const cpu = createTokenBucket(options.cpuShare * 1_000, handshakeBurstMs, clock.monotonic());
@@ -49,7 +42,8 @@ export function createHandshakeGate(options: HandshakeGateOptions): HandshakeGat
     maxWaiting: maxSessions,
   });
   return {
-    async enter(waitMs) {
+    /** Takes a place; undefined if none became free within `waitMs`. */
+    async enter(waitMs: number): Promise<Leave | undefined> {
       const passed = await line.enter(waitMs);
       if (!passed) return undefined;
       return (cpuMs) => {
@@ -59,11 +53,12 @@ export function createHandshakeGate(options: HandshakeGateOptions): HandshakeGat
         if (line.waiting > 0) setImmediate(line.poke);
       };
     },
-    poke() {
+    /** A pending session is gone, so a place may be free. */
+    poke(): void {
       if (line.waiting > 0) line.poke();
     },
-    close: () => line.close(),
-    get waiting() {
+    close: (): void => line.close(),
+    get waiting(): number {
       return line.waiting;
     },
   };

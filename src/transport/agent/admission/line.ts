@@ -12,17 +12,9 @@ interface LineOptions {
   readonly maxWaiting: number;
 }
 
-export interface Line {
-  /** True if the caller's turn came within `waitMs`; false at once if the line is full or closed. */
-  enter(waitMs: number): Promise<boolean>;
-  /** Checks whether the next may pass. */
-  poke(): void;
-  /** Turns away everyone who waits. */
-  close(): void;
-  readonly waiting: number;
-}
+export type Line = ReturnType<typeof createLine>;
 
-export function createLine(options: LineOptions): Line {
+export function createLine(options: LineOptions) {
   const waiters = new Set<Waiting>();
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
@@ -41,7 +33,8 @@ export function createLine(options: LineOptions): Line {
   };
 
   return {
-    async enter(waitMs) {
+    /** True if the caller's turn came within `waitMs`; false at once if the line is full or closed. */
+    async enter(waitMs: number): Promise<boolean> {
       if (closed) return false;
       if (waiters.size === 0 && options.delay() === 0) {
         options.take();
@@ -52,13 +45,15 @@ export function createLine(options: LineOptions): Line {
       poke();
       return passed;
     },
+    /** Checks whether the next may pass. */
     poke,
-    close() {
+    /** Turns away everyone who waits. */
+    close(): void {
       closed = true;
       clearTimeout(timer);
       for (const waiter of waiters) waiter.answer(false);
     },
-    get waiting() {
+    get waiting(): number {
       return waiters.size;
     },
   };

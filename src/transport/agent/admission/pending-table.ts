@@ -26,20 +26,10 @@ export interface PendingSession {
   readonly intervals: AgentIntervals;
 }
 
-export interface PendingTable {
-  add(session: PendingSession): void;
-  /** Removes and returns a session; undefined if this connection has no pending session with that id. */
-  take(sessionId: Uint8Array, connection: AgentConnection, now: number): PendingSession | undefined;
-  dropNode(nodeId: string): void;
-  dropThose(isOver: (session: PendingSession) => boolean): void;
-  /** Drops sessions older than 10 s. */
-  sweep(now: number): void;
-  clear(): void;
-  readonly size: number;
-}
+export type PendingTable = ReturnType<typeof createPendingTable>;
 
 /** @param onFreed called whenever a session has left the table */
-export function createPendingTable(onFreed: () => void): PendingTable {
+export function createPendingTable(onFreed: () => void) {
   /** In the order of opening. */
   const byId = new Map<string, PendingSession>();
   const byNode = new Map<string, Set<PendingSession>>();
@@ -64,7 +54,7 @@ export function createPendingTable(onFreed: () => void): PendingTable {
     now - session.openedAt > limits.agent.pendingSessionMs;
 
   return {
-    add(session) {
+    add(session: PendingSession): void {
       const ofNode = byNode.get(session.nodeId) ?? new Set();
       for (const oldest of ofNode) {
         if (ofNode.size < limits.agent.pendingPerNode || joinTokenIn(session.nodeId) !== undefined) break;
@@ -84,7 +74,8 @@ export function createPendingTable(onFreed: () => void): PendingTable {
         for (const left of sessions) drop(left);
       });
     },
-    take(sessionId, connection, now) {
+    /** Removes and returns a session; undefined if this connection has no pending session with that id. */
+    take(sessionId: Uint8Array, connection: AgentConnection, now: number): PendingSession | undefined {
       const session = byId.get(Buffer.from(sessionId).toString('hex'));
       if (session === undefined || session.connection !== connection) return undefined;
       if (expired(session, now)) {
@@ -94,22 +85,23 @@ export function createPendingTable(onFreed: () => void): PendingTable {
       remove(session);
       return session;
     },
-    dropNode(nodeId) {
+    dropNode(nodeId: string): void {
       for (const session of byNode.get(nodeId) ?? []) drop(session);
     },
-    dropThose(isOver) {
+    dropThose(isOver: (session: PendingSession) => boolean): void {
       for (const session of byId.values()) if (isOver(session)) drop(session);
     },
-    sweep(now) {
+    /** Drops sessions older than 10 s. */
+    sweep(now: number): void {
       for (const session of byId.values()) {
         if (!expired(session, now)) return;
         drop(session);
       }
     },
-    clear() {
+    clear(): void {
       for (const session of byId.values()) drop(session);
     },
-    get size() {
+    get size(): number {
       return byId.size;
     },
   };

@@ -50,20 +50,6 @@ interface Answered {
 
 const other: Joined = { kind: 'stranger', reason: 'other' };
 
-export interface Reality {
-  /**
-   * Handles a client, and owns its socket until it is closed or handed over: a stranger is joined to the target until
-   * one of them ends. Never rejects.
-   * @param client paused, and created with `allowHalfOpen`
-   * @param tell called once with the outcome; must not throw
-   */
-  meet(client: Socket, tell: (met: Met) => void): Promise<void>;
-  /** Connections to the target, open or being opened: one per client, plus visits of the service. */
-  readonly targetConnections: number;
-  /** Closes all connections to the target, and with them those of mirrored clients; agents' connections stay. */
-  close(): Promise<void>;
-}
-
 interface RealityOptions {
   readonly settings: RealityServer;
   readonly clock: Clock;
@@ -85,7 +71,9 @@ export interface SharedHellos {
   seen(random: Buffer, until: number): Promise<boolean>;
 }
 
-export function createReality({ settings, clock, speaksSecond, sharedHellos, shared }: RealityOptions): Reality {
+export type Reality = ReturnType<typeof createReality>;
+
+export function createReality({ settings, clock, speaksSecond, sharedHellos, shared }: RealityOptions) {
   const target = createTarget(settings.target);
   const authenticate = createAuthenticator(settings, shared?.hellos ?? createHelloMemory(clock));
   const identity = createTemporaryIdentity();
@@ -134,7 +122,13 @@ export function createReality({ settings, clock, speaksSecond, sharedHellos, sha
   };
 
   return {
-    async meet(client, tell) {
+    /**
+     * Handles a client, and owns its socket until it is closed or handed over: a stranger is joined to the target until
+     * one of them ends. Never rejects.
+     * @param client paused, and created with `allowHalfOpen`
+     * @param tell called once with the outcome; must not throw
+     */
+    async meet(client: Socket, tell: (met: Met) => void): Promise<void> {
       const server = await target.dial(client);
       if (server === undefined) {
         if (!client.destroyed) known.failed();
@@ -160,10 +154,12 @@ export function createReality({ settings, clock, speaksSecond, sharedHellos, sha
         if (!isAgent) client.destroy();
       }
     },
-    get targetConnections() {
+    /** Connections to the target, open or being opened: one per client, plus visits of the service. */
+    get targetConnections(): number {
       return target.open;
     },
-    async close() {
+    /** Closes all connections to the target, and with them those of mirrored clients; agents' connections stay. */
+    async close(): Promise<void> {
       target.close();
       if (shared === undefined) await known.close();
     },

@@ -20,21 +20,17 @@ export interface TargetFlight {
   readonly later: RecordLengths;
 }
 
-interface RecordLengths {
-  push(bytes: Buffer): void;
-  /** The lengths of the records whose headers have arrived since the last call; only of the first few dozen. */
-  lengths(): readonly number[];
-}
+type RecordLengths = ReturnType<typeof createRecordLengths>;
 
 /** Reads only the header of each record. */
-function createRecordLengths(): RecordLengths {
+function createRecordLengths() {
   let header = Buffer.alloc(0);
   /** Bytes of the last record that are still to come. */
   let passing = 0;
   let count = 0;
   let found: number[] = [];
   return {
-    push(bytes) {
+    push(bytes: Buffer): void {
       for (let rest = bytes; rest.length > 0;) {
         if (passing > 0) {
           const passed = Math.min(passing, rest.length);
@@ -54,7 +50,8 @@ function createRecordLengths(): RecordLengths {
         header = Buffer.alloc(0);
       }
     },
-    lengths() {
+    /** The lengths of the records whose headers have arrived since the last call; only of the first few dozen. */
+    lengths(): readonly number[] {
       const lengths = found;
       found = [];
       return lengths;

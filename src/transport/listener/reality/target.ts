@@ -7,20 +7,9 @@ import type { HostPort } from '../../../kernel/host-port.js';
 import { createSemaphore } from '../../../kernel/semaphore.js';
 import { tuning } from './tuning.js';
 
-export interface Target {
-  /**
-   * Dials the target.
-   * @param client its end ends the connection, even while dialling; absent for a visit of the service itself
-   * @returns a paused connection; undefined if none is established in time
-   */
-  dial(client?: Socket): Promise<Socket | undefined>;
-  /** Connections that are open or being opened. */
-  readonly open: number;
-  /** Closes all connections and turns away all waiting and later dials. */
-  close(): void;
-}
+export type Target = ReturnType<typeof createTarget>;
 
-export function createTarget({ host, port }: HostPort): Target {
+export function createTarget({ host, port }: HostPort) {
   const places = createSemaphore({ places: tuning.dials, waiting: tuning.dialsWaiting, waitMs: tuning.dialMs });
   const open = new Set<Socket>();
 
@@ -48,7 +37,12 @@ export function createTarget({ host, port }: HostPort): Target {
     });
 
   return {
-    async dial(client) {
+    /**
+     * Dials the target.
+     * @param client its end ends the connection, even while dialling; absent for a visit of the service itself
+     * @returns a paused connection; undefined if none is established in time
+     */
+    async dial(client?: Socket): Promise<Socket | undefined> {
       const leave = await places.enter();
       if (leave === undefined) return undefined;
       try {
@@ -57,10 +51,12 @@ export function createTarget({ host, port }: HostPort): Target {
         leave();
       }
     },
-    get open() {
+    /** Connections that are open or being opened. */
+    get open(): number {
       return open.size;
     },
-    close() {
+    /** Closes all connections and turns away all waiting and later dials. */
+    close(): void {
       places.close();
       for (const socket of open) socket.destroy();
     },
