@@ -7,7 +7,7 @@ import type { Clock } from '../kernel/clock.js';
 import { limits } from '../kernel/limits.js';
 import { logsWarning, type Logger } from '../kernel/logger.js';
 import type { LastGoodSnapshots } from './last-good.js';
-import type { CompilerCheck, Newest, NewestSnapshots } from './newest.js';
+import type { Newest, NewestSnapshots } from './newest.js';
 import type { ConfigAnswer } from './port.js';
 import type { GenerationRaises } from './generation-raise.js';
 import { tryAgain, type Retries } from './retries.js';
@@ -27,8 +27,8 @@ import {
 } from './target.js';
 import type { ApplyReports, ApplyReportsDeps } from './apply-reports.js';
 
-export interface AnswerDeps extends CompilerCheck, Pick<ApplyReportsDeps, 'generation' | 'waits'> {
-  readonly newest: NewestSnapshots;
+export interface AnswerDeps
+  extends Pick<NewestSnapshots, 'checkCompilerVersion'>, Pick<ApplyReportsDeps, 'newest' | 'generation' | 'waits'> {
   readonly lastGood: Pick<LastGoodSnapshots, 'load'>;
   readonly histories: Pick<ApplyHistories, 'load'>;
   readonly applyReports: Pick<ApplyReports, 'applied'>;

@@ -37,7 +37,7 @@ type ReportingSession = Pick<
 type ReportOutcome = ApplyReport['status'] | 'ignored';
 
 export interface ApplyReportsDeps {
-  readonly newest: NewestSnapshots;
+  readonly newest: Omit<NewestSnapshots, 'checkCompilerVersion'>;
   readonly lastGood: Pick<LastGoodSnapshots, 'save'>;
   readonly timeToApplied: Pick<TimeToApplied, 'applied' | 'rejected'>;
   readonly retries: Pick<Retries, 'rejected'>;
@@ -78,7 +78,7 @@ function createRecorder(deps: Pick<ApplyReportsDeps, 'clock' | 'recordFact'>) {
 
 /** The stamp of the newest snapshot, whose generation `claimed` has; undefined while it cannot be made. */
 function newestStamp(
-  newestSnapshots: NewestSnapshots,
+  newestSnapshots: ApplyReportsDeps['newest'],
   { nodeId, history }: ApplyHistoryRecord,
   claimed: Stamp,
 ): Stamp | undefined {

@@ -22,20 +22,6 @@ export type Newest<T> =
   /** It cannot be compiled, or a secret cannot be opened. */
   | { readonly kind: 'withheld' };
 
-export interface NewestSnapshots {
-  /** @throws ServiceError `unavailable` if the log is at another compiler version */
-  get(nodeId: string): Newest<SnapshotPush>;
-  /** Generation and checksum only, often without compiling. @throws like `get` */
-  stamp(nodeId: string): Newest<undefined>;
-  /** The node was deleted. */
-  forget(nodeId: string): void;
-}
-
-export interface CompilerCheck {
-  /** @throws ServiceError `unavailable` if the log is at another compiler version */
-  checkCompilerVersion(): void;
-}
-
 export interface NewestSnapshotsDeps {
   fleet(): Fleet;
   readonly openSecret: SecretOpener;
@@ -45,7 +31,9 @@ export interface NewestSnapshotsDeps {
   readonly compilerVersion?: number | undefined;
 }
 
-export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshots & CompilerCheck {
+export type NewestSnapshots = ReturnType<typeof createNewestSnapshots>;
+
+export function createNewestSnapshots(deps: NewestSnapshotsDeps) {
   const { logger } = deps;
   const snapshots = nodeSnapshots(deps.fleet, deps.compile);
   const ownVersion = deps.compilerVersion ?? compilerVersion;
@@ -53,7 +41,10 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
   /** The withheld generation that was logged for each node, so that it is logged once. */
   const logged = createLru<number>(tuning.rememberedNodes);
 
-  /** Checked whenever the fleet is read, because the log may move to another version during a request. */
+  /**
+   * Checked whenever the fleet is read, because the log may move to another version during a request.
+   * @throws ServiceError `unavailable` if the log is at another compiler version
+   */
   const checkCompilerVersion = (): void => {
     const logVersion = deps.fleet().singletons.service.value;
     if (logVersion === ownVersion) return;
@@ -73,6 +64,7 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
     return { kind: 'withheld' };
   };
 
+  /** @throws like `checkCompilerVersion` */
   const get = (nodeId: string): Newest<SnapshotPush> => {
     checkCompilerVersion();
     const generation = deps.fleet().generationOf(nodeId);
@@ -91,8 +83,10 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps): NewestSnapshot
   return {
     get,
     checkCompilerVersion,
-    forget: (nodeId) => void stamps.delete(nodeId),
-    stamp(nodeId) {
+    /** The node was deleted. */
+    forget: (nodeId: string): void => void stamps.delete(nodeId),
+    /** Generation and checksum only, often without compiling. @throws like `get` */
+    stamp(nodeId: string): Newest<undefined> {
       checkCompilerVersion();
       const known = stamps.get(nodeId);
       if (known !== undefined && known.generation === deps.fleet().generationOf(nodeId)) {

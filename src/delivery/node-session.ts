@@ -6,7 +6,7 @@ import { rolloutKey } from '../domain/rollout/rollout.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Answerer } from './answer.js';
 import { confirmedWithin } from './encode.js';
-import type { Newest, NewestSnapshots } from './newest.js';
+import type { Newest } from './newest.js';
 import type { ApplyReport, ConfigAnswer, NodeSession, PushSlot, SnapshotPush } from './port.js';
 import { noteOffered, noteSent, type SessionState, type SessionRegistry } from './session-registry.js';
 import type { ApplyHistories } from './apply-history.js';
@@ -16,13 +16,12 @@ import { confirmWithin, holdOf, rejectOf } from './target.js';
 import type { ApplyReports, ApplyReportsDeps } from './apply-reports.js';
 import type { TimeToApplied } from './time-to-applied.js';
 
-export interface SessionServerDeps extends Pick<ApplyReportsDeps, 'generation' | 'waits' | 'need'> {
+export interface SessionServerDeps extends Pick<ApplyReportsDeps, 'newest' | 'generation' | 'waits' | 'need'> {
   readonly sessions: SessionRegistry;
   readonly histories: ApplyHistories;
   readonly applyReports: Pick<ApplyReports, 'report' | 'confirm'>;
   readonly reportTurns: Pick<ReportTurns, 'turn'>;
   readonly retries: Pick<Retries, 'reload'>;
-  readonly newest: NewestSnapshots;
   readonly timeToApplied: Pick<TimeToApplied, 'offered'>;
   readonly clock: Clock;
   readonly answer: Answerer;

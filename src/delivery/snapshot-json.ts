@@ -7,7 +7,7 @@ import { compileNode } from '../domain/compile/compile-node.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { ruleKinds, type NodeSnapshot, type Outbound, type Rule, type RuleKind } from '../domain/snapshot/snapshot.js';
 import { ServiceError } from '../kernel/errors.js';
-import type { CompilerCheck, NewestSnapshots } from './newest.js';
+import type { NewestSnapshots } from './newest.js';
 import { encodeSnapshot } from './encode.js';
 import type { SnapshotJson } from './port.js';
 import type { SecretOpener } from './secrets.js';
@@ -17,7 +17,7 @@ const masked = '***';
 
 export interface SnapshotJsonDeps {
   fleet(): Fleet;
-  readonly newest: Pick<NewestSnapshots, 'stamp'> & CompilerCheck;
+  readonly newest: Pick<NewestSnapshots, 'stamp' | 'checkCompilerVersion'>;
   /** Compiles the snapshot at the newest generation up to this one, secrets sealed; undefined if there is none. */
   compileEarlier(nodeId: string, generation: number): Promise<NodeSnapshot | undefined>;
   readonly openSecret: SecretOpener;

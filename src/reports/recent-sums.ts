@@ -5,19 +5,12 @@
 import type { Clock } from '../kernel/clock.js';
 import type { Counters } from './process-totals.js';
 
-export interface RecentSums<N extends string> {
-  /** Other names are ignored. */
-  note(counters: Counters): void;
-  /** Over the last `places` intervals, including the current one. */
-  sums(): { readonly [name in N]: number };
-}
-
 /** @param names the counters to sum */
 export function createRecentSums<N extends string>(
   clock: Pick<Clock, 'monotonic'>,
   names: readonly N[],
   { places, placeMs }: { readonly places: number; readonly placeMs: number },
-): RecentSums<N> {
+) {
   const empty = (): Record<N, number> => Object.fromEntries(names.map((name) => [name, 0])) as Record<N, number>;
   const ring = Array.from({ length: places }, empty);
   const nowAt = (): number => Math.floor(clock.monotonic() / placeMs);
@@ -31,11 +24,13 @@ export function createRecentSums<N extends string>(
   };
 
   return {
-    note(counters) {
+    /** Other names are ignored. */
+    note(counters: Counters): void {
       const place = moveOn();
       for (const name of names) place[name] += counters[name] ?? 0;
     },
-    sums() {
+    /** Over the last `places` intervals, including the current one. */
+    sums(): Readonly<Record<N, number>> {
       moveOn();
       const total = empty();
       for (const place of ring) {

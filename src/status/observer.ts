@@ -24,7 +24,6 @@ import {
   type StatusDeps,
 } from '../reports/status.js';
 import type { StatusLedger } from './ledger.js';
-import type { StatusSource } from './source.js';
 import { tuning } from './tuning.js';
 
 export interface ObserverDeps extends StatusDeps {
@@ -49,7 +48,10 @@ interface Now {
   readonly otherwise?: Pick<Now, 'status' | 'reason'>;
 }
 
-export function createObserver(deps: ObserverDeps): StatusSource {
+/** What the status writer knows of the fleet now; tests simulate it. */
+export type StatusSource = ReturnType<typeof createObserver>;
+
+export function createObserver(deps: ObserverDeps) {
   const { fleet, reports, agentFacts, clock, counts, ledger } = deps;
   /** When each resource was first seen in its current state. */
   const seen = new Map<string, { readonly status: string; readonly at: number }>();
@@ -76,13 +78,18 @@ export function createObserver(deps: ObserverDeps): StatusSource {
   }
 
   return {
-    *keys() {
+    /** Every resource that may have a status. */
+    *keys(): Iterable<StatusKey> {
       for (const id of fleet.nodeIds()) yield { type: 'node', id };
       for (const { id } of fleet.chains()) yield { type: 'l4_chain', id };
       for (const { id } of fleet.upstreams()) yield { type: 'l4_upstream', id };
       for (const { id, certificate } of fleet.credentials()) if (certificate !== null) yield { type: 'credential', id };
     },
-    observe(key, from) {
+    /**
+     * @param from since when the grace for agents that come back counts, milliseconds since the epoch
+     * @returns undefined for a resource that is gone
+     */
+    observe(key: StatusKey, from: number): Observed | undefined {
       const now = nowOf(deps, key);
       if (now === undefined) {
         seen.delete(keyText(key));
@@ -106,8 +113,10 @@ export function createObserver(deps: ObserverDeps): StatusSource {
       }
       return shown(now, stood(limits.status.standsMs));
     },
-    isOlder: ({ type, id }) => type !== 'node' || agentFacts.of(id).connected_once,
-    onChange: (listener) => counts.onStatus((keys) => keys.forEach(listener)),
+    /** Whether the resource had a status before anything was told: it is older than this log's `svc-status`. */
+    isOlder: ({ type, id }: StatusKey): boolean => type !== 'node' || agentFacts.of(id).connected_once,
+    /** Calls back with each resource whose status may have changed. @returns how to stop */
+    onChange: (listener: (key: StatusKey) => void): (() => void) => counts.onStatus((keys) => keys.forEach(listener)),
   };
 }
 

@@ -20,7 +20,7 @@ import type { EventStore } from '../storage/event-store.js';
 import { createHeldLease } from '../storage/held-lease.js';
 import type { Leases } from '../storage/read-store.js';
 import type { StatusLedger } from './ledger.js';
-import type { StatusSource } from './source.js';
+import type { StatusSource } from './observer.js';
 import { tuning } from './tuning.js';
 
 export interface StatusWriterDeps {

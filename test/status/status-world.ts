@@ -10,7 +10,7 @@ import { isForeign, streams, type ProposedEvent, type RecordedEvent } from '../.
 import { limits } from '../../src/kernel/limits.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openStatusLedger } from '../../src/status/ledger.js';
-import type { StatusSource } from '../../src/status/source.js';
+import type { StatusSource } from '../../src/status/observer.js';
 import { createStatusWriter } from '../../src/status/writer.js';
 import { wholeStream, type EventStore } from '../../src/storage/event-store.js';
 import type { Leases } from '../../src/storage/read-store.js';

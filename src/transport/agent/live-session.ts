@@ -18,22 +18,21 @@ import type { PresenceFacts, ReportingProcess } from '../../reports/port.js';
 import type { PendingSession } from './admission/pending-table.js';
 import type { AgentStream } from './agent-stream.js';
 import { jittered, type CloseReason } from './close-reasons.js';
-import { BesideFrames } from './beside-frames.js';
 import { ConfigExchange } from './config-exchange.js';
 import { countIn } from './counters.js';
-import { InboundFrames, type Frame, type Inbound } from './frames.js';
+import type { Frame } from './frames.js';
 import { Heartbeats, type AgentIntervals } from './heartbeats.js';
 import type { LiveSession, LiveSessionDeps } from './live-session-port.js';
 import { Reading } from './reading.js';
 import { Outbox, SessionClosing } from './outbox.js';
 import type { ReadBudget } from './read-budget.js';
 import { dueAt, startState, step, type SessionInput, type SessionOutput, type SessionState } from './session.js';
+import { SessionFrames } from './session-frames.js';
 import { diagnosticsFacts, metricsFacts } from '../../reports/from-wire.js';
 import { heartbeatFacts } from '../../reports/reported.js';
 
-/** Base of the jittered `retry_after_ms` of DRAINING and of OVERLOADED. */
+/** Base of the jittered `retry_after_ms` of DRAINING. */
 const drainRetryMs = 2_000;
-const overloadRetryMs = 5_000;
 
 /**
  * A class, because each agent has one: see `src/channel/noise/cipher-state.ts`. Its parts call it back directly,
@@ -44,16 +43,13 @@ class AttachedSession implements LiveSession {
   readonly #heartbeats: Heartbeats;
   readonly #config: ConfigExchange;
   readonly #outbox: Outbox;
-  readonly #inbound: InboundFrames;
+  readonly #frames: SessionFrames;
   readonly #closing: SessionClosing;
-  /** Its share of the unfinished bytes of all sessions. */
-  #unfinishedBytes = 0;
   readonly #reading: Reading;
   #state: SessionState;
   #proven = false;
   /** No time limit ends before this, monotonic milliseconds. */
   #dueAt = 0;
-  readonly #beside: BesideFrames;
   /** Lower-case hex; empty for an agent that does not name its process. */
   #processId = '';
   #over = false;
@@ -82,9 +78,8 @@ class AttachedSession implements LiveSession {
     this.cipher = pending.noise.send;
     this.#state = startState({ nodeId, openedAt, streamAt, rekeyAfterSecs: deps.rekeySeconds, intervals });
     this.readBudget = deps.readBudget(nodeId);
-    this.#beside = new BesideFrames(stream.connection, streamAt);
+    this.#frames = new SessionFrames(deps, pending, this.readBudget, streamAt);
     this.#reading = new Reading(this, streamAt);
-    this.#inbound = new InboundFrames(pending.noise.receive, pending.sessionId);
     this.#outbox = new Outbox(this);
     this.#config = new ConfigExchange(this);
     this.#heartbeats = new Heartbeats(this, intervals);
@@ -108,7 +103,7 @@ class AttachedSession implements LiveSession {
     return this.#heartbeats.intervals.offlineAfterMs;
   }
   frame(frame: Frame): void {
-    if (!this.#over) this.#receive(this.#inbound.takeFrame(frame), frame.ciphertext.length);
+    if (!this.#over) this.#receive(this.#frames.takeFrame(frame));
   }
   message(bytes: Uint8Array): void {
     if (this.#proof === undefined) this.#reading.take(bytes);
@@ -133,7 +128,7 @@ class AttachedSession implements LiveSession {
     this.#run({ kind: 'draining', retryAfterMs: jittered(drainRetryMs, this.#deps.random) });
   }
   tick(): void {
-    if (this.#beside.isFlood(this.now()) && !this.#over) this.#endFlood();
+    if (this.#frames.isFlood(this.now()) && !this.#over) this.#endFlood();
     if (this.throttled) this.#reading.balance();
     // The agent's silence is checked once everything it has sent is read.
     if (this.#reading.holds || this.now() < this.#dueAt) return;
@@ -198,7 +193,7 @@ class AttachedSession implements LiveSession {
     return this.#config.reportTurn();
   }
   read(bytes: Uint8Array): void {
-    this.#receive(this.#inbound.take(bytes), bytes.length);
+    this.#receive(this.#frames.take(bytes));
   }
   onExcused(excused: boolean): void {
     this.#run({ kind: 'paused', paused: excused });
@@ -332,18 +327,12 @@ class AttachedSession implements LiveSession {
     this.#over = true;
     this.#reading.end();
     countIn(this.#deps.counters.ends, reason.cause);
-    this.#holdUnfinished(0);
-    this.#inbound.discard();
+    this.#frames.discard();
     this.#config.close();
     this.#heartbeats.close();
     this.#deps.onEnded(this, reason, agentReason);
     if (reason.cause === 'lost') return;
     this.#closing.begin(reason, this.#proven);
-  }
-
-  #holdUnfinished(bytes: number): void {
-    this.#deps.unfinished.total += bytes - this.#unfinishedBytes;
-    this.#unfinishedBytes = bytes;
   }
 
   #endFlood(): void {
@@ -355,21 +344,12 @@ class AttachedSession implements LiveSession {
     this.stream.connection.destroy();
   }
 
-  #receive(incoming: Inbound, bytes: number): void {
-    this.#deps.counters.framesIn += 1;
-    this.readBudget.frame(bytes);
-    this.#beside.frame(bytes);
-    if (!this.#proven && this.#inbound.proven) {
+  #receive(input: SessionInput): void {
+    if (!this.#proven && this.#frames.proven) {
       this.#proven = true;
       this.#deps.onProven(this, this.stream.connection);
     }
-    this.#holdUnfinished(this.#inbound.heldBytes);
-    const { unfinished } = this.#deps;
-    if (unfinished.total > unfinished.max && incoming.kind === 'fragment') {
-      const retryAfterMs = jittered(overloadRetryMs, this.#deps.random);
-      return this.#run({ kind: 'overloaded', retryAfterMs });
-    }
-    this.#run(incoming);
+    this.#run(input);
     this.#reading.balance();
   }
 }
