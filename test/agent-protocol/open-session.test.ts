@@ -263,6 +263,21 @@ describe('a pending session', () => {
     expect((await again.status).code).toBe(status.UNAUTHENTICATED);
     await first.beat(1);
   });
+  test('stays when a second stream on its connection was refused, after the time in which others are cut', async () => {
+    const agent = await newAgent();
+    const opened = await agent.session();
+    const first = agent.attach(opened);
+    first.say(helloOf());
+    await eventually(() => fixture.telemetry.opened.length).toBe(1);
+    const unknown = { sessionId: opened.sessionId, sequence: 0n, ciphertext: Buffer.alloc(32) };
+    const [again, elsewhere] = [agent.attach(opened), (await newAgent('other')).attach(opened)];
+    for (const stream of [again, elsewhere]) {
+      stream.sendFrame(unknown);
+      expect((await stream.status).code).toBe(status.UNAUTHENTICATED);
+    }
+    await eventually(() => fixture.transport.stats().connections.open.without_session).toBe(0);
+    await first.beat(1);
+  });
 });
 
 test('with too many pending sessions, admission waits until one is attached, and is refused if none is', async () => {

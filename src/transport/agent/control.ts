@@ -105,11 +105,13 @@ export function createControlStreams(deps: ControlDeps) {
 }
 
 /**
- * Sends the bare status, and closes the connection if the peer does not take it.
+ * Sends the bare status, and closes the connection after a while, unless it carries a session by then.
  * @returns a function that cancels the forced close
  */
 function endUnattached(stream: AgentStream, reason: CloseReason): () => void {
   stream.close(reason.status);
-  const forcedClose = setTimeout(() => stream.kill(), limits.agent.closeGraceMs);
+  const forcedClose = setTimeout(() => {
+    if (!stream.connection.hasSession) stream.kill();
+  }, limits.agent.closeGraceMs);
   return () => clearTimeout(forcedClose);
 }
