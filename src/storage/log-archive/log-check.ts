@@ -6,7 +6,8 @@
 import { createHash } from 'node:crypto';
 import type { RecordedEvent } from '../../kernel/event.js';
 import { canonicalJson } from '../../kernel/json.js';
-import { bounds } from '../bounds.js';
+import { BrokenLogError } from '../broken-log.js';
+import { createCommandAssembler } from '../follow.js';
 import { archiveBounds } from './format.js';
 
 export interface LogCheckOptions {
@@ -57,36 +58,23 @@ export function createLogCheck(options: LogCheckOptions): LogCheck {
   let events = 0;
   let commands = 0;
   let lastPosition = 0;
-  /** The last event of a command that is still incomplete. */
-  let open: RecordedEvent | undefined;
+  const assembler = createCommandAssembler();
 
   const report = (problem: string): void => {
     problemCount += 1;
     if (problems.length < archiveBounds.problems) problems.push(problem);
   };
 
-  const incomplete = (event: RecordedEvent): string => {
-    const { id, index, count } = event.metadata.command;
-    return `the command ${id} in ${event.stream} has ${index + 1} of ${count} events, up to revision ${event.revision}`;
-  };
-
-  function checkCommand(event: RecordedEvent, place: string): void {
-    const { id, index, count } = event.metadata.command;
-    if (open !== undefined) {
-      const before = open.metadata.command;
-      const goesOn = open.stream === event.stream && before.id === id && before.count === count;
-      if (goesOn && index === before.index + 1) {
-        open = index + 1 < count ? event : undefined;
-        if (open === undefined) commands += 1;
-        return;
-      }
-      report(`${incomplete(open)}, followed by ${place}`);
-      open = undefined;
+  function checkCommand(event: RecordedEvent): void {
+    try {
+      commands += assembler.add([event]).length;
+    } catch (error) {
+      if (!(error instanceof BrokenLogError)) throw error;
+      report(error.message);
+      assembler.reset();
+      // The event may begin the next command.
+      if (event.metadata.command.index === 0) commands += assembler.add([event]).length;
     }
-    if (index !== 0 || count < 1 || count > bounds.commandEvents) {
-      report(`the command ${id} starts at ${place} with its event ${index + 1} of ${count}`);
-    } else if (count > 1) open = event;
-    else commands += 1;
   }
 
   function checkRevision(event: RecordedEvent, tally: Tally | undefined, place: string): void {
@@ -110,7 +98,7 @@ export function createLogCheck(options: LogCheckOptions): LogCheck {
       if (position <= lastPosition) report(`the position ${position} of ${place} is not above ${lastPosition}`);
       lastPosition = Math.max(position, lastPosition);
       checkRevision(event, tally, place);
-      checkCommand(event, place);
+      checkCommand(event);
       const reason = options.unreadable(event);
       if (reason !== undefined) report(reason);
       const ordinal = tally?.events ?? 0;
@@ -124,8 +112,8 @@ export function createLogCheck(options: LogCheckOptions): LogCheck {
       return ordinal;
     },
     end() {
-      if (open !== undefined) report(`${incomplete(open)}, where the log ends`);
-      open = undefined;
+      if (assembler.pending()) report('the log ends in the middle of a command');
+      assembler.reset();
     },
     summary: () => ({
       events,
