@@ -48,7 +48,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
   const writing = openConnection(address, 'appends', logger, tuning);
   const reading = openConnection(address, 'reads', logger, tuning);
   const appender = createAppender({ address, connection: writing, clock });
-  const replaced = createReplacedLog(reading, logger, clock);
+  const replaced = createReplacedLog(logger, clock);
   let closing: Promise<void> | undefined;
   let starved = 0;
   /** The last ping has failed. */

@@ -37,7 +37,7 @@ async function assertWithinLog(
 ): Promise<void> {
   if (after === 'start' || after.commit === 0) return;
   const head = await readHead(connection);
-  if (isBeyond(after, head)) throw await replaced.refused(after.commit, head);
+  if (isBeyond(after, head)) throw replaced.refused(after.commit, head);
 }
 
 /** The point after an item; undefined for an item without a position. */
@@ -98,7 +98,6 @@ async function* flows(
           moved ||= item.kind === 'events';
           after = pointBehind(item) ?? after;
           if (options.after !== 'start') replaced.goesOn(options.after.commit);
-          if (item.kind === 'events') replaced.delivered(item.events);
           yield* await toHandOut(item, after === 'start' ? 0 : passedBy(after));
         }
       }
