@@ -2,6 +2,7 @@
  * Follows the log from a position: scans the appends, reads the events of the wanted streams, and waits at the
  * head for more. The consumer pulls, so a slow one is never dropped. Implements `event-store.ts` (subscribe).
  */
+import { EventEmitter, once } from 'node:events';
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import type { StoredEvent } from '../../../kernel/event.js';
@@ -29,50 +30,31 @@ interface Slice {
 const pointAt = (position: number): ResumePoint => ({ commit: position, prepare: position });
 
 /** Wakes waiting subscriptions after an append. Counts turns, so that no wake-up is missed; holds no events. */
-export interface WakeUp {
-  /** The number of the newest turn. Take it before reading, then wait for a later one. */
-  turn(): number;
-  notify(): void;
-  /** Resolves when a turn after `turn` arrives, the signal aborts, or this is closed. */
-  after(turn: number, signal: AbortSignal): Promise<void>;
-  closed(): boolean;
-  close(): void;
-}
-
-export function createWakeUp(): WakeUp {
+export function createWakeUp() {
+  const turns = new EventEmitter().setMaxListeners(0);
   let current = 0;
   let closed = false;
-  const waiting = new Set<() => void>();
-  const wakeAll = (): void => {
-    const all = [...waiting];
-    waiting.clear();
-    for (const wake of all) wake();
-  };
   return {
+    /** The number of the newest turn. Take it before reading, then wait for a later one. */
     turn: () => current,
-    notify() {
+    notify(): void {
       current += 1;
-      wakeAll();
+      turns.emit('turn');
     },
-    async after(turn, signal) {
-      if (current > turn || closed || signal.aborted) return;
-      await new Promise<void>((resolve) => {
-        const wake = (): void => {
-          signal.removeEventListener('abort', wake);
-          waiting.delete(wake);
-          resolve();
-        };
-        waiting.add(wake);
-        signal.addEventListener('abort', wake, { once: true });
-      });
+    /** Resolves when a turn after `turn` arrives, the signal aborts, or this is closed. */
+    async after(turn: number, signal: AbortSignal): Promise<void> {
+      if (current > turn || closed) return;
+      await once(turns, 'turn', { signal }).catch(() => undefined);
     },
     closed: () => closed,
-    close() {
+    close(): void {
       closed = true;
-      wakeAll();
+      turns.emit('turn');
     },
   };
 }
+
+export type WakeUp = ReturnType<typeof createWakeUp>;
 
 /** Appends read per scan. */
 const appendsAtOnce = 256;
