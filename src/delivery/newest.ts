@@ -3,13 +3,12 @@
  * most requests need nothing else. A snapshot that cannot be made is withheld and logged, and other nodes are served. Nothing is
  * compiled while the log is at another compiler version, whose generations it would carry. Implements `docs/architecture.md#a-push`.
  */
-import type { compileNode } from '../domain/compile/compile-node.js';
+import { compileNode } from '../domain/compile/compile-node.js';
 import { compilerVersion } from '../kernel/release.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { ServiceError, errorText } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import { createLru } from '../kernel/lru.js';
-import { nodeSnapshots } from '../projections/node-snapshots.js';
 import { encodeSnapshot } from './encode.js';
 import type { SnapshotPush } from './port.js';
 import type { SecretOpener } from './secrets.js';
@@ -34,8 +33,7 @@ export interface NewestSnapshotsDeps {
 export type NewestSnapshots = ReturnType<typeof createNewestSnapshots>;
 
 export function createNewestSnapshots(deps: NewestSnapshotsDeps) {
-  const { logger } = deps;
-  const snapshots = nodeSnapshots(deps.fleet, deps.compile);
+  const { logger, compile = compileNode } = deps;
   const ownVersion = deps.compilerVersion ?? compilerVersion;
   const stamps = createLru<Stamp>(tuning.rememberedNodes);
   /** The withheld generation that was logged for each node, so that it is logged once. */
@@ -70,7 +68,7 @@ export function createNewestSnapshots(deps: NewestSnapshotsDeps) {
     const generation = deps.fleet().generationOf(nodeId);
     if (generation === undefined) return { kind: 'unknown_node' };
     try {
-      const snapshot = snapshots.newest(nodeId);
+      const snapshot = compile(deps.fleet(), nodeId);
       const push = encodeSnapshot(snapshot, deps.openSecret);
       const stamp = stampOf(push);
       stamps.set(nodeId, stamp);

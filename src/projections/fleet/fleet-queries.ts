@@ -5,7 +5,9 @@
  */
 import { chainKey, type ChainState } from '../../domain/chain/chain.js';
 import { activeRevert } from '../../domain/aggregate/reverts.js';
+import { compileNode } from '../../domain/compile/compile-node.js';
 import { addNeeds, needsOf, needsOfNode } from '../../domain/compile/needs.js';
+import { planDeploy } from '../../domain/compile/plan.js';
 import { confirmationKey, waitsUntil } from '../../domain/confirmation/confirmation.js';
 import { driftOf, hasSet, setsOf } from '../../domain/fleet-file/drift.js';
 import { baseOf } from '../../domain/fleet-set/declaration.js';
@@ -24,7 +26,6 @@ import { createLru } from '../../kernel/lru.js';
 import { forEach, withPauses } from '../../kernel/pieces.js';
 import { createShared } from '../../kernel/shared.js';
 import { fleetEvent, resourceTypes, type AnyState } from '../../domain/fleet/resources.js';
-import { nodeSnapshots } from '../node-snapshots.js';
 import type { EntryConfirmation, ResourceQueries, WholeFleet } from '../port.js';
 import { tuning } from '../tuning.js';
 import type { CommittedFleet } from './committed-fleet.js';
@@ -71,7 +72,11 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     /** The same, and the links from others to it. */
     linksOfNode: (nodeId: string) => linksOfNode(fleet(), nodeId),
     resourceCounts: createResourceCounts(fleet, clock),
-    ...nodeSnapshots(fleet),
+    /** The newest generation of a node, or undefined for an unknown node. */
+    generation: (nodeId: string) => fleet().generationOf(nodeId),
+    /** The snapshot of that generation; undefined for an unknown node. Secrets are sealed. @throws Error if it cannot be compiled */
+    newest: (nodeId: string) => compileNode(fleet(), nodeId),
+    plan: (chainId: string) => planDeploy(fleet(), chainId),
     /** What a resource needs of agents, see `needsOf`. */
     needs: (type: string, id: string, definition: 'current' | 'deployed') => needsOf(fleet(), type, id, definition),
     /** What committed events ask of agents. Collected in slices. */
