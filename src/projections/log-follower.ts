@@ -75,23 +75,32 @@ async function give(fold: LogFold, commands: readonly RecordedCommand[]): Promis
   }
 }
 
-/** Reads the log before the oldest checkpoint into the other folds. @throws FoldError, ServiceError */
-async function readOthers(eventStore: LogFollowerDeps['eventStore'], others: readonly LogFold[]): Promise<void> {
-  for (const fold of others) {
+/**
+ * Reads the log before the oldest checkpoint into the folds that have none.
+ * @returns the place of that checkpoint, where all of them go on
+ * @throws FoldError, ServiceError
+ */
+async function readFirst(
+  eventStore: LogFollowerDeps['eventStore'],
+  folds: readonly LogFold[],
+): Promise<ResumePoint | 'start'> {
+  const begin = oldestOf(folds.filter(isStored));
+  if (begin === 'start') return begin;
+  for (const fold of folds.filter((one) => !isStored(one))) {
     for (const stream of fold.streams) {
       for await (const commands of commandsAfter(eventStore, stream, fold.revision(stream))) {
         await give(fold, commands);
       }
     }
   }
+  return begin;
 }
 
 /** Begins to follow the log. */
 export function followInMemory({ eventStore, logger, folds, ...options }: LogFollowerDeps): LogFollower {
   const stop = new AbortController();
-  const stored = folds.filter(isStored);
   const checkpoints = createCheckpointWriter({
-    folds: stored,
+    folds: folds.filter(isStored),
     logger,
     every: options.checkpointEvery ?? limits.events.foldCheckpointEvery,
     everyStart: tuning.replayWorthCheckpoint,
@@ -109,16 +118,6 @@ export function followInMemory({ eventStore, logger, folds, ...options }: LogFol
   });
   /** Everything up to here is folded. */
   let point: ResumePoint | 'start' = 'start';
-
-  async function readFirst(): Promise<void> {
-    const begin = oldestOf(stored);
-    if (begin === 'start') return;
-    await readOthers(
-      eventStore,
-      followed.filter((fold) => !isStored(fold)),
-    );
-    point = begin;
-  }
 
   /** @throws FoldError, BrokenLogError */
   async function subscribe(): Promise<void> {
@@ -159,7 +158,7 @@ export function followInMemory({ eventStore, logger, folds, ...options }: LogFol
     let loss = '';
     while (!stop.signal.aborted && followed.length > 0) {
       try {
-        if (!read) await readFirst();
+        if (!read) point = await readFirst(eventStore, followed);
         read = true;
         await subscribe();
         return;

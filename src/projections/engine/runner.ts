@@ -102,6 +102,19 @@ async function untilItWorks(
   }
 }
 
+/** The runner has stopped for good. */
+function tellEnd(error: unknown, { logger, status, onAnotherLog }: RunnerDeps): void {
+  const unknownEvent = error instanceof UnknownEventError ? error.eventType : null;
+  const isAnother = error instanceof AnotherLogError;
+  const brokenLog = error instanceof BrokenLogError && !isAnother ? error.message : null;
+  logger[levelOf(error)](
+    { error: shortError(error), unknownEvent },
+    'the read models stopped, and stay at their last position',
+  );
+  status.set({ caughtUp: false, unknownEvent, brokenLog, lastError: shortError(error) });
+  if (isAnother) onAnotherLog?.(error.message);
+}
+
 export function startRunner(deps: RunnerDeps): Runner {
   const { eventStore, logger, progress, status, target } = deps;
   const stop = new AbortController();
@@ -128,18 +141,16 @@ export function startRunner(deps: RunnerDeps): Runner {
     if (live || failures > 0) status.set({ caughtUp: live && !behind, lastError: null });
   }
 
-  function applied(commands: readonly RecordedCommand[]): void {
-    const position = commands.at(-1)?.events.at(-1)?.position ?? 0;
-    anchors.note(commands);
-    handle({ commit: position, prepare: position });
-    progress.applied(commands);
-  }
-
   async function applyPart(commands: readonly RecordedCommand[]): Promise<void> {
     const { readable, failure } = readPart(commands);
     if (readable.length > 0) await persist('applying events', () => applyCommands(target, readable));
     if (stop.signal.aborted) return;
-    if (readable.length > 0) applied(readable);
+    const last = readable.at(-1)?.events.at(-1);
+    if (last !== undefined) {
+      anchors.note(readable);
+      handle({ commit: last.position, prepare: last.position });
+      progress.applied(readable);
+    }
     if (failure !== undefined) throw failure.error;
   }
 
@@ -189,16 +200,7 @@ export function startRunner(deps: RunnerDeps): Runner {
     try {
       while (!stop.signal.aborted) await follow();
     } catch (error) {
-      const unknownEvent = error instanceof UnknownEventError ? error.eventType : null;
-      const isAnother = error instanceof AnotherLogError;
-      const brokenLog = error instanceof BrokenLogError && !isAnother ? error.message : null;
-      live = false;
-      logger[levelOf(error)](
-        { error: shortError(error), unknownEvent },
-        'the read models stopped, and stay at their last position',
-      );
-      status.set({ caughtUp: false, unknownEvent, brokenLog, lastError: shortError(error) });
-      if (isAnother) deps.onAnotherLog?.(error.message);
+      tellEnd(error, deps);
     }
   }
 
