@@ -15,7 +15,7 @@ import type { UserState } from '../domain/accounts/user.js';
 import { type AccountCommand, accountEvent, accountEvents, userType } from '../domain/accounts/declaration.js';
 import { versionMismatch, type IfMatch } from '../domain/resource/refusal.js';
 import { ServiceError, errorText } from '../kernel/errors.js';
-import { lastEvent, streams, type RecordedCommand } from '../kernel/event.js';
+import { lastEvent, type RecordedCommand } from '../kernel/event.js';
 import type { CommandContext, Done, Gateway, ProjectionWait } from '../commands/port.js';
 import { present } from '../commands/resources.js';
 import { auditHolds, type AuditTrail } from '../commands/revert.js';
@@ -186,11 +186,11 @@ export function createProfileRevertHandlers({ gateway, projections, audit }: Pro
     const event = accountEvent(entry.events[0]);
     if (event.type !== 'UserProfileUpdated') return new Map();
     const { user_id, changes } = event.data;
-    const seen = await gateway.read(({ users, revision }) => {
+    const seen = await gateway.read(({ users, position }) => {
       const user = users.get(user_id);
-      return { fields: user === undefined ? [] : changedFields(user, changes), revision: revision.value };
+      return { fields: user === undefined ? [] : changedFields(user, changes), position: position.value };
     });
-    await auditHolds(projections, streams.accounts, seen.revision);
+    await auditHolds(projections, seen.position);
     const found = new Map<string, string>();
     if (seen.fields.length === 0) return found;
     for await (const { id } of audit.about(userType, user_id, lastEvent(entry).position)) {

@@ -168,7 +168,6 @@ async function openFolds(opened: Opened, { tokenTtlSeconds, dataDir }: Config, m
   const projections = await startProjections({
     eventStore,
     readStore,
-    clock,
     logger,
     deletionTime: clocks.deletionTime,
     onAnotherLog: (found) => mustEnd(`The service ends: ${found}. ${remedyFor(dataDir)}`),

@@ -140,8 +140,7 @@ interface Revertible {
 
 /** @throws ServiceError `not_found`, or `conflict` when nothing can be reverted */
 async function revertible(options: AppliesOptions, applyId: string): Promise<Revertible> {
-  const revision = await options.gateway.read((fleet) => fleet.revision.value);
-  await auditHolds(options.projections, streams.fleet, revision);
+  await auditHolds(options.projections, await options.gateway.read((fleet) => fleet.position.value));
   const about = await commandsAbout(options, applyId);
   const commands = about.filter(isApply);
   const newestFirst: RecordedCommand[] = [];

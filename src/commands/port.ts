@@ -115,8 +115,8 @@ export interface FactStats {
 
 /** How reverts wait for the audit. */
 export interface ProjectionWait {
-  /** True once the stored read models hold the event, false after `timeoutMs`. */
-  applied(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
+  /** True once the stored read models have reached the log position, false after `timeoutMs`. */
+  reached(position: number, timeoutMs: number): Promise<boolean>;
 }
 
 export type Answer<R> = Promise<CommandOutcome<R>>;

@@ -31,7 +31,7 @@ import type { Former } from '../domain/resource/lifecycle.js';
 import { overriddenNode } from '../domain/settings/evolve.js';
 import { yieldToEventLoop } from '../kernel/background.js';
 import { ServiceError } from '../kernel/errors.js';
-import { lastEvent, streams, type RecordedCommand } from '../kernel/event.js';
+import { lastEvent, type RecordedCommand } from '../kernel/event.js';
 import { limits } from '../kernel/limits.js';
 import { createLru } from '../kernel/lru.js';
 import type { FleetRevertHandlers } from './handlers-port.js';
@@ -64,9 +64,9 @@ interface Subject {
   readonly fields: readonly string[];
 }
 
-/** Waits until the audit holds a stream up to a revision. @throws ServiceError `unavailable` */
-export async function auditHolds(projections: ProjectionWait, stream: string, revision: number): Promise<void> {
-  if (await projections.applied(stream, revision, limits.rest.projectionWaitMs)) return;
+/** Waits until the audit holds the log up to a position. @throws ServiceError `unavailable` */
+export async function auditHolds(projections: ProjectionWait, position: number): Promise<void> {
+  if (await projections.reached(position, limits.rest.projectionWaitMs)) return;
   throw new ServiceError('unavailable', 'the audit of this instance is behind the log; nothing was written');
 }
 
@@ -183,13 +183,13 @@ export function createRevertHandlers(options: RevertHandlerOptions): FleetRevert
 
   /** The subjects of entries, once the audit holds their changes. */
   async function subjectsNow(entries: readonly RecordedCommand[]): Promise<readonly Subject[]> {
-    const { subjects, revision } = await gateway.read((fleet) => ({
+    const { subjects, position } = await gateway.read((fleet) => ({
       subjects: entries.map((entry) => {
         return { entry, version: versionOfSubject(fleet, entry), fields: fieldsInTheWay(fleet, entry) };
       }),
-      revision: fleet.revision.value,
+      position: fleet.position.value,
     }));
-    await auditHolds(projections, streams.fleet, revision);
+    await auditHolds(projections, position);
     return subjects;
   }
 

@@ -11,7 +11,7 @@ import { noPolicy } from '../domain/rollout-policy/rollout-policy.js';
 import { settingsOf } from '../domain/settings/settings.js';
 import type { Clock } from '../kernel/clock.js';
 import { ServiceError } from '../kernel/errors.js';
-import { streams, type RecordedCommand } from '../kernel/event.js';
+import type { RecordedCommand } from '../kernel/event.js';
 import type { Ids } from '../kernel/ids.js';
 import { fleetAggregate, type DecidedOnFleet, type RolledOut } from './aggregate.js';
 import type { CommandHandlers, FleetRevertHandlers, RolloutVerb } from './handlers-port.js';
@@ -135,9 +135,8 @@ const commandOf: { readonly [V in RolloutVerb]: (id: string, observe: Observe) =
 export function createRolloutHandlers(options: StepOptions): CommandHandlers['rollouts'] {
   const { gateway, fleet, observe, audit, projections, reverts } = options;
 
-  /** @param revision of one of its events */
-  async function commandOfEntry(id: string, revision: number): Promise<RecordedCommand> {
-    await auditHolds(projections, streams.fleet, revision);
+  async function commandOfEntry(id: string): Promise<RecordedCommand> {
+    await auditHolds(projections, fleet().position.value);
     const entry = await audit.command(id);
     if (entry === undefined) throw new Error('the audit does not have the entry of a rollout or a confirmation');
     return entry;
@@ -149,16 +148,15 @@ export function createRolloutHandlers(options: StepOptions): CommandHandlers['ro
     async revert(context, id) {
       const rollout = await gateway.read((fleet) => fleet.get(rolloutKey, id));
       if (rollout === undefined) throw new ServiceError('not_found', `there is no rollout ${id}`);
-      const { entry_id, revision } = rollout;
+      const { entry_id } = rollout;
       if (entry_id === null) throw new ServiceError('conflict', 'the rollout of an upgrade cannot be reverted');
-      return reverts.revert(context, await commandOfEntry(entry_id, revision), true);
+      return reverts.revert(context, await commandOfEntry(entry_id), true);
     },
     confirm(context, entryId) {
       const id = fleet().idOfName(confirmationKey.type, entryId);
       if (id === undefined) throw new ServiceError('conflict', 'nobody was asked to confirm the change of this entry');
       return gateway.execute({ type: 'ConfirmChange', id }, context, () => undefined);
     },
-    revertUnconfirmed: async (context, { name, revision }) =>
-      reverts.revert(context, await commandOfEntry(name, revision)),
+    revertUnconfirmed: async (context, { name }) => reverts.revert(context, await commandOfEntry(name)),
   };
 }

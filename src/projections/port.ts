@@ -207,12 +207,8 @@ export interface Projections {
   };
   status(): ProjectionStatus;
   onStatusChange(listener: (status: ProjectionStatus) => void): () => void;
-  /** True once every read model holds the event's command; false after `timeoutMs`. */
-  applied(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
   /** True once every read model has reached the log position; false after `timeoutMs`. */
   reached(position: number, timeoutMs: number): Promise<boolean>;
-  /** The last revision of a stream that was applied since the start; undefined when none was. */
-  revision(stream: string): number | undefined;
   /** The latest time of an event that was applied since the start, in milliseconds since the epoch. */
   newestAt(): number | undefined;
   close(): Promise<void>;

@@ -4,7 +4,6 @@
  */
 import { randomUUID } from 'node:crypto';
 import { sleep, startLoop, withDeadline } from '../kernel/background.js';
-import type { Clock } from '../kernel/clock.js';
 import { createListeners } from '../kernel/listeners.js';
 import type { Logger } from '../kernel/logger.js';
 import type { EventStore } from '../storage/event-store.js';
@@ -24,7 +23,6 @@ import { tuning } from './tuning.js';
 export interface ProjectionsOptions {
   readonly eventStore: EventStore;
   readonly readStore: ReadStore;
-  readonly clock: Clock;
   readonly logger: Logger;
   /** `StoreClocks.deletionTime`. */
   deletionTime(newest: number | undefined): number | undefined;
@@ -118,9 +116,7 @@ export async function startProjections(options: ProjectionsOptions): Promise<Pro
     status: () => inUse().status(),
     onStatusChange: statusListeners.add,
     reached: (position, timeoutMs) => inUse().reached(position, timeoutMs),
-    revision: (stream) => inUse().revision(stream),
     newestAt: () => inUse().newestAt(),
-    applied: (stream, revision, timeoutMs) => inUse().applied(stream, revision, timeoutMs),
     async close() {
       stop.abort();
       const groups = [current, next];

@@ -5,7 +5,7 @@ import { tuning } from '../../src/commands/tuning.js';
 import { decideFleet } from '../../src/domain/fleet/decide.js';
 import type { FleetCommand } from '../../src/domain/fleet/resources.js';
 import { ServiceError } from '../../src/kernel/errors.js';
-import { streams, type Actor, type RecordedCommand } from '../../src/kernel/event.js';
+import { lastEvent, type Actor, type RecordedCommand } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
 import * as f from '../support/fleet.js';
 import { dumpFleet } from '../support/fleet-dump.js';
@@ -65,11 +65,11 @@ describe('a revert', () => {
   });
 
   it('waits for the audit as long as an answer waits for read models, and is refused when that stays behind', async () => {
-    const { run, refusal, asked } = site({ holds: () => false });
+    const { run, refusal, asked, log } = site({ holds: () => false });
     const created = run(f.createUpstream('up'));
     run(f.createUpstream('another'));
     expect((await refusal(created)).code).toBe('unavailable');
-    expect(asked).toEqual([[streams.fleet, 1, limits.rest.projectionWaitMs]]);
+    expect(asked).toEqual([[lastEvent(log.at(-1)!).position, limits.rest.projectionWaitMs]]);
   });
 
   it('is prepared again when its resource changed while the audit was read', async () => {
@@ -118,7 +118,7 @@ describe('a revert', () => {
         },
       },
       fleet: () => fleet,
-      projections: { applied: async () => true },
+      projections: { reached: async () => true },
       audit: { command: async () => undefined, async *about() {} },
     });
     await expect(revert(context, created)).rejects.toMatchObject({ code: 'unavailable' });

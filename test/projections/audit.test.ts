@@ -173,8 +173,8 @@ describe('an audit entry', () => {
     const accepted = signedIn(someUsers[0]!);
     const refused = signedIn(null);
     await append(side.stores.eventStore, accepted);
-    const { revision } = await append(side.stores.eventStore, refused);
-    expect(await projections.applied(streams.signins, revision, 10_000)).toBe(true);
+    const { position } = await append(side.stores.eventStore, refused);
+    expect(await projections.reached(position!, 10_000)).toBe(true);
     expect(await projections.audit.get(accepted.id)).toMatchObject({ actor: { type: 'user', ...someUsers[0]! } });
     expect(await projections.audit.get(refused.id)).toMatchObject({ actor: { type: 'user', id: null, name: null } });
   });
@@ -185,8 +185,8 @@ describe('an audit entry', () => {
     const changed = planned(streams.accounts, [
       { type: 'UserProfileUpdated', data: { user_id: user.id, changes: { email: { from: null, to: null } } } },
     ]);
-    const { revision } = await append(side.stores.eventStore, changed);
-    expect(await projections.applied(streams.accounts, revision, 10_000)).toBe(true);
+    const { position } = await append(side.stores.eventStore, changed);
+    expect(await projections.reached(position!, 10_000)).toBe(true);
     expect(await projections.audit.get(changed.id)).toMatchObject({ resource: { ...user, type: 'user' } });
   });
 
@@ -212,8 +212,8 @@ describe('an audit entry', () => {
       [undoAgain, [undoAgain.id, redo.id, null]],
     ];
     for (const [step, expected] of steps) {
-      const { revision } = await append(side.stores.eventStore, step);
-      expect(await projections.applied(streams.fleet, revision, 10_000)).toBe(true);
+      const { position } = await append(side.stores.eventStore, step);
+      expect(await projections.reached(position!, 10_000)).toBe(true);
       expect(await revertedBy()).toEqual(expected);
     }
     expect(await projections.audit.get(first.id)).toMatchObject({ revertible: false, reverts: null });

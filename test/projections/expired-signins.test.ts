@@ -95,7 +95,6 @@ test('one start with a clock 500 days ahead, which writes events of its time, re
     const projections = await startProjections({
       eventStore,
       readStore,
-      clock,
       logger: silentLogger,
       deletionTime: clocks.deletionTime,
     });

@@ -132,7 +132,7 @@ describe('the runner', () => {
     const last = commands.at(-1)?.events.at(-1);
     const point = { commit: last?.position, prepare: last?.position, anchors: [] };
     expect(checkpoints).toEqual([{ ...point, anchors: [{ stream: streams.fleet, revision: 2, id: last?.id }] }]);
-    expect([progress.position(), progress.revision(streams.fleet)]).toEqual([last?.position, 2]);
+    expect(progress.position()).toBe(last?.position);
     expect(log.subscriptions).toMatchObject([{ streams: allStreams, after: 'start' }]);
   });
 

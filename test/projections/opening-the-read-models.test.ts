@@ -48,7 +48,6 @@ async function open(over: Partial<GroupOptions> = {}): Promise<Group> {
   const group = await startGroup({
     eventStore: stores.eventStore,
     readStore: stores.readStore,
-    clock,
     logger: { ...silentLogger, info: note('info'), warn: note('warn') },
     release,
     models: readModels,
@@ -266,69 +265,32 @@ describe('a caller that waits', () => {
   it('is answered when the event is applied, and false when its time is over', async () => {
     const group = await open();
     await caughtUp(group);
-    const waiting = group.applied(streams.fleet, 0, 10_000);
+    const waiting = group.reached((await stores.eventStore.headPosition()) + 1, 10_000);
     const { position = 0 } = await append(stores.eventStore, created());
     expect(await waiting).toBe(true);
-    expect([group.revision(streams.fleet), group.revision(streams.accounts)]).toEqual([0, undefined]);
     expect(await group.reached(position, 0)).toBe(true);
-    expect(await group.applied(streams.fleet, 1, 5)).toBe(false);
     expect(await group.reached(position + 1, 5)).toBe(false);
   });
 
-  it('for an event before the checkpoint is answered by its position', async () => {
+  it('for an event before the checkpoint is answered at once', async () => {
     await append(stores.eventStore, created());
-    await append(stores.eventStore, renamed('two'));
     const first = await open();
     await caughtUp(first);
     await first.close();
     const group = await open();
     await caughtUp(group);
-    expect(group.revision(streams.fleet)).toBeUndefined();
-    expect(await group.applied(streams.fleet, 1, 1_000)).toBe(true);
-    expect(await group.applied(streams.fleet, 2, 10)).toBe(false);
+    expect(await group.reached(await stores.eventStore.headPosition(), 0)).toBe(true);
   });
 
   it('for an event that is in the log and not applied yet is answered when it is, or when the time is over', async () => {
-    await append(stores.eventStore, created());
+    const { position = 0 } = await append(stores.eventStore, created());
     const { store, release: go } = held(stores.eventStore);
     const group = await open({ eventStore: store });
-    expect(await group.applied(streams.fleet, 0, 30)).toBe(false);
-    const waiting = group.applied(streams.fleet, 0, 5_000);
+    expect(await group.reached(position, 30)).toBe(false);
+    const waiting = group.reached(position, 5_000);
     await new Promise((resolve) => setTimeout(resolve, 20));
     go();
     expect(await waiting).toBe(true);
-  });
-
-  it('is not answered by the next event when its own is no longer in the log', async () => {
-    await append(stores.eventStore, created());
-    const first = await open();
-    await caughtUp(first);
-    await first.close();
-    const { eventStore } = stores;
-    const later: EventStore = {
-      ...eventStore,
-      async *read(stream, { maxCount }) {
-        yield* eventStore.read(stream, { direction: 'forward', from: 0, maxCount });
-      },
-    };
-    const group = await open({ eventStore: later });
-    await caughtUp(group);
-    expect(await group.applied(streams.fleet, 5, 10)).toBe(false);
-  });
-
-  it.each([
-    ['fails', () => Promise.reject(new Error('away'))],
-    ['hangs', () => new Promise<never>(() => undefined)],
-  ])('is answered in time when the log %s', async (_how, trouble) => {
-    const reading: EventStore = {
-      ...stores.eventStore,
-      async *read() {
-        yield await trouble();
-      },
-    };
-    const group = await open({ eventStore: reading });
-    await caughtUp(group);
-    expect(await group.applied(streams.fleet, 0, 30)).toBe(false);
   });
 
   it('for a place that no read model uses is answered once the log is known to have nothing else', async () => {
@@ -342,9 +304,9 @@ describe('a caller that waits', () => {
   it('hears no more after the end', async () => {
     const group = await open();
     await caughtUp(group);
-    const waiting = [group.applied(streams.fleet, 9, 600_000), group.reached(1e9, 600_000)];
+    const waiting = group.reached(1e9, 600_000);
     await group.close();
-    expect(await Promise.all(waiting)).toEqual([false, false]);
+    expect(await waiting).toBe(false);
   });
 });
 

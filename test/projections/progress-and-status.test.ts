@@ -11,42 +11,36 @@ describe('progress', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
   afterEach(() => void vi.useRealTimers());
 
-  it('is the last position and the last revision of each stream, and never falls', () => {
+  it('is the last position, and never falls', () => {
     const progress = createProgress(5);
-    expect([progress.position(), progress.revision('svc-fleet')]).toEqual([5, undefined]);
+    expect(progress.position()).toBe(5);
     progress.applied([commandOf(eventOf(7), eventOf(8)), commandOf(eventOf(9, 'E', facts))]);
-    expect([progress.position(), progress.revision('svc-fleet'), progress.revision(facts)]).toEqual([9, 7, 8]);
+    expect(progress.position()).toBe(9);
     progress.applied([commandOf(eventOf(3))]);
-    expect([progress.position(), progress.revision('svc-fleet')]).toEqual([9, 7]);
+    expect(progress.position()).toBe(9);
     progress.passed(8);
     expect(progress.position()).toBe(9);
     progress.passed(10);
     expect(progress.position()).toBe(10);
-    // The first event of a stream has the revision 0.
-    progress.applied([commandOf(eventOf(1, 'E', 'svc-service'))]);
-    expect(progress.revision('svc-service')).toBe(0);
   });
 
-  it('is waited for by position or revision, in bounded time', async () => {
+  it('is waited for, in bounded time', async () => {
     const progress = createProgress(5);
     expect(await progress.untilPosition(5, 0)).toBe(true);
     expect(progress.awaited()).toBe(false);
-    const byPosition = progress.untilPosition(7, 100);
-    const byRevision = progress.untilRevision('svc-fleet', 7, 100);
-    const first = progress.untilRevision(facts, 0, 100);
-    let firstSeen = false;
-    void first.then(() => (firstSeen = true));
+    const first = progress.untilPosition(7, 100);
     expect(progress.awaited()).toBe(true);
     progress.passed(7);
-    expect([await byPosition, progress.awaited(), firstSeen]).toEqual([true, false, false]);
+    expect([await first, progress.awaited()]).toEqual([true, false]);
+    const second = progress.untilPosition(9, 100);
     progress.applied([commandOf(eventOf(8)), commandOf(eventOf(9, 'E', facts))]);
-    expect([await byRevision, await first]).toEqual([true, true]);
+    expect(await second).toBe(true);
     const late = progress.untilPosition(99, 100);
     vi.advanceTimersByTime(100);
     expect([await late, progress.awaited()]).toEqual([false, false]);
-    const closing = [progress.untilPosition(99, 100), progress.untilRevision('svc-fleet', 99, 100)];
+    const closing = progress.untilPosition(99, 100);
     progress.close();
-    expect(await Promise.all(closing)).toEqual([false, false]);
+    expect(await closing).toBe(false);
   });
 });
 

@@ -3,7 +3,6 @@
  * read models hear of them. The instance notices, is not ready until both have them, and needs no restart.
  */
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { streams } from '../../src/kernel/event.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { openAgentFacts } from '../../src/reports/facts.js';
 import { openAccounts } from '../../src/projections/accounts.js';
@@ -42,7 +41,6 @@ it('are found behind, make the instance unready, and follow again by another nod
   const projections = await startProjections({
     eventStore,
     readStore,
-    clock: fixture.clock,
     logger: silentLogger,
     deletionTime: () => undefined,
   });
@@ -67,19 +65,20 @@ it('are found behind, make the instance unready, and follow again by another nod
     const written = log.fleet.revision.value;
     /** Reasons for being unready, and what the followers hold whenever one of them changes its mind. */
     const reasons = new Set<string>();
-    const readyAt: (number | undefined)[] = [];
+    const readyAt: object[] = [];
     const look = (): void => {
       const now = followers.notReady();
       for (const reason of now) reasons.add(reason);
-      if (now.length === 0)
-        readyAt.push(Math.min(delivery.committed.fleet().revision.value, projections.revision(streams.fleet) ?? -1));
+      if (now.length > 0) return;
+      const { revision, position } = delivery.committed.fleet();
+      readyAt.push({ revision: revision.value, isStored: projections.status().position >= position.value });
     };
     delivery.onStateChange(look);
     projections.onStatusChange(look);
 
     await eventually(() => readyAt.length).toBeGreaterThan(0);
     expect(reasons).toContain('the projections are catching up with the log');
-    expect(readyAt[0]).toBe(written);
+    expect(readyAt[0]).toEqual({ revision: written, isStored: true });
     expect(eventStore.starved()).toBeGreaterThan(0);
     expect(followers.notReady()).toEqual([]);
   } finally {

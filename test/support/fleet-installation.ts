@@ -77,7 +77,7 @@ export function fleetInstallation(hooks: { read?(count: number): void; holds?():
     gateway,
     fleet: () => fleet,
     projections: {
-      async applied(...args) {
+      async reached(...args) {
         asked.push(args);
         return hooks.holds?.() ?? true;
       },

@@ -291,7 +291,6 @@ export async function openReadSide(
     const projections = await startProjections({
       eventStore,
       readStore,
-      clock,
       logger,
       deletionTime: (newest) => (newest === undefined ? undefined : Math.min(newest, clock.now())),
       ...options,

@@ -2,13 +2,12 @@
  * The read models in one layout: opens them, runs their runner, and lets callers wait for a position. `projections.ts` chooses
  * the layout. Implements `docs/architecture.md#read-models` and `docs/contract/rest.md#consistency`.
  */
-import { sleep, timedOut, withDeadline, type Loop } from '../../kernel/background.js';
-import type { Clock } from '../../kernel/clock.js';
+import { sleep, type Loop } from '../../kernel/background.js';
 import { ServiceError } from '../../kernel/errors.js';
 import { allStreams } from '../../kernel/event.js';
 import type { Logger } from '../../kernel/logger.js';
 import { backoff, storeRetry } from '../../kernel/retry.js';
-import { firstFrom, passedBy, type EventStore } from '../../storage/event-store.js';
+import { passedBy, type EventStore } from '../../storage/event-store.js';
 import type { ReadStore } from '../../storage/read-store.js';
 import { shortError } from './fold.js';
 import { createHeadProbe } from './head-probe.js';
@@ -25,7 +24,6 @@ import { tuning } from '../tuning.js';
 export interface GroupOptions {
   readonly eventStore: EventStore;
   readonly readStore: ReadStore;
-  readonly clock: Clock;
   readonly logger: Logger;
   /** `StoreClocks.deletionTime`. */
   deletionTime(newest: number | undefined): number | undefined;
@@ -37,10 +35,7 @@ export interface GroupOptions {
   onAnotherLog?(sentence: string): void;
 }
 
-export interface Group extends Pick<
-  Projections,
-  'status' | 'onStatusChange' | 'applied' | 'reached' | 'revision' | 'newestAt' | 'close'
-> {
+export interface Group extends Pick<Projections, 'status' | 'onStatusChange' | 'reached' | 'newestAt' | 'close'> {
   /** @throws ServiceError `unavailable` while they are not open, or have never caught up with the log */
   queries(): QueryCollections;
   /** Number of the layout; undefined until the store is reached. */
@@ -112,7 +107,7 @@ async function open(options: GroupOptions, progress: Progress, status: StatusBoa
  * `unavailable`. `status()` tells whether they have caught up.
  */
 export async function startGroup(options: GroupOptions): Promise<Group> {
-  const { eventStore, clock, logger } = options;
+  const { eventStore, logger } = options;
   const stop = new AbortController();
   const progress = createProgress(0);
   let opened: Opened | undefined;
@@ -151,13 +146,6 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     return waiting;
   }
 
-  /** Log position of an event; undefined when it is not found in time. */
-  async function positionOf(stream: string, revision: number, timeoutMs: number): Promise<number | undefined> {
-    const reading = firstFrom(eventStore, stream, revision).catch(() => undefined);
-    const event = await withDeadline(reading, timeoutMs);
-    return event === timedOut || event?.revision !== revision ? undefined : event.position;
-  }
-
   return {
     queries() {
       if (opened?.queryable() === true) return opened.queries;
@@ -167,17 +155,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     status: status.current,
     onStatusChange: status.onChange,
     reached,
-    revision: progress.revision,
     newestAt: progress.newestAt,
-    async applied(stream, revision, timeoutMs) {
-      const until = clock.monotonic() + timeoutMs;
-      if (progress.revision(stream) === undefined) {
-        // No event of the stream since the start: this one may be before the checkpoint, where revisions are unknown.
-        const position = await positionOf(stream, revision, timeoutMs);
-        if (position !== undefined) return progress.untilPosition(position, Math.max(0, until - clock.monotonic()));
-      }
-      return progress.untilRevision(stream, revision, Math.max(0, until - clock.monotonic()));
-    },
     async close() {
       stop.abort();
       progress.close();

@@ -15,14 +15,11 @@ export interface Progress {
   position(): number;
   /** The latest time of an event that was applied since the start, in milliseconds since the epoch. */
   newestAt(): number | undefined;
-  /** The last applied revision of a stream; undefined until one is applied after the start. */
-  revision(stream: string): number | undefined;
   applied(commands: readonly RecordedCommand[]): void;
   /** The read models have everything in the log up to here. */
   passed(position: number): void;
   /** Resolves true once the position is passed; false after `timeoutMs`, or at once when too many wait. */
   untilPosition(position: number, timeoutMs: number): Promise<boolean>;
-  untilRevision(stream: string, revision: number, timeoutMs: number): Promise<boolean>;
   /** True while somebody waits for a position. */
   awaited(): boolean;
   /** Resolves all waits to false. */
@@ -33,17 +30,14 @@ export function createProgress(start: number): Progress {
   let position = start;
   let awaitingPosition = 0;
   let newestAt: number | undefined;
-  const revisions = new Map<string, number>();
   const waiters = createWaiters(tuning.waiters);
 
   return {
     position: () => position,
     newestAt: () => newestAt,
-    revision: (stream) => revisions.get(stream),
     applied(commands) {
       for (const command of commands) {
         const last = lastEvent(command);
-        revisions.set(command.stream, Math.max(last.revision, revisions.get(command.stream) ?? -1));
         position = Math.max(position, last.position);
         newestAt = Math.max(Date.parse(last.metadata.occurred_at), newestAt ?? Number.NEGATIVE_INFINITY);
       }
@@ -62,8 +56,6 @@ export function createProgress(start: number): Progress {
         awaitingPosition -= 1;
       }
     },
-    untilRevision: (stream, revision, timeoutMs) =>
-      waiters.until(() => (revisions.get(stream) ?? -1) >= revision, timeoutMs),
     awaited: () => awaitingPosition > 0,
     close: () => waiters.close(),
   };

@@ -77,7 +77,6 @@ describe('checkpoints of EventStoreDB', { timeout: 20_000 }, () => {
       const projections = await startProjections({
         eventStore,
         readStore,
-        clock,
         logger: silentLogger,
         deletionTime: () => undefined,
       });
