@@ -125,7 +125,10 @@ export async function runCommand(
     if (error instanceof UsageError) complain(`${error.message}.\n\n${usage}`);
     else if (error instanceof ConfigError) complain(`The configuration cannot be used:\n${error.message}`);
     else complain(sentence(error));
-    process.exitCode = error instanceof UsageError ? exitCodes.usage : exitCodes.failed;
+    // A wait for a store that a signal ends throws.
+    const isInterrupted = stop.signal.aborted && error instanceof ServiceError;
+    const code = error instanceof UsageError ? exitCodes.usage : exitCodes.failed;
+    process.exitCode = isInterrupted ? exitCodes.interrupted : code;
   }
   process.off('SIGINT', onSignal);
   process.off('SIGTERM', onSignal);
