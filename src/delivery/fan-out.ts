@@ -23,8 +23,6 @@ export interface FanOutDeps {
   onRest?(): void;
 }
 
-export type FanOut = ReturnType<typeof createFanOut>;
-
 export function createFanOut(deps: FanOutDeps) {
   const stop = new AbortController();
   // In the order of the first change: a Set keeps the place of a value that is added again.

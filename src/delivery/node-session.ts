@@ -95,8 +95,6 @@ function isAboutRollouts(changed: Iterable<string>): boolean {
   return false;
 }
 
-export type SessionServer = ReturnType<typeof createSessionServer>;
-
 export function createSessionServer(deps: SessionServerDeps) {
   const { sessions, histories } = deps;
   let offered = 0;

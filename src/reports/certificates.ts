@@ -35,8 +35,6 @@ function untilNext(ms: number): number {
   return next === undefined ? Number.POSITIVE_INFINITY : ms - next[1];
 }
 
-export type CertificateTimes = ReturnType<typeof createCertificateTimes>;
-
 export function createCertificateTimes({ fleet, clock }: Pick<StatusDeps, 'fleet' | 'clock'>) {
   const known = new Map<string, Left>();
   /** Milliseconds since the epoch. The clock may be set back behind the last look. */

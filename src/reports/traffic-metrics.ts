@@ -47,8 +47,6 @@ function gaugesOf(last: () => Iterable<MetricsFacts>): readonly Gauge[] {
   return [connections, upstreams];
 }
 
-export type TrafficMetrics = ReturnType<typeof createTrafficMetrics>;
-
 /** @param last the last reports of the agents with a session here */
 export function createTrafficMetrics(last: () => Iterable<MetricsFacts>) {
   const gauges = gaugesOf(last);

@@ -159,8 +159,6 @@ function createDecisions({ ledger, source, clock, ids, ...deps }: StatusWriterDe
   return { look, takeOver, due, written: (facts: number): void => budget.take(clock.monotonic(), facts) };
 }
 
-export type StatusWriter = ReturnType<typeof createStatusWriter>;
-
 /** The caller takes its turns. @internal exported for tests */
 export function createStatusWriter(deps: StatusWriterDeps) {
   const { ledger, source } = deps;

@@ -11,8 +11,6 @@ const parts = 5;
 
 type Ticked = Pick<LiveSession, 'tick' | 'throttled' | 'closed'>;
 
-export type SessionWheel = ReturnType<typeof createSessionWheel>;
-
 export function createSessionWheel() {
   const wheel = Array.from({ length: parts }, () => new Set<Ticked>());
   const throttled = new Set<Ticked>();
