@@ -52,13 +52,16 @@ interface Waiting {
 }
 
 /** The facts that wait, in the order of arrival. Each leaves once, with its outcome. */
-function createQueue() {
+function createQueue({ onRefused }: Pick<StreamBatchOptions, 'onRefused'>) {
   const facts = new Set<Waiting>();
   let bytes = 0;
   const leaves = (waiting: Waiting): boolean => {
     if (!facts.delete(waiting)) return false;
     bytes -= waiting.bytes;
     return true;
+  };
+  const settle = (waiting: Waiting, outcome: FactOutcome): void => {
+    if (leaves(waiting)) waiting.settle(outcome);
   };
   return {
     facts: facts as ReadonlySet<Waiting>,
@@ -67,8 +70,10 @@ function createQueue() {
       facts.add(waiting);
       bytes += waiting.bytes;
     },
-    settle(waiting: Waiting, outcome: FactOutcome) {
-      if (leaves(waiting)) waiting.settle(outcome);
+    settle,
+    refuse(waiting: Waiting, cause: string) {
+      onRefused(waiting.event, cause);
+      settle(waiting, 'refused');
     },
     failAll(message: string) {
       for (const waiting of facts) if (leaves(waiting)) waiting.fail(new ServiceError('unavailable', message));
@@ -76,16 +81,13 @@ function createQueue() {
   };
 }
 
+const eventsOf = (group: readonly Waiting[]): readonly ProposedEvent[] => group.map(({ event }) => event);
+
 export function createStreamBatch(stream: string, options: StreamBatchOptions): StreamBatch {
   const { eventStore, logger } = options;
-  const { facts, bytes: queueBytes, add, settle, failAll } = createQueue();
+  const { facts, bytes: queueBytes, add, settle, refuse, failAll } = createQueue(options);
   const stop = new AbortController();
   let running: Promise<void> | undefined;
-
-  const refuse = (waiting: Waiting, cause: string): void => {
-    options.onRefused(waiting.event, cause);
-    settle(waiting, 'refused');
-  };
 
   /** Appends one group, which only shrinks between tries, because a store recognises a repeat by its first events. */
   const appendNext = async (): Promise<void> => {
@@ -93,11 +95,7 @@ export function createStreamBatch(stream: string, options: StreamBatchOptions): 
     for (let tries = 0; ; tries += 1) {
       group = group.filter((waiting) => facts.has(waiting));
       if (group.length === 0) return;
-      const outcome = await eventStore.append(
-        stream,
-        'any',
-        group.map(({ event }) => event),
-      );
+      const outcome = await eventStore.append(stream, 'any', eventsOf(group));
       switch (outcome.kind) {
         case 'appended':
           for (const waiting of group) settle(waiting, 'recorded');
