@@ -97,7 +97,7 @@ const schemaOf = <const T extends string>(operationId: T, whose: string) =>
     operationId,
     summary: `Get the traffic of ${whose} over time`,
     description:
-      'Counted from the reports of agents; restarts of agents and of the service lose nothing but the points of `1m`. The newest point still grows, and points of `5m` that another instance counts show up to six minutes later. Large counts of `1m` are rounded to a thousandth.',
+      'Counted from the reports of agents; restarts of agents and of the service lose nothing but the points of `1m`. The newest point still grows, and points of `5m` that another instance counts show up to six minutes later. Large counts of `1m` are rounded to seven digits.',
     querystring: historyQuery,
     headers: readHeaders,
     response: answers(historySchema),
