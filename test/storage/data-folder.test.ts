@@ -1,9 +1,9 @@
 /**
  * The data folder is private, belongs to one process, is freed when that dies, and is refused when its format is newer.
  */
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.js';
 import { silentLogger } from '../../src/kernel/logger.js';
 import { DataFolderError, openEmbedded, type EmbeddedStores } from '../../src/storage/embedded/open-embedded.js';
@@ -51,6 +51,23 @@ describe('the data folder', () => {
     await child.line((line) => line === 'open');
     await expect(open()).rejects.toThrow(/in use by another process/);
     await child.stop('SIGKILL');
+    await (await open()).close();
+  });
+
+  it('is closed again when it cannot be used after it was opened', async () => {
+    const broken = {
+      ...systemClock,
+      monotonic: () => {
+        throw new Error('the clock is broken');
+      },
+    };
+    const files = async (): Promise<readonly string[]> => {
+      const descriptors = await readdir('/proc/self/fd');
+      const paths = await Promise.all(descriptors.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
+      return paths.filter((path) => path.startsWith(dataDir));
+    };
+    await expect(openEmbedded({ dataDir, clock: broken, logger: silentLogger })).rejects.toThrow(/the clock is broken/);
+    await vi.waitFor(async () => expect(await files()).toEqual([]));
     await (await open()).close();
   });
 

@@ -17,7 +17,7 @@ import { createRecentAppends, decideAppend } from './append.js';
 import { encodeEvent } from './event-codec.js';
 import { loadCheckpoint, saveCheckpoint } from './fold-checkpoints.js';
 import { ensureStream, logDatabases, metaKeys, putStreamRecord, type LogBatch } from './layout.js';
-import { createLogTime, newestRecordedAt } from './log-time.js';
+import { createLogTime, newestRecordedAt, type LogTime } from './log-time.js';
 import { answered, readLog } from './reading.js';
 import { createWakeUp } from './subscription.js';
 import { trimStreams } from './trim.js';
@@ -37,7 +37,13 @@ export function openEventStore(path: string, ownership: Ownership, clock: Clock,
   const wakeUp = createWakeUp();
   const writer = createGroupWriter(environment, wakeUp.notify);
   const recent = createRecentAppends();
-  const time = createLogTime(environment, clock);
+  let time: LogTime;
+  try {
+    time = createLogTime(environment, clock);
+  } catch (error) {
+    void environment.close();
+    throw error;
+  }
   let closing: Promise<void> | undefined;
 
   /** Runs writes other than appends. @throws ServiceError `unavailable` unless they became durable */

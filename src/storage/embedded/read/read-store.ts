@@ -57,7 +57,12 @@ export async function openReadStore(
   }
 
   const collections = createCollections(environment, run);
-  await collections.recover();
+  try {
+    await collections.recover();
+  } catch (error) {
+    await environment.close();
+    throw error;
+  }
 
   return answering({
     collection: collections.open,
