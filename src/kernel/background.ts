@@ -2,10 +2,15 @@
  * Waits and loops that can be stopped: a sleep that an AbortSignal ends, a deadline around a promise, a loop with
  * `close()`. `retry.ts` says how long to wait between attempts.
  */
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+
+/** Any number may wait for a signal. Node takes the eleventh for a leak, but each wait here leaves nothing behind. */
+const anyNumberWaits = (signal: AbortSignal): void => setMaxListeners(0, signal);
 
 /** Sleeps `ms`; ends early, without an error, when the signal aborts. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal !== undefined) anyNumberWaits(signal);
   try {
     await delay(ms, undefined, signal === undefined ? {} : { signal });
   } catch {
@@ -39,6 +44,7 @@ export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Prom
   return new Promise((resolve, reject) => {
     const aborted = (): void => reject(signal.reason);
     if (signal.aborted) aborted();
+    anyNumberWaits(signal);
     signal.addEventListener('abort', aborted, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted));
   });
@@ -58,7 +64,10 @@ export async function withFirstOf<T>(
     if (aborted !== undefined) first.abort(aborted.reason);
   };
   look();
-  for (const signal of signals) signal.addEventListener('abort', look, { once: true });
+  for (const signal of signals) {
+    anyNumberWaits(signal);
+    signal.addEventListener('abort', look, { once: true });
+  }
   try {
     return await use(first.signal);
   } finally {

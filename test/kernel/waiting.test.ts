@@ -1,6 +1,6 @@
 /** The tools for waiting: places, conditions and pauses between tries. */
 import { describe, expect, it } from 'vitest';
-import { unlessAborted, withFirstOf } from '../../src/kernel/background.js';
+import { sleep, unlessAborted, withFirstOf, yieldToEventLoop } from '../../src/kernel/background.js';
 import { attachedTo } from '../support/attached.js';
 import { backoff } from '../../src/kernel/retry.js';
 import { createSemaphore } from '../../src/kernel/semaphore.js';
@@ -14,9 +14,9 @@ function ask(semaphore: ReturnType<typeof createSemaphore>, served: string[]) {
   };
 }
 
-describe('the first of several signals', () => {
-  const never = new Promise<never>(() => undefined);
+const never = new Promise<never>(() => undefined);
 
+describe('the first of several signals', () => {
   it('ends what is done with it, for its reason', async () => {
     const [one, other] = [new AbortController(), new AbortController()];
     const done = withFirstOf([one.signal, other.signal], (signal) => unlessAborted(never, signal));
@@ -33,6 +33,26 @@ describe('the first of several signals', () => {
     expect(given.aborted).toBe(true);
     expect(attachedTo(closing.signal)).toEqual([]);
   });
+});
+
+it('lets any number wait for one signal, without a warning of a leak', async () => {
+  const warnings: string[] = [];
+  const warned = (warning: Error): number => warnings.push(warning.message);
+  process.on('warning', warned);
+  const waits: readonly ((signal: AbortSignal) => Promise<unknown>)[] = [
+    (signal) => sleep(60_000, signal),
+    (signal) => unlessAborted(never, signal),
+    (signal) => withFirstOf([signal], (first) => unlessAborted(never, first)),
+  ];
+  for (const wait of waits) {
+    const stop = new AbortController();
+    const all = Array.from({ length: 20 }, () => wait(stop.signal));
+    stop.abort();
+    await Promise.allSettled(all);
+  }
+  await yieldToEventLoop();
+  process.off('warning', warned);
+  expect(warnings).toEqual([]);
 });
 
 describe('a semaphore', () => {
