@@ -23,7 +23,7 @@ import type { Role } from '../../src/domain/accounts/user.js';
 import type { CommandClaims } from '../../src/instance/command-claims.js';
 import { systemClock, timestamp, type Clock } from '../../src/kernel/clock.js';
 import { createClosers } from '../../src/kernel/closers.js';
-import { agentStreams, streams, type RecordedEvent } from '../../src/kernel/event.js';
+import { allStreams, holdsFacts, streams, type RecordedEvent } from '../../src/kernel/event.js';
 import type { Logger } from '../../src/kernel/logger.js';
 import type { Diagnostics } from '../../src/reports/port.js';
 import type { ReportsService } from '../../src/reports/reports.js';
@@ -106,7 +106,7 @@ export interface RestFixture {
   reportUpstreams(nodeId: string, healthy: Readonly<Record<string, boolean>>): Promise<void>;
   /** Events of a stream, `svc-fleet` by default. */
   log(stream?: string): Promise<readonly RecordedEvent[]>;
-  /** The position of the last event that is no cursor of a webhook and no status: those are written by themselves. */
+  /** The position of the last event of a command. Facts do not count: they are written by themselves, and later. */
   position(): Promise<number>;
   close(): Promise<void>;
 }
@@ -348,8 +348,7 @@ export async function startRest(
     },
     log,
     async position() {
-      const { webhooks: _cursors, status: _status, agentsPrefix: _prefix, ...others } = streams;
-      const logs = await Promise.all([...Object.values(others), ...agentStreams].map(log));
+      const logs = await Promise.all(allStreams.filter((stream) => !holdsFacts(stream)).map(log));
       return Math.max(...logs.map((events) => events.at(-1)?.position ?? 0));
     },
     close: () => closers.closeAll(),
