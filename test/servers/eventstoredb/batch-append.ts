@@ -14,6 +14,7 @@ import {
   structuredUuid,
   uuidText,
 } from './calls.js';
+import type { ServerClock } from './clock.js';
 import type { AppendFault } from './faults.js';
 import type { Decision, EventLog, Expected, NewEvent } from './log.js';
 import { details } from './messages.js';
@@ -37,7 +38,8 @@ interface Pending {
   readonly options: Plain;
   readonly events: NewEvent[];
   bytes: number;
-  readonly timer: NodeJS.Timeout;
+  /** Takes back its timeout. */
+  readonly answered: () => void;
 }
 
 const codes: Readonly<Record<string, number>> = {
@@ -121,7 +123,7 @@ export function createBatchCall(
   fault: () => AppendFault | undefined,
   later: (ms: number, work: () => void) => void,
   hold: (answer: () => void) => void,
-  now: () => number = Date.now,
+  clock: ServerClock,
 ): BatchCall {
   const pending = new Map<string, Pending>();
 
@@ -207,20 +209,16 @@ export function createBatchCall(
     const until =
       deadline === undefined
         ? Infinity
-        : Number(deadline['seconds']) * 1000 + Number(deadline['nanos'] ?? 0) / 1e6 - now();
+        : Number(deadline['seconds']) * 1000 + Number(deadline['nanos'] ?? 0) / 1e6 - clock.now();
     if (until <= 0) {
       answer(correlationId, options, { error: errorStatus('Timeout', {}) });
       return undefined;
     }
-    const timer = setTimeout(
-      () => {
-        pending.delete(key);
-        answer(structuredUuid(key), options, { error: errorStatus('Timeout', {}) });
-      },
-      Math.min(until, writeTimeoutMs),
-    );
-    timer.unref();
-    const request = { correlationId, stream, expected, options, events: [], bytes: 0, timer };
+    const answered = clock.after(Math.min(until, writeTimeoutMs), () => {
+      pending.delete(key);
+      answer(structuredUuid(key), options, { error: errorStatus('Timeout', {}) });
+    });
+    const request = { correlationId, stream, expected, options, events: [], bytes: 0, answered };
     pending.set(key, request);
     return request;
   }
@@ -250,7 +248,7 @@ export function createBatchCall(
       return bad((error as Error).message);
     }
     const drop = (): void => {
-      clearTimeout(request.timer);
+      request.answered();
       pending.delete(key);
     };
     if (request.bytes > maxAppendBytes) {
@@ -266,7 +264,7 @@ export function createBatchCall(
   return {
     frame,
     close() {
-      for (const { timer } of pending.values()) clearTimeout(timer);
+      for (const { answered } of pending.values()) answered();
       pending.clear();
     },
   };

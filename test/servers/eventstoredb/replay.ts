@@ -20,6 +20,8 @@ export interface ReplayOptions {
   readonly server: string;
   /** Silence to wait for after an answer, in milliseconds, when a step has none. */
   readonly quietMs: number;
+  /** The server's time, where it does not pass by itself. */
+  readonly time?: { now(): number; wait(ms: number): Promise<void> };
 }
 
 const services: Readonly<Record<string, string>> = {
@@ -128,6 +130,7 @@ export function statusDifferences(
 
 /** Plays one scenario. @returns one line per difference */
 export async function replay(scenario: Scenario, options: ReplayOptions): Promise<string[]> {
+  const { time = { now: Date.now, wait: delay } } = options;
   const client = new Client(options.target, credentials.createInsecure());
   const labels: Labels = new Map();
   const open = new Map<string, OpenCall>();
@@ -140,7 +143,7 @@ export async function replay(scenario: Scenario, options: ReplayOptions): Promis
       const seen = new Map(
         [...open].map(([id, call]) => [id, { call, from: call.received.length, ended: call.status }]),
       );
-      const answers = perform(client, step, open, labels);
+      const answers = perform(client, step, open, labels, time.now);
       const total = answer.recv?.length ?? 0;
       const from = (step.id === undefined ? undefined : seen.get(step.id))?.from ?? 0;
       const ownFrom = answers !== undefined && step.do !== 'call' && step.do !== 'open' ? from : 0;
@@ -155,7 +158,7 @@ export async function replay(scenario: Scenario, options: ReplayOptions): Promis
             (live.status === undefined || before.call.status !== undefined)
           );
         });
-      if (step.do === 'wait') await delay(step.ms ?? 0);
+      if (step.do === 'wait') await time.wait(step.ms ?? 0);
       // A call that the real server never ended is given no longer than an answer would take.
       const endsWithinMs = answer.status === undefined ? 10 * options.quietMs : 10_000;
       if (step.do === 'call')
@@ -180,9 +183,15 @@ export async function replay(scenario: Scenario, options: ReplayOptions): Promis
   return out;
 }
 
-function perform(client: Client, step: Step, open: Map<string, OpenCall>, labels: Labels): OpenCall | undefined {
+function perform(
+  client: Client,
+  step: Step,
+  open: Map<string, OpenCall>,
+  labels: Labels,
+  now: () => number,
+): OpenCall | undefined {
   const id = step.id ?? '';
-  const requests = requestsOf(step.send ?? [], labels);
+  const requests = requestsOf(step.send ?? [], labels, now);
   switch (step.do) {
     case 'call':
     case 'open': {

@@ -28,6 +28,7 @@ import {
   requireRights,
   statusOf,
 } from './calls.js';
+import { machineClock, type ServerClock } from './clock.js';
 import { createFaults, type AppendFault, type Faults } from './faults.js';
 import { createFreezer } from './freezable.js';
 import { clusterInfo, supportedMethods } from './features.js';
@@ -76,6 +77,8 @@ export interface ServerOptions {
   readonly log?: EventLog;
   /** It can be frozen, for which its connections are slower. */
   readonly freezable?: boolean;
+  /** The machine's, without it. */
+  readonly clock?: ServerClock;
 }
 
 const commitTimeout = (): Refusal => new Refusal(status.ABORTED, 'Operation timed out: Commit phase timeout.');
@@ -86,7 +89,8 @@ const drainMs = 5000;
 /** @throws Error when the port is taken or the folder cannot be used */
 export async function startEventStoreDb(options: ServerOptions = {}): Promise<EventStoreDbServer> {
   const file = options.folder === undefined ? undefined : openLogFile(options.folder);
-  const log = options.log ?? createLog((record) => file?.write(record));
+  const { clock = machineClock } = options;
+  const log = options.log ?? createLog((record) => file?.write(record), clock.now);
   for (const record of file?.records ?? []) log.restore(record);
   const faults = createFaults();
   const subscriptions = createSubscriptions(log, faults);
@@ -182,7 +186,8 @@ export async function startEventStoreDb(options: ServerOptions = {}): Promise<Ev
       end,
       cut,
     };
-    const served = createBatchCall(log, peer, nextFault, later, hold, () => Date.now() + faults.clockAheadMs);
+    const ahead = { ...clock, now: () => clock.now() + faults.clockAheadMs };
+    const served = createBatchCall(log, peer, nextFault, later, hold, ahead);
     call.on('data', (message: Plain) => {
       try {
         requireRights(call.metadata, faults);

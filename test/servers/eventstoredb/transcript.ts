@@ -53,7 +53,7 @@ function bytesOf(value: Json): Buffer {
   return Buffer.from(String(repeat).repeat(Number(count)));
 }
 
-function requestValue(key: string, value: Json, labels: Labels): PlainValue {
+function requestValue(key: string, value: Json, labels: Labels, now: () => number): PlainValue {
   if (key === 'data' || key === 'customMetadata') return bytesOf(value);
   if (typeof value === 'string' && key.endsWith('Position') && value.startsWith('@')) {
     const [label = '', plus] = value.split('+');
@@ -61,29 +61,31 @@ function requestValue(key: string, value: Json, labels: Labels): PlainValue {
     if (bound === undefined) throw new Error(`the label ${label} is not bound`);
     return String(bound + BigInt(plus ?? 0));
   }
-  if (Array.isArray(value)) return value.map((one: Json) => requestValue('', one, labels));
+  if (Array.isArray(value)) return value.map((one: Json) => requestValue('', one, labels, now));
   if (!isObject(value)) return value === null ? undefined : (value as PlainValue);
   const { nowPlusMs } = value;
   if (typeof nowPlusMs === 'number') {
-    const at = Date.now() + nowPlusMs;
+    const at = now() + nowPlusMs;
     return { seconds: Math.floor(at / 1000), nanos: (at % 1000) * 1_000_000 };
   }
-  return requestMessage(value, labels);
+  return requestMessage(value, labels, now);
 }
 
-function requestMessage(message: JsonMessage, labels: Labels): Plain {
-  return Object.fromEntries(Object.entries(message).map(([key, value]) => [key, requestValue(key, value, labels)]));
+function requestMessage(message: JsonMessage, labels: Labels, now: () => number): Plain {
+  return Object.fromEntries(
+    Object.entries(message).map(([key, value]) => [key, requestValue(key, value, labels, now)]),
+  );
 }
 
 /** The messages of one step, with repetitions expanded and labels replaced. */
-export function requestsOf(send: readonly JsonMessage[], labels: Labels): Plain[] {
+export function requestsOf(send: readonly JsonMessage[], labels: Labels, now: () => number = Date.now): Plain[] {
   return send.flatMap((message) => {
     const { expand, first, message: pattern } = message;
-    if (typeof expand !== 'number' || pattern === undefined) return [requestMessage(message, labels)];
+    if (typeof expand !== 'number' || pattern === undefined) return [requestMessage(message, labels, now)];
     return Array.from({ length: expand }, (_, index) => {
       const hex = (Number(first) + index).toString(16).padStart(12, '0');
       const copy = JSON.parse(JSON.stringify(pattern).replaceAll('{n}', hex)) as JsonMessage;
-      return requestMessage(copy, labels);
+      return requestMessage(copy, labels, now);
     });
   });
 }

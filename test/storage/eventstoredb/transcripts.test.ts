@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { Metadata } from '@grpc/grpc-js';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { createSteppedClock } from '../../servers/eventstoredb/clock.js';
 import { replay, statusDifferences } from '../../servers/eventstoredb/replay.js';
 import { startEventStoreDb } from '../../servers/eventstoredb/server.js';
 import { differences, type Scenario, type Transcripts } from '../../servers/eventstoredb/transcript.js';
@@ -12,10 +13,16 @@ const transcripts = JSON.parse(
 
 describe('the test server answers as 23.10.8 did', () => {
   async function played(scenario: Scenario): Promise<readonly string[]> {
-    const server = await startEventStoreDb();
+    const clock = createSteppedClock();
+    const server = await startEventStoreDb({ clock });
     try {
       // What comes later than this after an answer, and should not, is found in the next step.
-      return await replay(scenario, { target: `127.0.0.1:${server.port}`, server: '23.10.8', quietMs: 20 });
+      return await replay(scenario, {
+        target: `127.0.0.1:${server.port}`,
+        server: '23.10.8',
+        quietMs: 20,
+        time: clock,
+      });
     } finally {
       await server.close();
     }
