@@ -168,6 +168,7 @@ test('a command that disables a chain ends its incident and is told by its entry
   expect(items[0].ended_at).not.toBeNull();
   await eventually(async () => (await rest.log('svc-status')).some(({ data }) => data['again'] === true)).toBe(true);
   expect(await told()).toHaveLength(2);
+  await agent.apply(await agent.receive());
 
   // What is wrong afterwards is told anew.
   await rest.data('PUT', `/api/l4-chains/${id}`, { body: { enabled: true } });
