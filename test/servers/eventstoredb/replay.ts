@@ -158,7 +158,10 @@ export async function replay(scenario: Scenario, options: ReplayOptions): Promis
             (live.status === undefined || before.call.status !== undefined)
           );
         });
-      if (step.do === 'wait') await time.wait(step.ms ?? 0);
+      if (step.do === 'wait') {
+        await arrived(client);
+        await time.wait(step.ms ?? 0);
+      }
       // A call that the real server never ended is given no longer than an answer would take.
       const endsWithinMs = answer.status === undefined ? 10 * options.quietMs : 10_000;
       if (step.do === 'call')
@@ -181,6 +184,14 @@ export async function replay(scenario: Scenario, options: ReplayOptions): Promis
     client.close();
   }
   return out;
+}
+
+/** Resolves when the server has what was sent: it answers a later call of the connection. */
+async function arrived(client: Client): Promise<void> {
+  const call = openCall(client, { n: 0, do: 'call', method: 'ServerFeatures/GetSupportedMethods' });
+  call.write({});
+  call.end();
+  await until(() => call.status !== undefined, 10_000);
 }
 
 function perform(
