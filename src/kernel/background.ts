@@ -8,11 +8,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** Any number may wait for a signal. Node takes the eleventh for a leak, but each wait here leaves nothing behind. */
 const anyNumberWaits = (signal: AbortSignal): void => setMaxListeners(0, signal);
 
+/** Node fires a timer for longer at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
 /** Sleeps `ms`; ends early, without an error, when the signal aborts. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   if (signal !== undefined) anyNumberWaits(signal);
   try {
-    await delay(ms, undefined, signal === undefined ? {} : { signal });
+    for (; ms > longestTimerMs; ms -= longestTimerMs) await delay(longestTimerMs, undefined, { signal });
+    await delay(ms, undefined, { signal });
   } catch {
     // Aborted: the caller checks its signal.
   }

@@ -55,6 +55,17 @@ it('lets any number wait for one signal, without a warning of a leak', async () 
   expect(warnings).toEqual([]);
 });
 
+it('sleeps for longer than a timer of Node can, such as the rekey interval of a year that a service may grant', async () => {
+  const stop = new AbortController();
+  const woken: string[] = [];
+  const year = sleep(366 * 86_400_000, stop.signal).then(() => woken.push('after a year'));
+  await sleep(10);
+  woken.push('after 10 ms');
+  stop.abort();
+  await year;
+  expect(woken).toEqual(['after 10 ms', 'after a year']);
+});
+
 describe('a semaphore', () => {
   it('hands a place over to the caller that has waited longest', async () => {
     const semaphore = createSemaphore({ places: 1, waitMs: 10_000 });
