@@ -1,7 +1,7 @@
 /**
  * What agents report, from the wire to the form in which it is stored or answered. Numbers become safe for JSON: counters are
- * capped at 2^53 - 1; NaN and infinities become 0, or null for measurements. Pure; limits were checked before. Implements
- * `docs/contract/wire.md#heartbeat-and-metrics`.
+ * capped at 2^53 - 1; NaN, infinities and what is below 0 become 0, or null for measurements. Pure; limits were checked
+ * before. Implements `docs/contract/wire.md#heartbeat-and-metrics`.
  */
 import type { DiagnosticsReport } from '../gen/svc/control/v1/diagnostics.js';
 import type { LinkMetric, RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
@@ -93,6 +93,7 @@ export function runtimeListener(listener: RuntimeListener) {
 }
 
 export function linkSample(link: LinkMetric) {
+  const loss = optional(link.lossRatio);
   return {
     resource_type: link.resourceType,
     resource_id: link.resourceId,
@@ -101,7 +102,7 @@ export function linkSample(link: LinkMetric) {
     outer: outerNames.get(link.outer) ?? '',
     rtt_ms: optional(link.rttMs),
     jitter_ms: optional(link.jitterMs),
-    loss_ratio: optional(link.lossRatio),
+    loss_ratio: loss && Math.min(1, loss),
     bytes_in: wholeNumber(link.bytesIn),
     bytes_out: wholeNumber(link.bytesOut),
     active_sessions: wholeNumber(link.activeSessions),
@@ -109,9 +110,9 @@ export function linkSample(link: LinkMetric) {
 }
 
 export function finite(value: number): number {
-  return Number.isFinite(value) ? value : 0;
+  return Number.isFinite(value) && value > 0 ? value : 0;
 }
 
 export function optional(value: number | undefined): number | null {
-  return value === undefined || !Number.isFinite(value) ? null : value;
+  return value !== undefined && Number.isFinite(value) && value >= 0 ? value : null;
 }

@@ -55,7 +55,7 @@ export function roundTrips(links: readonly LinkMetric[]): readonly RoundTrip[] {
 }
 
 function share(value: number): number {
-  return Math.min(1, Math.max(0, finite(value)));
+  return Math.min(1, finite(value));
 }
 
 /** The links with their previous byte counters, as if they had been received with them; a new link has 0. */
