@@ -24,6 +24,7 @@ import { openSharedHellos, type SharedHellos } from '../instance/shared-hellos.j
 import { createAgentTransport } from '../transport/agent/agent-transport.js';
 import { startListener } from '../transport/listener/listener.js';
 import type { Core } from './core.js';
+import { cannotListen } from './installation/installation.js';
 
 export interface Agents {
   readonly reports: ReportsService;
@@ -158,7 +159,10 @@ async function openTransport(
       instanceId: core.instanceId,
       serviceKeys: core.serviceKeys,
       proveCandidate: createCandidateProof({ gateway: fleet, clock }),
-      listen: (listening, accept) => startListener({ ...listening, reality: options.reality, sharedHellos }, accept),
+      listen: (listening, accept) =>
+        startListener({ ...listening, reality: options.reality, sharedHellos }, accept).catch(
+          cannotListen('SVC_REALITY_LISTEN_ADDR', options.listen),
+        ),
       async reportAddress(nodeId, public_ipv4, public_ipv6) {
         const command = { type: 'ReportNodeAddress', id: nodeId, public_ipv4, public_ipv6 } as const;
         await fleet.execute(command, agentContext(nodeId, 'hello'), () => undefined);

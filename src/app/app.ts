@@ -9,11 +9,10 @@ import type { Config } from './config/config.js';
 import { systemClock } from '../kernel/clock.js';
 import { createClosers, type Closers } from '../kernel/closers.js';
 import { errorText, ServiceError } from '../kernel/errors.js';
-import { formatHostPort, type HostPort } from '../kernel/host-port.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Known } from '../reports/reports.js';
 import type { Measured } from './metrics.js';
-import { StartError } from './installation/installation.js';
+import { cannotListen, StartError } from './installation/installation.js';
 import { watchTls } from './served-tls.js';
 import { fullDisk } from '../storage/open-stores.js';
 import { isDiskFull } from '../storage/store-access.js';
@@ -107,7 +106,7 @@ async function startOnce(options: StartOptions): Promise<Running> {
     listen.port === 0
       ? undefined
       : await answerWhileStarting(listen, tls, config.http.trustedProxies, () => [...waits.values()]).catch(
-          cannotListen(listen),
+          cannotListen('SVC_HTTP_LISTEN_ADDR', listen),
         );
   const start: Start = {
     freePort: async () => starting?.close(),
@@ -143,12 +142,6 @@ interface Start {
   /** See `StoreSettings`. */
   onWaiting(store: string, reason: string | undefined): void;
 }
-
-const cannotListen =
-  (listen: HostPort) =>
-  (error: unknown): never => {
-    throw new StartError(`Nothing can listen on SVC_HTTP_LISTEN_ADDR ${formatHostPort(listen)}: ${errorText(error)}.`);
-  };
 
 async function wire(options: StartOptions, closers: Closers, start: Start): Promise<Running> {
   const { config, tls, logger, mustEnd, onEmptied, ofProcess } = options;

@@ -102,7 +102,7 @@ test('a data folder is refused while another process uses it, then under another
   expect(newer.output).toMatch(/newer/);
 });
 
-test('an address in use is refused by name before anything is written', async () => {
+test('an address in use is refused by name, that of REST before anything is written', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const address = `127.0.0.1:${(other.address() as AddressInfo).port}`;
@@ -112,6 +112,10 @@ test('an address in use is refused by name before anything is written', async ()
     expect(output).toContain(`Nothing can listen on SVC_HTTP_LISTEN_ADDR ${address}: `);
     expect(output).toContain('EADDRINUSE');
     expect(await readdir(folder)).toEqual([]);
+    const agents = await startOnce({ SVC_REALITY_LISTEN_ADDR: address });
+    expect(agents.code).toBe(1);
+    expect(agents.output).toContain(`Nothing can listen on SVC_REALITY_LISTEN_ADDR ${address}: `);
+    expect(agents.output).not.toContain('    at ');
   } finally {
     other.close();
   }

@@ -5,8 +5,9 @@
 import { BrokenChainError } from '../../domain/log-chain/links.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { Closers } from '../../kernel/closers.js';
-import { ServiceError } from '../../kernel/errors.js';
+import { errorText, ServiceError } from '../../kernel/errors.js';
 import { streams } from '../../kernel/event.js';
+import { formatHostPort, type HostPort } from '../../kernel/host-port.js';
 import type { Ids } from '../../kernel/ids.js';
 import type { Logger } from '../../kernel/logger.js';
 import type { LogChain } from '../../security/log-chain/log-chain.js';
@@ -24,6 +25,12 @@ import { ensureServiceIdentity, type ServiceIdentity } from './service-identity.
 
 /** The start cannot go on; the message is a sentence for the person who started the service. */
 export class StartError extends Error {}
+
+export const cannotListen =
+  (setting: string, address: HostPort) =>
+  (error: unknown): never => {
+    throw new StartError(`Nothing can listen on ${setting} ${formatHostPort(address)}: ${errorText(error)}.`);
+  };
 
 /** A log that is not proven is not served. @param found what does not match, without a full stop */
 export const damagedLog = (found: string): StartError =>

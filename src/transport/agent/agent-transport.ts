@@ -4,7 +4,6 @@
  */
 import type { Delivery, ServingState } from '../../delivery/port.js';
 import { withDeadline } from '../../kernel/background.js';
-import { errorText } from '../../kernel/errors.js';
 import { joinTokenIn } from '../../kernel/ids.js';
 import { limits } from '../../kernel/limits.js';
 import type { SampledLog } from '../../kernel/sampled-log.js';
@@ -117,7 +116,7 @@ export async function createAgentTransport(
     .listen({ ...options.listen, maxConnections, proxyFrom, clock, logger, refusals: deps.refusals }, accept)
     .catch((error: unknown) => {
       grpc.close();
-      throw new Error(`The agent listener cannot be opened: ${errorText(error)}`, { cause: error });
+      throw error;
     });
 
   const drainAll = (): void => {
