@@ -1,4 +1,5 @@
 /** What stops a start: each cause gives one clear sentence, without a secret in it. */
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
@@ -67,6 +68,21 @@ test('external stores without a master key are refused, and no key is created', 
   expect(output).toContain('SVC_MASTER_KEY or SVC_MASTER_KEY_FILE: required with');
   expect(output).not.toContain('hidden');
   await expect(readFile(join(folder, 'master.key'))).rejects.toThrow();
+});
+
+test.each([
+  ['mongodb://svc:100%s3cret@127.0.0.1:1/svc', '(MongoParseError: URI malformed)'],
+  ['mongodb://svc:a@s3cret]/@127.0.0.1:1/svc', 'in a password\n'],
+  ['mongodb://svc:s3cret@127.0.0.1:1/svc?retries=2', 'option retries is not supported'],
+])('a MongoDB URL that the driver cannot use is refused by the name of its setting: %s', async (url, told) => {
+  const { code, output } = await startOnce({
+    SVC_MASTER_KEY: randomBytes(32).toString('base64'),
+    SVC_MONGODB_URL: url,
+  });
+  expect(code).toBe(1);
+  expect(output).toContain('SVC_MONGODB_URL: expected mongodb://host:port/database, with %25 for % and %40 for @');
+  expect(output).toContain(told);
+  expect(output).not.toMatch(/s3cret|^ {4}at /m);
 });
 
 test('a data folder is refused while another process uses it, then under another master key, without one, and of a newer version', async () => {

@@ -7,7 +7,7 @@
  * transactions, change streams, TTL or partial indexes, update pipelines or renames.
  */
 import { MongoClient, ReadConcern, type MongoClientOptions } from 'mongodb';
-import { ServiceError } from '../../kernel/errors.js';
+import { errorText, ServiceError } from '../../kernel/errors.js';
 import { logsWarning, type Logger } from '../../kernel/logger.js';
 import { answeredWithin, answering, answerUnavailable, type UntypedReadStore } from '../answer-unavailable.js';
 import type { ReadStore } from '../read-store.js';
@@ -49,10 +49,17 @@ const clientOptions: MongoClientOptions = {
 /** Names with a dot, which names of read models cannot contain. */
 const ownCollections = { leases: 'svc.leases', checkpoints: 'svc.checkpoints', pointers: 'svc.pointers' } as const;
 
-/** @throws RangeError, without the URL, when the URL does not name a database */
-function assertNamesDatabase(url: string): void {
+/** @throws RangeError, without a secret, when the URL does not name a database or the driver cannot use it */
+function clientOf(url: string): MongoClient {
   if (!/^mongodb(\+srv)?:\/\/[^/]+\/[^/?]+/.test(url)) {
     throw new RangeError('the MongoDB URL must look like mongodb://host:port/database');
+  }
+  try {
+    return new MongoClient(url, clientOptions);
+  } catch (error) {
+    // With a second @, the driver may take a part of the password for a host or an option, and name it.
+    const why = url.split('@').length > 2 ? '' : ` (${errorText(error)})`;
+    throw new RangeError(`expected mongodb://host:port/database, with %25 for % and %40 for @ in a password${why}`);
   }
 }
 
@@ -71,12 +78,11 @@ function logOutages(client: MongoClient, logger: Logger): void {
 /**
  * Connects, creates the indexes of the adapter's own collections and returns the store. The store survives outages and
  * elections; meanwhile, calls are `unavailable`.
- * @throws RangeError when the URL does not name a database; ServiceError `unavailable` when the server cannot be
+ * @throws RangeError when the URL cannot be used; ServiceError `unavailable` when the server cannot be
  *   reached or used now
  */
 export async function openMongoDb({ url, logger }: MongoDbOptions): Promise<ReadStore> {
-  assertNamesDatabase(url);
-  const client = new MongoClient(url, clientOptions);
+  const client = clientOf(url);
   const db = client.db(undefined, concerns);
   const leases = db.collection<MongoLease>(ownCollections.leases);
   const prepare = answerUnavailable(async () => {
