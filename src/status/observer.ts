@@ -133,7 +133,10 @@ function nodeNow(deps: ObserverDeps, id: string): Now | undefined {
   const status = statusOf(deps, id);
   const opened = deps.agentFacts.of(id).session?.at;
   const at = status === 'online' && opened !== undefined ? Date.parse(opened) : lastSeen(deps, id);
-  return { name: node.name, status, reason: null, since: at === 0 ? undefined : at };
+  // The log learns of a session a little later than the reports do: until then it has the one that ended.
+  const told = deps.ledger.last({ type: 'node', id })?.since;
+  const isOfNow = at > 0 && (status !== 'online' || told === undefined || at > Date.parse(told));
+  return { name: node.name, status, reason: null, since: isOfNow ? at : undefined };
 }
 
 function chainNow(deps: ObserverDeps, id: string): Now | undefined {

@@ -86,6 +86,19 @@ test('a node that comes, goes and comes back is told three times, as one inciden
   expect((await incidents(`?to=${new Date(Date.parse(offline.since) - 1).toISOString()}`)).total).toBe(0);
 });
 
+test('a node that is back is online since it came back, also before the log has its new session', async () => {
+  const { id } = await rest.data('POST', '/api/nodes', { body: { name: 'edge-1' } });
+  const agent = await rest.connect(id);
+  await untilTold(1);
+  await agent.disconnect();
+  const [, offline] = await untilTold(2, betweenFacts);
+
+  const presence = { session_id: 'later', instance_id: 'one', pushed_generation: 0, pushed_at: null };
+  await rest.reports.sessionOpened(id, presence, 60_000);
+  const [, , back] = await untilTold(3, betweenFacts);
+  expect(Date.parse(back.since)).toBeGreaterThan(Date.parse(offline.since));
+});
+
 test('what follows from the silence of an agent that comes back is not told', async () => {
   const { id } = await rest.data('POST', '/api/nodes', { body: { name: 'edge-1' } });
   const agent = await rest.connect(id);
