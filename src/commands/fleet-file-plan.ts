@@ -8,6 +8,7 @@ import type { DocumentMistake, FleetDocument } from '../domain/fleet-file/docume
 import { changeWithNames, noReferences } from '../domain/fleet-file/naming.js';
 import { partsOf } from '../domain/fleet-file/parts.js';
 import { baseOf } from '../domain/fleet-set/declaration.js';
+import { unlessConfirming } from '../domain/fleet/confirmations.js';
 import type { Fleet } from '../domain/fleet/fleet.js';
 import { draftAfter } from '../domain/fleet/hypothetical.js';
 import type { AuditChange } from '../domain/resource/audit-change.js';
@@ -16,6 +17,7 @@ import type { Feature } from '../domain/snapshot/features.js';
 import { canonicalJson } from '../kernel/json.js';
 import { limits } from '../kernel/limits.js';
 import { forEach } from '../kernel/pieces.js';
+import { ok } from '../kernel/result.js';
 import type { FilePlan, FileRequest, PlannedStep } from './fleet-file-port.js';
 
 /** A document, and what it would do to the fleet at one revision. */
@@ -65,7 +67,10 @@ export function* planDocument(
   const split = yield* partsOf(fleet, outcome.steps, roomBytes);
   const nodes = yield* changedNodes(fleet, outcome);
   const needs = new Map<string, Set<Feature>>();
+  const waiting: string[] = [];
   yield* forEach(outcome.steps, stepsPerPiece, ({ events }) => {
+    const free = unlessConfirming(fleet, ok(events), undefined);
+    if (!free.ok) waiting.push(free.error.message);
     for (const event of events) addNeeds(needs, outcome.after, event);
   });
   // The same document without a step writes nothing.
@@ -73,7 +78,7 @@ export function* planDocument(
   const parts = onlyMovesBase ? [[]] : split.parts;
   // The parts meet the obstacles of the whole again.
   const refusals = outcome.obstacles.length > 0 ? outcome.obstacles : split.obstacles;
-  const obstacles = [...new Set([...comparison.obstacles, ...refusals])];
+  const obstacles = [...new Set([...comparison.obstacles, ...waiting, ...refusals])];
   const names = namesIn(document);
   const nameOf = (type: string, id: string): string => names.get(id) ?? fleet.nameOf(type, id) ?? id;
   const steps: PlannedStep[] = [];

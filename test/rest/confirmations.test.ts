@@ -60,6 +60,17 @@ describe('a change that a person is to confirm', () => {
     expect((await edit())[0]).toBe(200);
   });
 
+  test('is an obstacle of the plan of a document that changes it too', async () => {
+    const entry = await waiting();
+    const document = `svc: 1\nupstreams: {up-${number}: {endpoint: "c.example:1"}}\n`;
+    const planned = await rest.data('POST', '/api/fleet/plan', { body: { document, adopt: true } });
+    expect(planned.obstacles).toEqual([expect.stringContaining(`confirm or revert the entry ${entry.id} first`)]);
+    expect(await refusal('POST', '/api/fleet/apply', { document, adopt: true })).toEqual([
+      409,
+      `conflict: ${planned.obstacles[0]}`,
+    ]);
+  });
+
   test('leaves other resources alone, and has no place in other entries', async () => {
     const entry = await waiting();
     const body = { name: `other-${number}`, endpoint: 'a.example:1' };

@@ -443,7 +443,7 @@ describe('operating', () => {
     await done(script.run(['apply', '-f', file, '--yes', ...confirming]));
     writeFileSync(file, 'svc: 1\nsettings: {metrics_interval_secs: 34}\n');
     const refused = await script.run(['apply', '-f', file, '--yes']);
-    const [, id = ''] = /confirm or revert the entry ([0-9a-f-]{36}) first/.exec(refused.err) ?? [];
+    const [, id = ''] = /in the way: .* confirm or revert the entry ([0-9a-f-]{36}) first/.exec(refused.out) ?? [];
     expect(refused.code).toBe(1);
     expect(await done(script.run(['audit', 'confirm', id]))).toMatch(/^confirmed: fleet\.apply .* \(entry /);
     await done(script.run(['apply', '-f', file, '--yes']));
