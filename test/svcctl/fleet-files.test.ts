@@ -113,6 +113,13 @@ describe('plan', () => {
       err: new RegExp(`${two}:8:5: upstreams\\.web\\.colour: `),
     });
     await exits(script.run(['plan', '-f', two]), 1, { err: /^svcctl: invalid_request: 8:5: upstreams\.web\.colour: / });
+    const policy = (port: string): string =>
+      `policies:\n  - {node: edge-9, transport: tcp, listen_addr: 0.0.0.0, listen_port: ${port}, priority_order: [tls]}\n`;
+    const three = write('three.yaml', `svc: 1\nset: null\n${policy('1')}nodes:\n  edge-9: {}\n`);
+    const four = write('four.yaml', `svc: 1\nset: null\nnodes:\n  edge-8:\n    colour: red\n${policy('x')}`);
+    await exits(script.run(['plan', '-f', three, '-f', four]), 1, {
+      err: new RegExp(`${four}:7:\\d+: policies\\[1\\]\\.listen_port: .*; ${four}:5:5: nodes\\.edge-8\\.colour: `),
+    });
     const twice = write('twice.yaml', 'svc: 1\nset: null\nnodes:\n  edge-9: {}\n');
     await exits(script.run(['plan', '-f', one, '-f', twice]), 1, {
       err: /twice\.yaml: nodes\.edge-9: it stands in another file/,

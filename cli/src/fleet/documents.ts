@@ -164,17 +164,35 @@ function placed(sentence: string, parts: readonly Part[], named: boolean): strin
   return code + told.join('; ');
 }
 
-/** Finds the value of a path. Names may contain dots, so the longest match wins. */
+/** Finds the value of a path, in the file that has the most of it. */
 function findPlace(parts: readonly Part[], path: string, named: boolean): string | undefined {
-  for (const { document, lines, file } of parts) {
-    const offset = offsetOf(document.contents, path);
-    if (offset !== undefined) return placeAt(lines, offset, named ? file : undefined);
+  let best: Place | undefined;
+  let at: string | undefined;
+  let own = path;
+  for (const { document, lines, file, value } of parts) {
+    const found = placeIn(document.contents, own);
+    if (found !== undefined && (best === undefined || found.missing < best.missing)) {
+      [best, at] = [found, placeAt(lines, found.offset, named ? file : undefined)];
+    }
+    // The lists of the files were joined.
+    own = own.replace(/^(\w+)\[(\d+)\]/, (whole, section: string, index: string) => {
+      const list = value[section];
+      return Array.isArray(list) ? `${section}[${Number(index) - list.length}]` : whole;
+    });
   }
-  return undefined;
+  return at;
 }
 
-function offsetOf(node: unknown, path: string): number | undefined {
-  if (path === '') return rangeStart(node);
+interface Place {
+  readonly offset: number;
+  /** How much of the path is not there: a missing value is reported at the key above it. */
+  readonly missing: number;
+}
+
+/** Names may contain dots, so the longest match wins. */
+function placeIn(node: unknown, path: string): Place | undefined {
+  const offset = rangeStart(node);
+  if (path === '') return offset === undefined ? undefined : { offset, missing: 0 };
   if (isMap(node)) {
     const fitting = node.items
       .map((pair) => ({ pair, key: isScalar(pair.key) ? String(pair.key.value) : '' }))
@@ -182,12 +200,12 @@ function offsetOf(node: unknown, path: string): number | undefined {
       .sort((a, b) => b.key.length - a.key.length);
     for (const { pair, key } of fitting) {
       const rest = path.slice(key.length).replace(/^\./, '');
-      // A missing value is reported at the key above it.
-      return rest === '' ? rangeStart(pair.key) : (offsetOf(pair.value, rest) ?? rangeStart(pair.key));
+      const above = placeIn(pair.key, '');
+      return rest === '' ? above : (placeIn(pair.value, rest) ?? (above && { ...above, missing: rest.length }));
     }
   }
   const [, index = '', rest = ''] = /^\[(\d+)\]\.?(.*)$/.exec(path) ?? [];
-  return isSeq(node) && index !== '' ? offsetOf(node.items[Number(index)], rest) : undefined;
+  return isSeq(node) && index !== '' ? placeIn(node.items[Number(index)], rest) : undefined;
 }
 
 function rangeStart(node: unknown): number | undefined {
