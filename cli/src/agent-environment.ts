@@ -1,7 +1,9 @@
-/** The environment file of an agent. Pure. */
+/** The environment file of an agent. */
+import { dataOf, type Api } from './service.js';
 
-/** Noise replaces TLS, so the scheme is http although the session is encrypted. */
-export const agentEndpoint = (server: string): string => `http://${new URL(server).hostname}:8443`;
+/** Where agents reach the service, as the service says. */
+export const agentEndpoint = async (api: Api): Promise<string> =>
+  (await dataOf(api.GET('/api/nodes/control-endpoint'))).endpoint;
 
 /** @param psk without it, the file has a comment in its place */
 export function environmentOf(nodeId: string, endpoint: string, psk: string | undefined): string {

@@ -395,8 +395,9 @@ describe('operating', () => {
     await fails(label('--filter', 'label=tier', 'edge-1', 'tier-'), 3, /expected names of nodes, or --filter/);
     await fails(label('--filter', 'label=tier', 'tier-'), 1, /no node fits the filters/);
     await done(script.run(['delete', 'nodes', 'edge-2', '--yes']));
+    const { endpoint } = await admin.call<{ endpoint: string }>('GET', '/api/nodes/control-endpoint');
     expect(await done(script.run(['node', 'env', 'edge-1']))).toMatch(
-      /^SVC_AGENT_ID=.*\nSVC_CONTROL_ENDPOINT=http:\/\/127\.0\.0\.1:8443\n#/,
+      new RegExp(`^SVC_AGENT_ID=.*\\nSVC_CONTROL_ENDPOINT=${endpoint}\\n#`),
     );
     await fails(script.run(['node', 'env', 'edge-1', '--issue']), 3, /--yes/);
     expect(await done(script.run(['node', 'env', 'edge-1', '--issue', '--yes']))).toMatch(/^SVC_CONTROL_PSK=svcpsk1_/m);

@@ -148,7 +148,7 @@ function refuseObstacles(plans: readonly Planned[]): void {
 
 async function apply(options: ApplyOptions): Promise<void> {
   if (options.timeout !== undefined && options.wait !== true) throw usage('--timeout: expected --wait');
-  const { api, context } = await openSession(options);
+  const { api } = await openSession(options);
   const plans = await planned(api, options);
   const isText = options.output === 'text';
   leavesUndone(true);
@@ -156,13 +156,14 @@ async function apply(options: ApplyOptions): Promise<void> {
   refuseObstacles(plans);
   const all = plans.map((one) => one.plan);
   if (all.some(({ steps }) => steps.length > 0)) await confirm('Apply this?', options.yes);
+  const endpoint = options.pskDir === undefined ? '' : await agentEndpoint(api);
   for (const planned of plans) {
     const psks = options.pskDir === undefined ? undefined : preparePsks(options.pskDir, planned.plan);
     const done = await applyOne(api, planned, options).catch((error: unknown) => {
       psks?.drop();
       throw error;
     });
-    const kept = psks === undefined ? [] : await psks.keep(api, done, agentEndpoint(context.server));
+    const kept = psks === undefined ? [] : await psks.keep(api, done, endpoint);
     sayRollout(done.rollout_id);
     if (isText) await line(`applied ${counted(done.commands.length, 'command')} (apply ${done.apply_id})`);
     else await printValue(withoutPsks(done), 'json');

@@ -87,14 +87,15 @@ export function operateCommands(program: Command): void {
     .summary("print the environment file of a node's agent")
     .option('--issue', 'with a new PSK, which ends the sessions of the old one')
     .option('--yes', 'do not ask before a new PSK')
-    .option('--endpoint <url>', 'where agents reach the service; port 8443 of the server when left out')
+    .option('--endpoint <url>', 'where agents reach the service; what the service says when left out')
     .addHelpText('after', '\nExample:\n  svcctl node env edge-1 --issue --yes > edge-1.env')
     .action(async (node: string, _options, command: Command) => {
       const options = command.optsWithGlobals<EnvOptions>();
-      const { api, context } = await openSession(options);
+      const { api } = await openSession(options);
       const { id } = await findOne(api, nodes, node);
+      const endpoint = options.endpoint ?? (await agentEndpoint(api));
       const psk = options.issue === true ? await issuePsk(api, node, options.yes) : undefined;
-      const text = environmentOf(id, options.endpoint ?? agentEndpoint(context.server), psk);
+      const text = environmentOf(id, endpoint, psk);
       await (psk === undefined ? write(text) : tellSecrets([text]));
     });
 
