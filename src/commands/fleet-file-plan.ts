@@ -78,8 +78,11 @@ export function* planDocument(
   const parts = onlyMovesBase ? [[]] : split.parts;
   // The parts meet the obstacles of the whole again.
   const refusals = outcome.obstacles.length > 0 ? outcome.obstacles : split.obstacles;
-  const obstacles = [...new Set([...comparison.obstacles, ...waiting, ...refusals])];
   const names = namesIn(document);
+  // What is still to be created has its id for this plan alone, which another one, with the same etag, has not.
+  const withoutStandIns = (sentence: string): string =>
+    sentence.replaceAll(/ \(([0-9a-f-]{36})\)/g, (whole, id: string) => (names.has(id) ? '' : whole));
+  const obstacles = [...new Set([...comparison.obstacles, ...waiting, ...refusals].map(withoutStandIns))];
   const nameOf = (type: string, id: string): string => names.get(id) ?? fleet.nameOf(type, id) ?? id;
   const steps: PlannedStep[] = [];
   const etag = createHash('sha256');

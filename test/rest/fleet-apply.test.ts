@@ -94,6 +94,12 @@ describe('an apply', () => {
     const alone = site(`other: ${chain(443, ', deploy: true')}, front: ${chain(444, ', deploy: true')}`);
     expect((await plan(alone)).obstacles).toEqual([expect.stringContaining('"back"')]);
     expect((await refused(alone))[0]).toBe(409);
+    const twice = site(`one: ${chain(445)}, two: ${chain(445)}`);
+    const { obstacles, etag } = await plan(twice);
+    expect(obstacles).toEqual([
+      expect.stringMatching(/^the l4_chain "two": .* collides with l4_chain "one" on 0\.0\.0\.0/),
+    ]);
+    expect(await refused(twice, {}, { 'if-match': etag })).toEqual([409, `conflict: ${obstacles[0]}`]);
     const { steps } = await apply(alone, { prune: true });
     expect(lines(steps)).toEqual(['create l4_chain other', 'deploy l4_chain other', 'delete l4_chain back']);
     await apply(first, { prune: true });
