@@ -4,7 +4,7 @@ import { createCell, createIndex, createTable, draftOf } from '../../src/domain/
 import { claimIndexOn, claimKey, createClaimEntries, type Claim } from '../../src/domain/listeners/claims.js';
 import { collisionOf, tcpListenerOn } from '../../src/domain/listeners/collisions.js';
 import { sorted } from '../support/fleet-dump.js';
-import { describeOwners } from '../../src/domain/references/references.js';
+import { describeOwners } from '../../src/domain/resource/rules.js';
 
 describe('a draft', () => {
   function containers() {

@@ -93,6 +93,26 @@ test('names sort naturally: runs of digits by their number, leading zeros aside'
   expect(await sorted('-name')).toEqual(wanted.toReversed());
 });
 
+test('a refusal names what uses a resource in the natural order of names', async () => {
+  const { id } = await rest.data('POST', '/api/nodes', { body: { name: 'used' } });
+  for (const number of [10, 9, 100]) {
+    const hops = [{ node_id: id, listen_port: number }];
+    const body = { name: `user ${number}`, host: 'natural.example', hops, backend: '192.0.2.1:80' };
+    await rest.data('POST', '/api/routes', { body });
+  }
+  const { error } = (await rest.call('DELETE', `/api/nodes/${id}`)).json();
+  expect(error).toMatch(/route "user 9" .*, route "user 10" .*, route "user 100"/);
+});
+
+test('the sets of an export are in the natural order of names', async () => {
+  for (const number of [10, 9]) {
+    const document = JSON.stringify({ svc: 1, set: `set ${number}`, nodes: { [`of set ${number}`]: {} } });
+    await rest.data('POST', '/api/fleet/apply', { body: { document } });
+  }
+  const { documents } = await rest.data('GET', '/api/fleet/export');
+  expect(documents.map(({ set }: JsonData) => set)).toEqual(['set 9', 'set 10', null]);
+});
+
 test('q finds a node by its address, its labels, and what its agent reports', async () => {
   const { id } = await rest.data('POST', '/api/nodes', {
     body: { name: 'searched', address: 'Gate.Example', labels: { rack: 'B7-north' } },

@@ -40,9 +40,10 @@ import {
 import { jsonEqual } from '../../kernel/json.js';
 import { groupBy } from '../../kernel/maps.js';
 import { collisionOf, collisionSentence } from '../listeners/collisions.js';
-import { describeOwner, describeOwners, ownerOf, splitOwner, type Owner } from '../references/references.js';
+import { describeOwner, ownerOf, splitOwner, type Owner } from '../references/references.js';
 import { nameIndexKey, type ResourceMeta } from '../resource/meta.js';
 import type { Refusal } from '../resource/refusal.js';
+import { describeOwners } from '../resource/rules.js';
 import { effectiveMultiplex } from '../settings/settings.js';
 import type { Membership } from '../rollout/rollout.js';
 import type { RevertTable } from '../aggregate/reverts.js';

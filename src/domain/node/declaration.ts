@@ -32,12 +32,19 @@ import { limits } from '../../kernel/limits.js';
 import { runSync } from '../../kernel/pieces.js';
 import { err, ok } from '../../kernel/result.js';
 import { policiesOf } from '../listener-policy/policy.js';
-import { describeOwners } from '../references/references.js';
 import { changesOf, inverseOf, type Changes } from '../resource/change.js';
 import { pick } from '../resource/lifecycle.js';
 import { owned } from '../resource/lifecycle-decisions.js';
 import { refuse, type Decision, type Refusal } from '../resource/refusal.js';
-import { existing, exists, nameTaken, newNameRefusal, stillUsed, unlessRefused } from '../resource/rules.js';
+import {
+  describeOwners,
+  existing,
+  exists,
+  nameTaken,
+  newNameRefusal,
+  stillUsed,
+  unlessRefused,
+} from '../resource/rules.js';
 import { overrideRefusal } from '../settings/decide.js';
 import { settingsOf } from '../settings/settings.js';
 

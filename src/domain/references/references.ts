@@ -52,12 +52,3 @@ export function describeOwner(view: NameView, owner: Owner): string {
   }
   return `${type} "${view.nameOf(type, id) ?? id}" (${id})`;
 }
-
-const ownersListed = 10;
-
-/** Owners for a sentence, sorted; after the first ten only their number. */
-export function describeOwners(view: NameView, owners: Iterable<Owner>): string {
-  const sentences = [...owners].map((owner) => describeOwner(view, owner)).sort();
-  const named = sentences.slice(0, ownersListed).join(', ');
-  return sentences.length > ownersListed ? `${named} and ${sentences.length - ownersListed} more` : named;
-}

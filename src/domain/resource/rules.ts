@@ -1,9 +1,10 @@
 /** The rules that all resources share: existence, `If-Match`, unique names, no delete while something refers to it. */
+import { firstOf } from '../../kernel/compare-text.js';
 import { err, ok, type Result } from '../../kernel/result.js';
-import { describeOwners } from '../references/references.js';
+import { describeOwner, splitOwner, type NameView, type Owner } from '../references/references.js';
 import type { FleetView, ResourceKey } from './fleet-view.js';
 import { versionMismatch, type IfMatch, type Decision, type Refusal } from './refusal.js';
-import type { ResourceMeta } from './meta.js';
+import { nameOrder, type ResourceMeta } from './meta.js';
 import { faultOfName } from './name.js';
 
 export interface Addressed {
@@ -68,6 +69,19 @@ export function stillUsed(
   const referrers = fleet.referrersOf(type, id);
   if (referrers.size === 0) return undefined;
   return { code: 'conflict', message: `the ${type} "${name}" is still used by ${describeOwners(fleet, referrers)}` };
+}
+
+const ownersListed = 10;
+
+/** Owners for a sentence, by type, name and id; after the first ten only their number. */
+export function describeOwners(view: NameView, owners: Iterable<Owner>): string {
+  const all = [...owners];
+  const first = firstOf(all, ownersListed, (owner) => {
+    const { type, id } = splitOwner(owner);
+    return `${type}\0${nameOrder({ id, name: view.nameOf(type, id) ?? id })}`;
+  });
+  const named = first.map((owner) => describeOwner(view, owner)).join(', ');
+  return all.length > ownersListed ? `${named} and ${all.length - ownersListed} more` : named;
 }
 
 /** A rule that a definition breaks by itself. */

@@ -3,6 +3,8 @@
  * `docs/contract/automation.md#the-fleet-as-a-file`, export.
  */
 import { z } from 'zod';
+import { sortKey } from '../../../domain/resource/meta.js';
+import { sortedBy } from '../../../kernel/compare-text.js';
 import { streams } from '../../../kernel/event.js';
 import { limits } from '../../../kernel/limits.js';
 import { yieldToEventLoop } from '../../../kernel/background.js';
@@ -63,7 +65,7 @@ function setsOf(sections: Sections, whole: WholeFleet): readonly (string | null)
     for (const { managed_by } of whole.states(type)) sets.add(managed_by ?? null);
   }
   if (Object.keys(changedSettings(whole.settings)).length > 0) sets.add(defaultSet);
-  return [...sets].sort((a, b) => (a === null ? 1 : b === null ? -1 : a < b ? -1 : 1));
+  return sortedBy(sets, (set) => (set === null ? 'last' : `first ${sortKey(set)}`));
 }
 
 const linesPerTurn = 200;
