@@ -58,6 +58,31 @@ describe('of every resource', () => {
       expect([path, name]).toEqual([path, 'S\u00fcd']);
     }
   });
+
+  test('the characters of a name are counted in NFC', async () => {
+    const { id, name } = await maker.create('/api/nodes', { name: 'e\u0301'.repeat(128) });
+    expect(name).toBe('\u00e9'.repeat(128));
+    expect((await rest.call('PUT', `/api/nodes/${id}`, { body: { name } })).statusCode).toBe(200);
+    for (const tooLong of [{ name: '\ufb1d'.repeat(65) }, { labels: { ['\ufb1d'.repeat(32)]: '' } }]) {
+      expect((await rest.call('POST', '/api/nodes', { body: { name: 'short', ...tooLong } })).statusCode).toBe(400);
+    }
+  });
+});
+
+test('a filter by a label, and the name of a set, find what is kept in NFC', async () => {
+  const decomposed = 'cafe\u0301';
+  const { id } = await maker.create('/api/nodes', { labels: { [decomposed]: decomposed } });
+  const query = encodeURIComponent(`${decomposed}:${decomposed}`);
+  expect((await rest.data('GET', `/api/nodes?label=${query}`)).items).toMatchObject([{ id }]);
+
+  const document = (set: string) => JSON.stringify({ svc: 1, set, nodes: { coffee: {} } });
+  await rest.data('POST', '/api/fleet/apply', { body: { document: document(decomposed) } });
+  const set = encodeURIComponent(decomposed);
+  expect((await rest.data('GET', `/api/fleet/export?set=${set}`)).documents).toHaveLength(1);
+  const taken = { document: document('other'), adopt_from: [decomposed] };
+  expect((await rest.data('POST', '/api/fleet/plan', { body: taken })).obstacles).toEqual([]);
+  expect(await rest.data('GET', `/api/fleet/sets/${set}/drift`)).toEqual({ items: [] });
+  expect((await rest.call('POST', `/api/fleet/sets/${set}/release`)).statusCode).toBe(200);
 });
 
 test('keys and values of labels, sets, and names in a document follow the same rule', async () => {

@@ -5,7 +5,7 @@ import { limits } from '../../../kernel/limits.js';
 import { component, documented, sample } from '../schemas/documented.js';
 import { auditChange } from '../resources/audit.js';
 import { warningsSchema } from '../resources/warnings.js';
-import { body, boolean, distinct, integer, oneOf, text } from '../schemas/fields.js';
+import { body, boolean, distinct, integer, nfc, oneOf, text } from '../schemas/fields.js';
 import { query, queryInteger, queryText } from '../schemas/query.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 
@@ -113,7 +113,7 @@ export function flagsOf(inBody: GivenFlags, inQuery: GivenFlags): FileFlags {
   return {
     prune: inBody.prune ?? inQuery.prune ?? false,
     adopt: inBody.adopt ?? inQuery.adopt ?? false,
-    adoptFrom: [...(inBody.adopt_from ?? inQuery.adopt_from ?? [])].sort(),
+    adoptFrom: (inBody.adopt_from ?? inQuery.adopt_from ?? []).map(nfc).sort(),
     maxDeletes: inBody.max_deletes ?? inQuery.max_deletes,
   };
 }

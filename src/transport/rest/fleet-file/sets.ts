@@ -9,6 +9,7 @@ import { answers, ok } from '../answers/envelope.js';
 import { commandContext } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { component, documented, sample } from '../schemas/documented.js';
+import { nfc } from '../schemas/fields.js';
 import { actorSchema, entrySchema } from '../resources/audit.js';
 import { writtenEntries } from '../resources/written-entry.js';
 import { changersOf } from './drift-entries.js';
@@ -82,7 +83,10 @@ const releasedSchema = component('FleetReleased', 'A released set', {
 });
 
 const setParams = z.object({
-  set: z.string().meta({ description: 'Name of the set', examples: ['edge-eu'] }),
+  set: z
+    .string()
+    .overwrite(nfc)
+    .meta({ description: 'Name of the set', examples: ['edge-eu'] }),
 });
 
 const unknownSet = (): ServiceError => new ServiceError('not_found', 'no set has this name');

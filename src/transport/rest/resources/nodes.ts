@@ -10,7 +10,7 @@ import { stateNow } from '../../../reports/listener-states.js';
 import { nodeStatuses, statusOf, type NodeStatus } from '../../../reports/status.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
-import { boolean, canonical, list, oneOf } from '../schemas/fields.js';
+import { boolean, canonical, list, nfc, oneOf } from '../schemas/fields.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import { applyStates } from '../../../reports/apply-state.js';
 import { controlPsk, sessionsEnded } from './node-psks.js';
@@ -22,7 +22,7 @@ import { documented } from '../schemas/documented.js';
 import { referrer } from '../schemas/shared-schemas.js';
 
 const label = canonical('key:value or key', (value) =>
-  value === '' || value.startsWith(':') ? undefined : value,
+  value === '' || value.startsWith(':') ? undefined : nfc(value),
 ).meta({ minLength: 1 });
 
 const filters = {

@@ -46,7 +46,7 @@ export function text(min: number, max: number, counted = (value: string): string
 /**
  * In NFC. The domain (`src/domain/resource/name.ts`) says what is wrong with a new name, because it knows the old one.
  */
-export const name = text(1, limits.rest.nameChars).overwrite(nfc);
+export const name = text(1, limits.rest.nameChars, nfc).overwrite(nfc);
 export const description = text(0, limits.rest.descriptionChars).nullable();
 
 /** A JSON integer from `min` to `max`. */
@@ -155,10 +155,9 @@ export function oneOf<const T extends readonly [string, ...string[]]>(values: T)
   return z.enum(values, { error: expected(values.map((value) => `"${value}"`).join(' or ')) });
 }
 
-export const labelKey = text(1, limits.rest.labelKeyChars).overwrite(nfc);
+export const labelKey = text(1, limits.rest.labelKeyChars, nfc).overwrite(nfc);
 
-const isLabelKey = (key: string): boolean =>
-  !key.includes(':') && text(1, limits.rest.labelKeyChars).safeParse(key).success;
+const isLabelKey = (key: string): boolean => !key.includes(':') && labelKey.safeParse(key).success;
 const aLabelKey = `a key of 1 to ${limits.rest.labelKeyChars} characters without ":"`;
 
 /** The key of a label, as a filter. */
@@ -169,7 +168,7 @@ export const labelKeyFilter = canonical(aLabelKey, (value) => (isLabelKey(value)
 });
 
 export const labels = z
-  .record(z.string(), text(0, limits.rest.stringChars), { error: expected('an object of strings') })
+  .record(z.string(), text(0, limits.rest.stringChars, nfc), { error: expected('an object of strings') })
   .superRefine((value, ctx) => {
     const keys = Object.keys(value);
     if (keys.length > limits.rest.labels) {
