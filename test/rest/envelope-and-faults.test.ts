@@ -113,6 +113,8 @@ describe('over a real socket', () => {
       400,
     ],
     ['a request with huge headers', `GET /api/nodes HTTP/1.1\r\nHost: a\r\nX-Big: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
+    ['a request without Host', 'GET /api/nodes HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    ['an unknown expectation', 'GET /api/nodes HTTP/1.1\r\nHost: a\r\nExpect: more\r\nConnection: close\r\n\r\n', 401],
   ])('%s is answered with an envelope', async (_name, lines, status) => {
     const answer = await raw(lines);
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));

@@ -27,6 +27,9 @@ export function installGate(app: RestApp, deps: RestDeps, requireOwnOrigin: Orig
       void reply.header('connection', 'close');
       throw new ServiceError('unavailable', 'the service is shutting down; nothing was written');
     }
+    if (request.headers.host === undefined && request.raw.httpVersion !== '1.0') {
+      throw new ServiceError('invalid_request', 'host: expected this header');
+    }
     const path = routedPath(request);
     const api = path === '/api' || path.startsWith('/api/');
     if (api) void reply.header('cache-control', 'no-store');

@@ -26,11 +26,15 @@ export function createHttpServer(handler: RequestListener, options: HttpServerOp
     requestTimeout: timeouts.requestMs,
     connectionsCheckingInterval: timeouts.checkEveryMs,
     keepAliveTimeout: keepAliveMs,
+    // Node's own refusal has no body; the gate refuses instead.
+    requireHostHeader: false,
   };
   const server =
     tls === undefined
       ? createServer(times, listener)
       : overTls(tls, { ...times, handshakeTimeout: timeouts.headersMs }, listener);
+  // Node would answer an expectation that it does not know with a 417 without a body.
+  server.on('checkExpectation', listener);
   sockets.guard(server);
   answers.guard(server);
   return server;
