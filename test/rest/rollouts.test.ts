@@ -220,6 +220,8 @@ describe('a rollout', () => {
       [three, 2, 3, 'held'],
       [ten, 2, 4, 'held'],
     ]);
+    const answer = await rest.call('GET', `/api/rollouts/${id}`);
+    expect(answer.headers['etag']).toBe(`"${answer.json().data.version}"`);
     const second = await rest.data('GET', `/api/rollouts/${id}?wave=2&page=2&page_size=2`);
     expect([placed(second.nodes), second.nodes_total]).toEqual([[[ten, 2, 4, 'held']], 3]);
     expect((await rest.data('GET', `/api/rollouts/${id}?wave=3`)).nodes).toEqual([]);

@@ -13,6 +13,7 @@ import type { RestApp, RestDeps } from '../deps.js';
 import { policyCopy } from './rollout-policies.js';
 import { component, documented, sample } from '../schemas/documented.js';
 import { oneOf, uuid } from '../schemas/fields.js';
+import { etag } from '../schemas/headers.js';
 import { after, newestAnswer, newestFirst, pageOfQuery, paging, query, queryInteger } from '../schemas/query.js';
 import { idOf, nodeId, time, timeOf, timestamps } from '../schemas/shared-schemas.js';
 
@@ -151,7 +152,7 @@ export function rolloutRoutes(app: RestApp, deps: RestDeps): void {
   });
 
   app.get('/api/rollouts/:id', {
-    config: { access: 'anyone', takes: 'none' },
+    config: { access: 'anyone', takes: 'none', sendsEtag: true },
     schema: {
       operationId: 'getRollout',
       summary: 'Get a rollout, with a page of its nodes',
@@ -162,8 +163,9 @@ export function rolloutRoutes(app: RestApp, deps: RestDeps): void {
       }),
       response: answers(withNodes),
     },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const rollout = stored(pathId(request.params, what));
+      void reply.header('etag', etag(rollout.version));
       const { page, pageSize } = pageOfQuery(request.query);
       const { wave } = request.query;
       const all = [...nodesIn(rollout)].filter((node) => wave === undefined || node.wave === wave);
