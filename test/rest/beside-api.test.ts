@@ -1,7 +1,7 @@
 /** `docs/contract/rest.md#beside-api`: probes, metrics, CORS. The OpenAPI document is in `openapi.test.ts`. */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { release } from '../../src/kernel/version.js';
-import { startRest, type RestFixture } from '../support/rest-fixture.js';
+import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
 beforeAll(async () => {
@@ -46,6 +46,19 @@ describe('CORS', () => {
       expect(answer.headers['access-control-allow-methods']).toContain('DELETE');
       expect(answer.headers['access-control-allow-headers']).toContain('idempotency-key');
     }
+  });
+
+  test('a page of an allowed origin may send every header that the API reads', async () => {
+    const { paths } = (await open.call('GET', '/openapi.json', nobody)).json();
+    const read = Object.values<JsonData>(paths)
+      .flatMap((path) => Object.values<JsonData>(path))
+      .flatMap(({ parameters = [] }) => parameters)
+      .filter((parameter: JsonData) => parameter.in === 'header')
+      .map(({ name }: JsonData) => name.toLowerCase());
+    expect(read).toContain('last-event-id');
+    const answer = await open.call('OPTIONS', '/api/events', preflight('https://b.example'));
+    const allowed = String(answer.headers['access-control-allow-headers']).split(', ');
+    expect(allowed).toEqual(expect.arrayContaining(read));
   });
 
   test('a preflight from another origin, and an OPTIONS that is no preflight, go through the checks', async () => {

@@ -40,6 +40,7 @@ export async function installCors(app: RestApp, origins: readonly string[]): Pro
           'content-type',
           'idempotency-key',
           'if-match',
+          'last-event-id',
           'x-min-position',
           'x-request-id',
         ],
