@@ -73,6 +73,7 @@ describe('an apply', () => {
     expect(await plan(await exported('edge'), { prune: true })).toMatchObject({ steps: [], obstacles: [] });
     const about = await rest.data('GET', `/api/audit?resource_id=${node.id}`);
     expect(about.items.map(({ action }: JsonData) => action)).toEqual(['fleet.apply']);
+    expect((await rest.data('GET', '/api/audit?q=edge-1&resource_type=node')).items).toEqual(about.items);
     expect(about.items[0].changes).toContainEqual({
       path: 'address',
       before: null,

@@ -60,6 +60,8 @@ describe('labels of several nodes', () => {
     expect(entry.changes).toEqual(changes);
     const of3 = await Promise.all([a, b, same].map((id) => audit(`resource_id=${id}&action=node.label`)));
     expect(of3).toEqual([[entry], [entry], []]);
+    const byName = nodes.map(({ name }: JsonData) => audit(`q=${name}&action=node.label`));
+    expect(await Promise.all(byName)).toEqual([[entry], [entry], []]);
     expect((await audit('resource_type=node&page_size=1'))[0]).toEqual(entry);
     expect((await rest.data('GET', `/api/audit/${entry.id}/changes`)).items).toEqual(changes);
     const fed = await rest.data('GET', `/api/events?after=start&node_id=${a}&resource_id=${b}&types=command`);

@@ -9,7 +9,7 @@ import type { Collection, GroupRange, StoredDocument } from '../../storage/read-
 import type { AuditQuery } from '../port.js';
 import { tuning } from '../tuning.js';
 import { auditGroups, closedTypes, type AuditFields } from './audit.js';
-import { keyOfNames, type NameFields } from './names.js';
+import type { NameFields } from './names.js';
 
 type Audit = Collection<AuditFields>;
 type EntryDocument = StoredDocument<AuditFields>;
@@ -105,21 +105,26 @@ async function* newestOf(
 const nothing = { waiting: [] as EntryDocument[] };
 const orderOf = (waiting: readonly EntryDocument[]): string => waiting.at(-1)?.fields.order ?? '';
 
-/** @returns a function: whether the name that an entry's resource, or its actor, had then contains `q` */
+/** @returns a function: whether a name that the entry's resource, another that it changed, or its actor had then contains `q` */
 async function namesWith(names: Collection<NameFields>, q: string): Promise<(entry: AuditFields) => boolean> {
   const searched = nameKey(q);
   const holds = (name: string | null | undefined): boolean => nameKey(name ?? '').includes(searched);
+  /** By the group of the entries about the resource. */
   const found = new Map<string, NameFields['names']>();
   for (let after: string | undefined; ;) {
     const some = await names.list(after, tuning.scanDocuments);
-    for (const { id, fields } of some) if (fields.names.some(({ name }) => holds(name))) found.set(id, fields.names);
+    for (const { id, fields } of some) {
+      const isFound = fields.names.some(({ name }) => holds(name));
+      if (isFound) found.set(auditGroups.resource(id.slice(id.indexOf('/') + 1)), fields.names);
+    }
     if (some.length < tuning.scanDocuments) break;
     after = some.at(-1)?.id;
   }
-  const heldThen = (type: string, id: string | null, position: number): boolean =>
-    id !== null && holds(found.get(keyOfNames(type, id))?.findLast((name) => name.position <= position)?.name);
-  return ({ resource_type, resource_id, resource_name, actor_type, actor_id, actor_name, position }) =>
+  const heldThen = (group: string, position: number): boolean =>
+    holds(found.get(group)?.findLast((name) => name.position <= position)?.name);
+  return ({ resource_name, groups, actor_type, actor_id, actor_name, position }) =>
     holds(actor_name) ||
-    (actor_type === 'agent' && heldThen('node', actor_id, position)) ||
-    (resource_name === null ? heldThen(resource_type, resource_id, position) : holds(resource_name));
+    holds(resource_name) ||
+    (actor_type === 'agent' && actor_id !== null && heldThen(auditGroups.resource(actor_id), position)) ||
+    groups.some((group) => heldThen(group, position));
 }

@@ -16,7 +16,7 @@ type Names = readonly { readonly position: number; readonly name: string }[];
 export type NameFields = { readonly names: Names };
 
 /** The id of a document. */
-export const keyOfNames = (type: string, id: string): string => `${type}/${id}`;
+const keyOfNames = (type: string, id: string): string => `${type}/${id}`;
 
 export const names: ReadModel<NameFields> = {
   name: 'resource_names',
