@@ -43,8 +43,8 @@ export async function run(environment: Environment): Promise<number> {
   // The waits between connections do not keep the process alive, but the agent must run until it is stopped.
   const alive = setInterval(() => undefined, 60_000);
   const stop = new Promise<string>((resolve) => {
-    process.once('SIGTERM', () => resolve('SIGTERM'));
-    process.once('SIGINT', () => resolve('SIGINT'));
+    process.on('SIGTERM', () => resolve('SIGTERM'));
+    process.on('SIGINT', () => resolve('SIGINT'));
   });
   try {
     let identity = namesNode(environment) ? undefined : await readIdentity(stateDirOf(environment));
