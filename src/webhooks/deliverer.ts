@@ -199,7 +199,14 @@ export function startDeliverer(deps: DelivererDeps): Deliverer {
     }
     const leftMs = at.gathering && sendsAlike(at.gathering.as, webhook) ? at.gathering.until - clock.monotonic() : 0;
     if (leftMs > 0) return sleep(Math.min(leftMs, recordMs), signal);
+    const failed = at.sending?.shipment.messages[at.sending.answered]?.cursor;
     const { shipments, place, caughtUp, gatherMs } = await deps.next(webhook, at.place, signal);
+    const next = shipments[0]?.messages[0]?.cursor;
+    if (!signal.aborted && gatherMs === 0 && (next === undefined || (failed !== undefined && next !== failed))) {
+      // The webhook has changed, and leaves out what failed.
+      at.sending = undefined;
+      at.tries = noTries(webhook);
+    }
     for (const shipment of shipments) {
       if (signal.aborted || ended() || !(await deliver(webhook, at, shipment))) return;
     }

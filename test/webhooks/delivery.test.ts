@@ -143,6 +143,25 @@ describe('a webhook', () => {
     await other.close();
   });
 
+  test('whose filters leave out what failed is ok, and tries what comes next as often as any other', async () => {
+    receiver.answer = status(500);
+    const { id } = await make();
+    const left = await upstream();
+    await until(async () => (await get(id)).state === 'failing');
+    await rest.data('PUT', `/api/webhooks/${id}`, { body: { filters: { resource_type: ['node'] } } });
+    await until(async () => (await get(id)).state === 'ok');
+    const body = { name: `n ${(number += 1)}` };
+    await rest.data('POST', '/api/nodes', { body });
+    await until(async () => (await get(id)).state === 'failing');
+    expect((await get(id)).last_delivery).toMatchObject({ attempt: 1 });
+    receiver.answer = status(200);
+    await rest.data('PUT', `/api/webhooks/${id}`, { body: { filters: { resource_type: ['l4_upstream', 'node'] } } });
+    await rest.data('POST', `/api/webhooks/${id}/resume`);
+    const last = await upstream();
+    await until(() => names().at(-1) === last.name);
+    expect(names()).toEqual([left.name, body.name, body.name, last.name]);
+  });
+
   test('is stopped by a 410 at once, by the system; resume tries the failed item first', async () => {
     receiver.answer = status(410);
     const { id } = await make();
