@@ -1,13 +1,21 @@
 /** Several nodes at once, from their list (`docs/contract/console.md#pages`). */
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { goTo } from '../../bench/console/pages.js';
 import { openBrowser } from './support/browser.js';
-import { expectAccessible } from './support/faults.js';
+import { expectAccessible, faultsOf } from './support/faults.js';
 import { openSite, type Site } from './support/site.js';
-import { expectAbsent, expectAttribute, expectCount, expectSearch } from './support/waiting.js';
+import {
+  expectAbsent,
+  expectAttribute,
+  expectCount,
+  expectCut,
+  expectHeight,
+  expectSearch,
+} from './support/waiting.js';
 
 const browser = await openBrowser();
-const longName = 'x'.repeat(128);
+const longName = 'W'.repeat(128);
 
 describe.skipIf(browser === undefined)('the list of nodes', () => {
   let site: Site;
@@ -86,5 +94,27 @@ describe.skipIf(browser === undefined)('the list of nodes', () => {
     await narrow.goBack();
     await narrow.getByRole('link', { name: longName }).waitFor();
     await expectAbsent(narrow, narrow.getByLabel('Choose all on this page'));
+  });
+
+  test('a long name is whole wherever it is named, and moves nothing aside', async () => {
+    type Made = { readonly id: string };
+    const make = (path: string, body: object) => site.admin.call<Made>('POST', path, body);
+    const nodes = await site.admin.call<{ items: readonly Made[] }>('GET', `/api/nodes?q=${longName}`);
+    const upstream = await make('/api/l4-upstreams', { name: longName, endpoint: '192.0.2.1:80' });
+    const hop = { node_id: nodes.items[0]?.id, listen_port: 443, outer: 'tcp', security: 'raw' };
+    const target = { upstream_id: upstream.id };
+    const chain = await make('/api/l4-chains', { name: longName, payload: 'tcp', hops: [hop], target });
+    await make(`/api/l4-chains/${chain.id}/deploy`, {});
+    const operator = await site.openAs('operator', `/chains/${chain.id}`);
+    await operator.getByText('applied on 0 of 1 nodes').waitFor();
+    expect(await faultsOf(operator)).toEqual([]);
+    await expectHeight(operator.getByText('Clients', { exact: true })).toBeLessThan(30);
+    await goTo(operator, `/upstreams/${upstream.id}?dialog=delete`);
+    const dialog = operator.getByRole('dialog', { name: `Delete ${longName}` });
+    await expectCut(dialog.getByRole('heading')).toBe(false);
+    await expectCut(dialog.getByRole('list')).toBe(false);
+    expect(await faultsOf(operator)).toEqual([]);
+    await goTo(operator, `/ports?node_id=${hop.node_id}`);
+    await expectCut(operator.locator('table').locator('xpath=..')).toBe(false);
   });
 });

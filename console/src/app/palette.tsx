@@ -172,7 +172,9 @@ function Option({ item, index, isChosen, onTake }: OptionProps): ReactNode {
       onClick={() => onTake(item)}
       onKeyDown={undefined}
     >
-      <span className={classes.label}>{item.label}</span>
+      <span className={classes.label} title={item.label}>
+        {item.label}
+      </span>
       <span className={classes.hint}>{item.hint}</span>
     </div>
   );

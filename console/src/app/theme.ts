@@ -1,5 +1,5 @@
 /** One accent colour, compact controls; light and dark follow the system. */
-import { Alert, createTheme, Select, Table, type CSSVariablesResolver } from '@mantine/core';
+import { Alert, createTheme, List, Modal, Select, Table, type CSSVariablesResolver } from '@mantine/core';
 
 export const theme = createTheme({
   primaryColor: 'indigo',
@@ -16,6 +16,8 @@ export const theme = createTheme({
   components: {
     // Only its sign is coloured, so that its words are easy to read.
     Alert: Alert.extend({ styles: { title: { color: 'var(--mantine-color-text)' } } }),
+    List: List.extend({ styles: { itemLabel: { overflowWrap: 'anywhere' } } }),
+    Modal: Modal.extend({ styles: { title: { overflowWrap: 'anywhere' } } }),
     // Choosing the chosen option again keeps it; an optional field has a cross that clears it.
     Select: Select.extend({ defaultProps: { allowDeselect: false } }),
     Table: Table.extend({ defaultProps: { horizontalSpacing: 'sm' } }),

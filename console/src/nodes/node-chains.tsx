@@ -28,7 +28,15 @@ const columns = columnsOf<Chain>([
         <StateOf kind="health" is={health.state} why={health.reasons.join(' ') || undefined} />
       ),
   ],
-  [text.why, ({ health }) => health.reasons[0] ?? none, { minor: true }],
+  [
+    text.why,
+    ({
+      health: {
+        reasons: [why],
+      },
+    }) => (why === undefined ? none : <span style={{ overflowWrap: 'anywhere' }}>{why}</span>),
+    { minor: true },
+  ],
   [
     text.traffic,
     ({ traffic }) => (traffic === null ? none : `${formatBytes(traffic.bytes_per_sec)}/s`),

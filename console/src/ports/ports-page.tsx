@@ -23,10 +23,10 @@ import { UnexpectedListeners } from './unexpected-listeners.js';
 type Row = Port & { readonly nodeName: string | null };
 
 const columns = columnsOf<Row>([
-  [text.node, (row) => <ResourceLink type="node" id={row.nodeId} name={row.nodeName} />],
+  [text.node, (row) => <ResourceLink type="node" id={row.nodeId} name={row.nodeName} />, { cut: true }],
   [text.listener, (row) => formatListener(row.transport, row.listenAddr, row.listenPort)],
   [text.state, (row) => <RowState {...row} />],
-  [text.usedBy, (row) => <Users routes={row.routes} />],
+  [text.usedBy, (row) => <Users routes={row.routes} />, { cut: true }],
   [
     text.leadsTo,
     (row) => (

@@ -129,6 +129,10 @@ export const expectCovered = (page: Page): Waiting<Promise<string[]>> =>
     })()`),
   );
 
+/** In pixels. */
+export const expectHeight = (what: Locator): Waiting<Promise<number | undefined>> =>
+  until(async () => (await what.boundingBox())?.height);
+
 /** Whether the words of an element are wider than it. */
 export const expectCut = (what: Locator): Waiting<Promise<boolean>> =>
   until(() => what.evaluate((element: Measured) => element.scrollWidth > element.clientWidth));
