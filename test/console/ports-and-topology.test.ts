@@ -1,6 +1,6 @@
 /** The pages of ports and of the topology, with a real agent (`docs/contract/console.md#pages`). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { goTo } from '../../bench/console/pages.js';
+import { goTo, visit } from '../../bench/console/pages.js';
 import { startAgentProcess } from '../../scripts/stack/agent.js';
 import { freePorts, type RunningProgram } from '../../scripts/stack/process.js';
 import { openBrowser } from './support/browser.js';
@@ -67,6 +67,10 @@ describe.skipIf(browser === undefined)('ports and topology', () => {
     await expectSearch(page).toBe('?running=false');
     await goTo(page, '/ports?listen_port=1');
     await page.getByText('No matches').waitFor();
+    // What a page does not know, as a chat adds to a link, is dropped.
+    await visit(page, '/ports?utm_source=chat&running=false');
+    await expectCount(row('tcp 127.0.0.1:9443')).toBe(1);
+    await expectSearch(page).toBe('?running=false');
   });
 
   test('the topology leads from who dials to who is dialled; a search dims the rest, a label groups, and a group opens', async () => {

@@ -142,6 +142,8 @@ const routeTree = root.addChildren([
 export const router = createRouter({
   routeTree,
   basepath: '/console',
+  // What no page reads is dropped, as what a chat adds to a link.
+  search: { strict: true },
   parseSearch,
   stringifySearch,
   defaultPreload: 'intent',
