@@ -86,6 +86,8 @@ describe.skipIf(browser === undefined)('incidents', () => {
     await goTo(page, address);
     await page.getByRole('link', { name: 'Other incidents of it' }).click();
     await page.getByText('Nothing is wrong now.').waitFor();
+    await goTo(page, address.replace(/\?.*/, ''));
+    await page.getByRole('heading', { name: 'Node edge-1: offline' }).waitFor();
     await goTo(page, address.replace(/incidents\/[\w-]+/, 'incidents/0198c1a2-0000-7000-8000-000000000000'));
     await page.getByText(/There is no such incident any more/).waitFor();
   });

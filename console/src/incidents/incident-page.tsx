@@ -22,7 +22,7 @@ import { Lasted, Status, statusWord } from './parts.js';
 
 export function IncidentPage(): ReactNode {
   const { id } = useParams({ from: '/incidents/$id' });
-  const { resource_id: resourceId = '' } = useSearch({ from: '/incidents/$id' });
+  const { resource_id: resourceId } = useSearch({ from: '/incidents/$id' });
   const { data: incident, error, refetch } = useQuery(incidentQuery(id, resourceId));
   if (incident === undefined) return <NotYet error={error} refetch={refetch} />;
   const { resource, began_at: began, ended_at: ended, reason } = incident;

@@ -18,10 +18,10 @@ export const incidentsQuery = (filters: {
 }) =>
   read('incident', '/api/incidents', { query: { ...filters, page_size: pageSize } }, { follows, keepsPrevious: true });
 
-/** One incident, found among the newest of its resource. */
-export const incidentQuery = (id: string, resourceId: string) =>
+/** One incident, found among the newest: of its resource, where the address names that. */
+export const incidentQuery = (id: string, resourceId: string | undefined) =>
   queryOptions({
-    queryKey: ['incident', 'one', id],
+    queryKey: ['incident', 'one', id, resourceId],
     queryFn: async ({ signal }) => {
       const query = { resource_id: resourceId, page_size: 500 };
       const { items } = await dataOf(api.GET('/api/incidents', { params: { query }, signal }));
