@@ -71,6 +71,19 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     expect(await endpointOf()).toBe('203.0.113.6:443');
   });
 
+  test('who edits what somebody else deletes reads that at once, and still has what was typed', async () => {
+    const body = { name: 'short-lived', endpoint: '203.0.113.7:443' };
+    const { id } = await site.admin.call<{ readonly id: string }>('POST', '/api/l4-upstreams', body);
+    const page = await site.openAs('operator', `/upstreams/${id}/edit`);
+    await page.getByLabel('Endpoint').fill('203.0.113.9:443');
+    await site.admin.call('DELETE', `/api/l4-upstreams/${id}`);
+    await page
+      .getByRole('alert')
+      .getByText(/No L4 upstream has this id/)
+      .waitFor();
+    await expectValue(page.getByLabel('Endpoint')).toBe('203.0.113.9:443');
+  });
+
   test('figures are English in a browser of another language, as the texts are', async () => {
     const page = await site.openAs('viewer', `/upstreams/${upstream.id}`, { locale: 'de-DE' });
     await site.admin.call('PUT', `/api/l4-upstreams/${upstream.id}`, { health_check_interval_ms: 12_500 });

@@ -8,6 +8,7 @@ import type { Query } from '../api/read.js';
 import { keepForItsPage } from '../just-made.js';
 import { sayDone, sayDoneOf, sayRefused } from '../ui/done.js';
 import { Page } from '../ui/page.js';
+import { Problem } from '../ui/problem.js';
 import { text as uiText } from '../ui/ui.text.js';
 import { NotYet } from '../ui/page-skeleton.js';
 import { pagesOf, typeNames } from '../ui/resource-link.js';
@@ -109,6 +110,8 @@ export function editPage<V extends Values, R extends Named>(page: EditPage<V, R>
     const back = (): void => void navigate(pagesOf(type).one(id));
     return (
       <Page title={shared.edit(nameOf(resource))}>
+        {/* Deleted meanwhile: what is typed stays, to be copied. */}
+        {error?.status === 404 && <Problem error={error} />}
         <ResourceForm<V, R>
           key={id}
           resource={resource}
