@@ -56,6 +56,21 @@ describe.skipIf(browser === undefined)('a page that stays open', () => {
     await page.getByRole('row', { name: /came afterwards/ }).waitFor();
   });
 
+  test('a page that was not loaded before comes by itself once the service is back', async () => {
+    const page = await site.openAs('viewer', '/nodes');
+    await page.getByText('Live', { exact: true }).waitFor();
+    const away = page.getByRole('alert').getByText(/Out of reach since/);
+    await site.service.kill();
+    await away.waitFor();
+    for (const name of ['Rollouts', 'Chains']) {
+      await page.getByRole('link', { name }).click();
+      await page.locator('main .mantine-Skeleton-root').first().waitFor();
+      await away.waitFor();
+    }
+    await site.service.start();
+    await page.getByRole('heading', { name: 'Chains' }).waitFor();
+  });
+
   test('reads what takes long to its end, however much happens meanwhile', async () => {
     const admin = await site.service.admin();
     const { id } = await admin.call<{ id: string }>('POST', '/api/nodes', { name: 'changes' });

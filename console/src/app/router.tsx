@@ -20,7 +20,7 @@ import { nodeConfigSearch, nodesSearch } from '../nodes/nodes-search.js';
 import { portsSearch } from '../ports/ports-search.js';
 import { rolloutSearch, rolloutsSearch } from '../rollouts/rollouts-search.js';
 import { anySearch, listSearch, type Search } from '../shared/search.js';
-import { Failed } from './failed.js';
+import { Failed, notLoaded } from './failed.js';
 import { PageSkeleton } from '../shared/ui/page-skeleton.js';
 import { NotFound } from './not-found.js';
 import { parseSearch, stringifySearch } from './search.js';
@@ -42,7 +42,7 @@ function page<P extends string, M extends Record<K, () => ReactNode>, K extends 
   name: K,
   read: (search: Search) => S = () => ({}) as S,
 ) {
-  const component = lazyRouteComponent<M, K>(load, name);
+  const component = lazyRouteComponent<M, K>(() => load().catch(notLoaded), name);
   return createRoute({ getParentRoute: () => root, path, validateSearch: reading(read), component });
 }
 

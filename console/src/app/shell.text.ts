@@ -32,6 +32,7 @@ export const text = {
   signOut: 'Sign out',
   signedInAs: (name: string, role: string) => `Signed in as ${name}, ${role}`,
   roles: { viewer: 'viewer', operator: 'operator', admin: 'administrator' },
+  notLoaded: 'A part of the page did not load',
   failed: 'This page failed',
   failedHint: 'It could not be shown. This is a fault of the console; nothing was changed.',
   loadAgain: 'Reload',
