@@ -1,5 +1,6 @@
 /** Figures, dates and sentences as the console writes them (`docs/contract/console.md#look`). */
 import { describe, expect, test } from 'vitest';
+import { text as nodesText } from '../../console/src/nodes/nodes.text.js';
 import { actorName } from '../../console/src/shared/ui/actor.js';
 import {
   formatAddress,
@@ -21,6 +22,12 @@ const sources = import.meta.glob<string>('../../console/src/**/*.{ts,tsx}', {
 });
 
 describe('formats', () => {
+  test('one node is not several', () => {
+    const { deleteThem, deletedThem, labelThem, labelled, tellThem } = nodesText;
+    const said = [deleteThem, deletedThem, labelThem, labelled, (count: string) => tellThem('Reload', count)];
+    expect(said.filter((words) => /1 nodes/.test(words('1')) || !/2 nodes/.test(words('2')))).toEqual([]);
+  });
+
   test('no other file makes formats, which would follow the language of the browser', () => {
     const makes = Object.entries(sources).filter(([, source]) => /\bIntl\.|\.toLocale/.test(source));
     expect(makes.map(([path]) => path)).toEqual(['../../console/src/shared/ui/format.ts']);

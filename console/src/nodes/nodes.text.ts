@@ -1,4 +1,7 @@
 /** The words of the pages of nodes. */
+
+const nodes = (count: string): string => (count === '1' ? '1 node' : `${count} nodes`);
+
 export const text = {
   title: 'Nodes',
   caption: 'Nodes, with what their agents last reported',
@@ -15,18 +18,18 @@ export const text = {
   chosen: (count: string) => `${count} chosen`,
   clearChoice: 'Choose none',
   deleteChosen: 'Delete',
-  deleteThem: (count: string) => `Delete ${count} nodes?`,
+  deleteThem: (count: string) => `Delete ${nodes(count)}?`,
   deleteThemMeaning:
     'The sessions of their agents end at once. Those that a chain, a route or an L3 network names are refused, and listed. You can undo this.',
-  deletedThem: (count: string) => `${count} nodes deleted.`,
+  deletedThem: (count: string) => `${nodes(count)} deleted.`,
   namedBy: 'is used by',
   notDeleted: 'Not deleted',
-  labelThem: (count: string) => `Labels of ${count} nodes`,
+  labelThem: (count: string) => `Labels of ${nodes(count)}`,
   setLabels: 'Set',
   removeLabels: 'Remove',
   saveLabels: 'Save',
-  labelled: (count: string) => `Labels of ${count} nodes changed.`,
-  tellThem: (command: string, count: string) => `${command} on ${count} nodes?`,
+  labelled: (count: string) => `Labels of ${nodes(count)} changed.`,
+  tellThem: (command: string, count: string) => `${command} on ${nodes(count)}?`,
   status: 'Status',
   configuration: 'Configuration',
   listeners: 'Listeners',
