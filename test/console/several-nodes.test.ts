@@ -109,6 +109,11 @@ describe.skipIf(browser === undefined)('the list of nodes', () => {
     await operator.getByText('applied on 0 of 1 nodes').waitFor();
     expect(await faultsOf(operator)).toEqual([]);
     await expectHeight(operator.getByText('Clients', { exact: true })).toBeLessThan(30);
+    await goTo(operator, `/chains/${chain.id}/edit`);
+    // It stays in sight while one fills in the form.
+    await expectHeight(operator.getByRole('region', { name: 'The path so far' })).toBeLessThan(150);
+    await operator.getByRole('combobox', { name: 'Node' }).click();
+    await expectCut(operator.getByRole('option', { name: longName })).toBe(false);
     await goTo(operator, `/upstreams/${upstream.id}?dialog=delete`);
     const dialog = operator.getByRole('dialog', { name: `Delete ${longName}` });
     await expectCut(dialog.getByRole('heading')).toBe(false);

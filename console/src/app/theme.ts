@@ -19,7 +19,7 @@ export const theme = createTheme({
     List: List.extend({ styles: { itemLabel: { overflowWrap: 'anywhere' } } }),
     Modal: Modal.extend({ styles: { title: { overflowWrap: 'anywhere' } } }),
     // Choosing the chosen option again keeps it; an optional field has a cross that clears it.
-    Select: Select.extend({ defaultProps: { allowDeselect: false } }),
+    Select: Select.extend({ defaultProps: { allowDeselect: false }, styles: { option: { overflowWrap: 'anywhere' } } }),
     Table: Table.extend({ defaultProps: { horizontalSpacing: 'sm' } }),
   },
 });

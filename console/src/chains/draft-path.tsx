@@ -27,7 +27,9 @@ export function DraftPath({ values: { hops, target, payload } }: { readonly valu
         </li>
         <li className={classes.stop} data-end>
           {ends ? (
-            <span className={classes.name}>{ends}</span>
+            <span className={classes.name} title={ends}>
+              {ends}
+            </span>
           ) : (
             <span className={classes.quiet}>{text.targetToChoose}</span>
           )}
@@ -49,7 +51,9 @@ function DraftHop({ hop }: { readonly hop: HopValues }): ReactNode {
         {node === undefined ? (
           <span className={classes.quiet}>{text.nodeToChoose}</span>
         ) : (
-          <div className={classes.name}>{node.name}</div>
+          <div className={classes.name} title={node.name}>
+            {node.name}
+          </div>
         )}
         {port !== '' && <div className={classes.address}>{formatAddress(address, Number(port))}</div>}
       </li>
