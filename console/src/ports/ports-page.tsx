@@ -30,7 +30,7 @@ const columns = columnsOf<Row>([
   [
     text.leadsTo,
     (row) => (
-      <List listStyleType="none" size="sm">
+      <List listStyleType="none" size="sm" styles={{ itemLabel: { overflowWrap: 'normal' } }}>
         {[...new Set(row.routes.map(({ nextHop }) => nextHop))].map((hop) => (
           <List.Item key={hop}>{hop === '' ? text.unresolved : hop}</List.Item>
         ))}
