@@ -84,7 +84,7 @@ describe.skipIf(browser === undefined)('the configuration of a node', () => {
     // Both at once, as fast as one types.
     await page.getByLabel('Generation', { exact: true }).fill(String(first));
     await page.getByLabel('Compare with').fill(String(second));
-    await expectSearch(page).toBe(`?from=${second}&generation=${first}`);
+    await expectSearch(page).toBe(`?generation=${first}&from=${second}`);
     await page.getByLabel('Compare with').fill('');
     await page.getByRole('region', { name: 'Listeners' }).waitFor();
     await goTo(page, `/nodes/${edge}/config?from=${second}&generation=${first}&as=raw`);
