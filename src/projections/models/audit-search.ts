@@ -120,8 +120,10 @@ async function namesWith(names: Collection<NameFields>, q: string): Promise<(ent
     if (some.length < tuning.scanDocuments) break;
     after = some.at(-1)?.id;
   }
-  const heldThen = (group: string, position: number): boolean =>
-    holds(found.get(group)?.findLast((name) => name.position <= position)?.name);
+  const heldThen = (group: string, position: number): boolean => {
+    const all = found.get(group);
+    return all !== undefined && holds(all.findLast((name) => name.position <= position)?.name);
+  };
   return ({ resource_name, groups, actor_type, actor_id, actor_name, position }) =>
     holds(actor_name) ||
     holds(resource_name) ||
