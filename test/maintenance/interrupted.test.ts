@@ -1,6 +1,8 @@
-/** What a signal makes of a maintenance command that waits for a store. */
+/** What a signal makes of a maintenance command that waits for a store or a password. */
+import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { CommandError, runCommand } from '../../scripts/maintenance/command-line.js';
+import { runMaintenance } from '../../scripts/maintenance/commands.js';
 import { ServiceError } from '../../src/kernel/errors.js';
 
 let before: typeof process.exitCode;
@@ -34,4 +36,14 @@ it('a command that a signal ends while a store is away was interrupted, and has 
 
 it('a fault that it has found meanwhile is one', async () => {
   expect(await codeAfter(new CommandError('The log is another one.'), true)).toBe(1);
+});
+
+it('a command that waits for a password is interrupted by the first signal', async () => {
+  vi.spyOn(process, 'stdin', 'get').mockReturnValue(new PassThrough() as unknown as typeof process.stdin);
+  const listeners = process.listenerCount('SIGINT');
+  const ended = runMaintenance(['admin:reset-password', 'admin', '--stdin']);
+  await vi.waitUntil(() => process.listenerCount('SIGINT') > listeners, { timeout: 30_000 });
+  process.emit('SIGINT');
+  await ended;
+  expect(process.exitCode).toBe(130);
 });

@@ -44,7 +44,8 @@ export async function run(argv: readonly string[], signal: AbortSignal): Promise
   const { positional, flags } = parseArguments(argv, ['--stdin'], 1);
   const [name] = positional;
   if (name === undefined) throw new UsageError('The name of the account is missing');
-  const password = flags.has('--stdin') ? await firstLine() : randomBytes(18).toString('base64url');
+  const password = flags.has('--stdin') ? await firstLine(signal) : randomBytes(18).toString('base64url');
+  if (signal.aborted) return exitCodes.interrupted;
   if (!isPassword(password)) throw new UsageError('A password has 12 to 256 characters');
   const installation = await openInstallation({ signal });
   let isChanged = false;
@@ -147,8 +148,8 @@ async function refusedEverywhere(
   return tokens && joins;
 }
 
-async function firstLine(): Promise<string> {
-  const lines = createInterface({ input: process.stdin });
+async function firstLine(signal: AbortSignal): Promise<string> {
+  const lines = createInterface({ input: process.stdin, signal });
   for await (const line of lines) {
     lines.close();
     return line;
