@@ -11,7 +11,7 @@ Imports FILE, a backup of the service or an archive of log:export, into the empt
 SVC_MASTER_KEY_FILE or the data folder's master.key). First the file is verified and its log chains are proven; then the log
 that was imported is read again, proven, and compared with the file. An interrupted restore continues when it is repeated.
 HEAD: the head of a log chain, as log:verify has printed it before. A file that does not contain it is refused: it is older,
-or was altered. Exit codes are those of log:verify.`;
+or was altered.`;
 
 export async function run(argv: readonly string[], signal: AbortSignal): Promise<ExitCode> {
   const { positional, values } = parseArguments(argv, [], 1, [contains]);

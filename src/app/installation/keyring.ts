@@ -92,7 +92,7 @@ export function openWrappedKeyring(masterKey: MasterKey, wrapped: WrappedKeyring
   throw new WrongMasterKeyError(
     wrapped.master_key_id === masterKey.keyId
       ? 'the keyring in the event log was altered and cannot be opened'
-      : `the master key ${masterKey.keyId} is not the one that the keyring of this installation is wrapped by,  ` +
+      : `the master key ${masterKey.keyId} is not the one that the keyring of this installation is wrapped by, ` +
           `${wrapped.master_key_id}; if it was being replaced, run keys:rotate-master again`,
   );
 }
