@@ -49,6 +49,7 @@ export function parseArguments(
     .map((token) => argv[token.index] ?? token.rawName);
   const unknown = given.find((argument) => !flags.includes(argument));
   if (unknown !== undefined) throw new UsageError(`${unknown} is not an option of this command`);
+  if (positionals.includes('')) throw new UsageError('An argument is empty, perhaps for a variable that is not set');
   const [extra] = positionals.slice(maxPositional);
   if (extra !== undefined) throw new UsageError(`"${extra}" is one argument too many`);
   return {

@@ -493,6 +493,7 @@ describe('wrong arguments', () => {
   it('are answered with one sentence, the usage and exit code 2', async () => {
     const refused: readonly (readonly [string, readonly string[], string])[] = [
       ['log:export', [], 'The file to write is missing.'],
+      ['log:export', [''], 'An argument is empty, perhaps for a variable that is not set.'],
       ['log:export', ['a', 'b'], '"b" is one argument too many.'],
       ['log:import', [], 'The archive to import is missing.'],
       [
