@@ -333,6 +333,13 @@ describe('an installation', () => {
     await serving(first, async (again) => expect(await nodesOf(await again.admin())).toEqual(before));
   });
 
+  it('has no document compared where the read store is lost', async () => {
+    const copy = await copyOf('without read models');
+    await rm(join(copy, 'read'), { recursive: true });
+    const checked = await run('projections:rebuild', ['--check'], inFolder(copy));
+    expect(checked.out).toMatch(/^0 documents compared .*: 0 different\.\n[1-9]\d* were not compared/);
+  });
+
   it('gets another master key and keeps running; the old key no longer opens anything', async () => {
     const copy = await copyOf('rotated');
     const old = await readFile(join(copy, 'master.key'), 'utf8');

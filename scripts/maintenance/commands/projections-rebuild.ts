@@ -110,7 +110,8 @@ async function check(
     for (const difference of report.differences) say(`DIFFERENT: ${difference}`);
     const more = report.differenceCount - report.differences.length;
     if (more > 0) say(`… and ${more} more`);
-    say(`${report.documents} documents compared with a fresh fold: ${report.differenceCount} different.`);
+    const compared = report.documents - report.behind;
+    say(`${compared} documents compared with a fresh fold: ${report.differenceCount} different.`);
     if (report.behind > 0) {
       say(`${report.behind} were not compared: the current read models have not yet caught up with the log.`);
     }
