@@ -4,7 +4,7 @@ import { agentCommand } from '../../scripts/agent-check/agent-process.js';
 
 it('stops waiting for an agent whose child has left its group and holds its output', async () => {
   let output = '';
-  const agent = agentCommand('setsid sleep 60 & echo $!; exec sleep 60')({}, (text) => (output += text));
+  const agent = agentCommand(`setsid sh -c 'echo $$; exec sleep 60' & exec sleep 60`)({}, (text) => (output += text));
   await agent.start();
   await expect.poll(() => Number(output)).toBeGreaterThan(0);
   const began = performance.now();
