@@ -92,7 +92,7 @@ describe('the agent process', () => {
     }
   });
 
-  it('survives the loss of the service, and at SIGTERM, however often it comes, sends SessionClose NORMAL and exits with code 0', async () => {
+  it('survives the loss of the service, and at SIGTERM sends SessionClose NORMAL and exits with code 0, however often it comes', async () => {
     service = await startControlServer({
       onSaid(said, session) {
         if (said.$case === 'configRequest') session.push(snapshot(1));
