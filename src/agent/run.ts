@@ -43,6 +43,7 @@ export async function run(environment: Environment): Promise<number> {
   // The waits between connections do not keep the process alive, but the agent must run until it is stopped.
   const alive = setInterval(() => undefined, 60_000);
   const stop = new Promise<string>((resolve) => {
+    // Not once: npm hands on a Ctrl-C that the terminal has sent too, and a second signal must not cut the stop short.
     process.on('SIGTERM', () => resolve('SIGTERM'));
     process.on('SIGINT', () => resolve('SIGINT'));
   });

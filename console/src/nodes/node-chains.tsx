@@ -30,11 +30,7 @@ const columns = columnsOf<Chain>([
   ],
   [
     text.why,
-    ({
-      health: {
-        reasons: [why],
-      },
-    }) => (why === undefined ? none : <span style={{ overflowWrap: 'anywhere' }}>{why}</span>),
+    ({ health }) => <span style={{ overflowWrap: 'anywhere' }}>{health.reasons[0] ?? none}</span>,
     { minor: true },
   ],
   [

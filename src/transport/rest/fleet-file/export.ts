@@ -13,7 +13,7 @@ import { answers } from '../answers/envelope.js';
 import { sendPieces } from '../answers/streamed-json.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { component, documented } from '../schemas/documented.js';
-import { nfc, text } from '../schemas/fields.js';
+import { nfcText } from '../schemas/fields.js';
 import { query } from '../schemas/query.js';
 import { exampleDocument } from './plan-schema.js';
 import { defaultSet } from './read-document.js';
@@ -42,8 +42,7 @@ export function exportRoute(app: RestApp, deps: RestDeps, sections: Sections): v
       description:
         'Without secrets, defaults and assigned values; a self-signed certificate is given by its names. `?set=` with an empty value exports resources that no set owns; an unknown set gives no document.',
       querystring: query({
-        set: text(0, limits.rest.nameChars, nfc)
-          .overwrite(nfc)
+        set: nfcText(0, limits.rest.nameChars)
           .optional()
           .meta({ description: 'Only this set; empty for resources that no set owns', examples: ['edge-eu'] }),
       }),

@@ -43,10 +43,13 @@ export function text(min: number, max: number, counted = (value: string): string
     .meta({ minLength: min, maxLength: max });
 }
 
+/** Text that is brought into NFC, and counted in it. */
+export const nfcText = (min: number, max: number) => text(min, max, nfc).overwrite(nfc);
+
 /**
  * In NFC. The domain (`src/domain/resource/name.ts`) says what is wrong with a new name, because it knows the old one.
  */
-export const name = text(1, limits.rest.nameChars, nfc).overwrite(nfc);
+export const name = nfcText(1, limits.rest.nameChars);
 export const description = text(0, limits.rest.descriptionChars).nullable();
 
 /** A JSON integer from `min` to `max`. */
@@ -155,7 +158,7 @@ export function oneOf<const T extends readonly [string, ...string[]]>(values: T)
   return z.enum(values, { error: expected(values.map((value) => `"${value}"`).join(' or ')) });
 }
 
-export const labelKey = text(1, limits.rest.labelKeyChars, nfc).overwrite(nfc);
+export const labelKey = nfcText(1, limits.rest.labelKeyChars);
 
 const isLabelKey = (key: string): boolean => !key.includes(':') && labelKey.safeParse(key).success;
 const aLabelKey = `a key of 1 to ${limits.rest.labelKeyChars} characters without ":"`;
