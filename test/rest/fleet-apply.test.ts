@@ -41,7 +41,10 @@ credentials:
   key: {key_type: x25519}
 chains: {${chains}}
 ${more}`;
-const first = site(`front: ${chain(443, ', deploy: true')}, back: ${chain(444, ', deploy: true')}`);
+const first = site(
+  `front: ${chain(443, ', deploy: true')}, back: ${chain(444, ', deploy: true')}`,
+  'policies: [{node: edge-1, transport: tcp, listen_addr: 0.0.0.0, listen_port: 443, priority_order: [tls]}]\n',
+);
 
 describe('an apply', () => {
   it('does what its plan says, as one command with one entry and one generation for each node', async () => {

@@ -223,9 +223,11 @@ describe('an export', () => {
       ],
       tunnels: [{ listener_node_id: node.id, listen_addr: '0.0.0.0', listen_port: 4443, connector_node_id: other.id }],
     });
-    await rest.data('PUT', '/api/nodes/ports/policies', {
-      body: { nodeId: node.id, transport: 'tcp', listenAddr: '0.0.0.0', listenPort: 443, priorityOrder: ['raw'] },
-    });
+    for (const listenPort of [1443, 443]) {
+      await rest.data('PUT', '/api/nodes/ports/policies', {
+        body: { nodeId: node.id, transport: 'tcp', listenAddr: '0.0.0.0', listenPort, priorityOrder: ['raw'] },
+      });
+    }
     await rest.data('PUT', '/api/settings/connectivity', {
       body: { heartbeat_interval_secs: 5, nodes: [{ node_id: node.id, multiplex: true, multiplex_port: 7443 }] },
     });
@@ -256,6 +258,7 @@ l3_networks:
   net: {credential: cover, server_name: www.example.com, members: [{node: "edge: 1", addresses: ["10.0.0.1/24"], routes: []}, {node: "true", addresses: ["10.0.0.2/24"], routes: [], interface_name: tun0}], tunnels: [{listener_node: "edge: 1", listen_addr: 0.0.0.0, listen_port: 4443, connector_node: "true"}]}
 policies:
   - {node: "edge: 1", transport: tcp, listen_addr: 0.0.0.0, listen_port: 443, priority_order: [raw, reality, tls, noise]}
+  - {node: "edge: 1", transport: tcp, listen_addr: 0.0.0.0, listen_port: 1443, priority_order: [raw, reality, tls, noise]}
 `);
     expect(await exported('?set=')).toMatchObject({ documents: [documents[1]] });
     expect(await exported('?set=none')).toMatchObject({ documents: [] });

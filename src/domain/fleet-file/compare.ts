@@ -10,10 +10,10 @@ import type { Fleet } from '../fleet/fleet.js';
 import { commandOn, resourceTypes, type AnyState, type FleetCommand, type ResourceType } from '../fleet/resources.js';
 import { someOf, type DocumentScope } from '../fleet-set/declaration.js';
 import {
+  nameOfPolicy,
   policyId,
   policyKey,
   type PolicyDefinition,
-  type PolicyKey,
   type PolicyState,
 } from '../listener-policy/policy.js';
 import { overrideField } from '../settings/evolve.js';
@@ -237,17 +237,12 @@ function* comparePolicies(comparing: Comparing): Generator<void, void> {
     const fields: PolicyDefinition = { ...given, node_id: names.idOf(given.node_id) };
     const id = policyId(fields);
     const before = fleet.get(policyKey, id);
-    const resource = { type: policyKey.type, name: nameOfPolicy(fleet, fields, nodes), id };
+    const name = nameOfPolicy(id, (node) => nodes.get(node) ?? fleet.nameOf('node', node));
+    const resource = { type: policyKey.type, name, id };
     const save: FleetCommand = { type: 'SaveListenerPolicy', ifMatch: undefined, ...fields };
     if (before !== undefined) compareExisting(comparing, resource, before, save, at);
     else changes.push({ action: 'create', resource, command: { ...save, ...ownedBy(document) }, at });
   });
-}
-
-/** The listener of a policy, with the name of its node. @param names of nodes in the document, by id */
-function nameOfPolicy(fleet: Fleet, key: PolicyKey, names?: ReadonlyMap<string, string>): string {
-  const { node_id } = key;
-  return policyId({ ...key, node_id: names?.get(node_id) ?? fleet.nameOf('node', node_id) ?? node_id });
 }
 
 function compareSettings({ fleet, document: { settings }, names, changes }: Comparing): void {
@@ -294,7 +289,8 @@ function deletion(fleet: Fleet, type: ResourceType, state: AnyState): Change {
   const { node_id, transport, listen_addr, listen_port } = state as PolicyState;
   const key = { node_id, transport, listen_addr, listen_port };
   const remove: FleetCommand = { type: 'DeleteListenerPolicy', ifMatch: undefined, ...key };
-  return { action: 'delete', resource: { type, name: nameOfPolicy(fleet, key), id }, command: remove };
+  const policyName = nameOfPolicy(id, (node) => fleet.nameOf('node', node));
+  return { action: 'delete', resource: { type, name: policyName, id }, command: remove };
 }
 
 const isReferring = (state: AnyState): boolean => (Reflect.get(state, 'x25519_credential_id') ?? null) !== null;

@@ -12,7 +12,7 @@ import type { Fleet } from '../fleet/fleet.js';
 import { resourceTypes, type AnyState, type ResourceType } from '../fleet/resources.js';
 import { baseOf, isAmong, type DriftBase } from '../fleet-set/declaration.js';
 import { fieldIn, settingsOwner, type Left } from '../fleet-set/left-by-apply.js';
-import { nodeOfPolicy, policyKey } from '../listener-policy/policy.js';
+import { nameOfPolicy, policyKey } from '../listener-policy/policy.js';
 import { labelChanges, type Labels } from '../node/labels.js';
 import { nodeKey } from '../node/node.js';
 import { splitOwner } from '../references/references.js';
@@ -101,8 +101,7 @@ function* driftedResources(
 
 function nameOf(fleet: Fleet, type: string, id: string, { state }: Left): string {
   if (type !== policyKey.type) return fleet.nameOf(type, id) ?? String(fieldIn(state, 'name') ?? id);
-  const nodeId = nodeOfPolicy(id);
-  return (fleet.nameOf(nodeKey.type, nodeId) ?? nodeId) + id.slice(nodeId.length);
+  return nameOfPolicy(id, (node) => fleet.nameOf(nodeKey.type, node));
 }
 
 function ofSettings(fleet: Fleet, { state }: Left, { settings = [] }: DriftBase): readonly AuditChange[] {

@@ -69,6 +69,12 @@ export function nodeOfPolicy(id: string): string {
   return id.slice(0, id.indexOf('/'));
 }
 
+/** A policy's id with the name of its node in place of the node's id, as plans, applies and drift name it. */
+export function nameOfPolicy(id: string, nameOfNode: (id: string) => string | undefined): string {
+  const nodeId = nodeOfPolicy(id);
+  return (nameOfNode(nodeId) ?? nodeId) + id.slice(nodeId.length);
+}
+
 /** The order without repeated labels, and with missing ones appended in the default order. */
 export function wholeOrder(labels: readonly PriorityLabel[]): readonly PriorityLabel[] {
   return [...new Set([...labels, ...priorityLabels])];

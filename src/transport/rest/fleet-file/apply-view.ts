@@ -3,6 +3,8 @@ import { z } from 'zod';
 import type { FileApplied, PlannedStep } from '../../../commands/fleet-file-port.js';
 import { deploymentsOf, stepsOf, type AppliedStep, type Deployment } from '../../../domain/fleet-file/applied.js';
 import { changeWithNames, noReferences } from '../../../domain/fleet-file/naming.js';
+import { nameOfPolicy, policyKey } from '../../../domain/listener-policy/policy.js';
+import { nodeKey } from '../../../domain/node/node.js';
 import { yieldToEventLoop } from '../../../kernel/background.js';
 import type { RecordedCommand } from '../../../kernel/event.js';
 import { limits } from '../../../kernel/limits.js';
@@ -105,10 +107,11 @@ export async function appliedView(
 
   function stepView({ action, resource: { type, id, name }, changes }: AppliedStep): PlannedStep {
     const nameOf = (of: string, one: string): string => deps.fleet.nameOf(of, one) ?? one;
+    const nameOfNode = (node: string): string => nameOf(nodeKey.type, node);
     const fields = sections.referenceFields.get(type) ?? noReferences;
     return {
       action,
-      resource: { type, id, name: name ?? nameOf(type, id) },
+      resource: { type, id, name: type === policyKey.type ? nameOfPolicy(id, nameOfNode) : (name ?? nameOf(type, id)) },
       changes: changes.map((change) => changeWithNames(change, fields, nameOf)),
     };
   }

@@ -7,7 +7,7 @@ import { chainStatus } from '../../../domain/chain/status.js';
 import type { ChainState } from '../../../domain/chain/chain.js';
 import { withNames } from '../../../domain/fleet-file/naming.js';
 import type { AnyState } from '../../../domain/fleet/resources.js';
-import type { PolicyState } from '../../../domain/listener-policy/policy.js';
+import { nameOfPolicy, type PolicyState } from '../../../domain/listener-policy/policy.js';
 import { defaultSettings, globalFields, policyFields, type SettingsState } from '../../../domain/settings/settings.js';
 import { sortKey } from '../../../domain/resource/meta.js';
 import { sortedBy } from '../../../kernel/compare-text.js';
@@ -35,7 +35,8 @@ export function* documentLines(
   const policies = owned(states('listener_policy')) as readonly AnyState[] as readonly PolicyState[];
   if (policies.length > 0) {
     yield 'policies:\n';
-    for (const { node_id, transport, listen_addr, listen_port, priority_order } of policies) {
+    const named = sortedBy(policies, ({ id }) => sortKey(nameOfPolicy(id, (node) => nameOf('node', node))));
+    for (const { node_id, transport, listen_addr, listen_port, priority_order } of named) {
       const fields = { node_id, transport, listen_addr, listen_port, priority_order };
       yield `  - ${flow(withNames(fields, policyReferences, nameOf))}\n`;
     }
