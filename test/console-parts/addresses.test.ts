@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseSearch, stringifySearch } from '../../console/src/app/search.js';
+import { auditSearch } from '../../console/src/audit/audit-search.js';
 import { credentialsSearch, endsBefore } from '../../console/src/credentials/credentials-search.js';
 import { nodeConfigSearch, nodesSearch } from '../../console/src/nodes/nodes-search.js';
 import { pageOfList } from '../../console/src/overview/matter-page.js';
@@ -41,6 +42,11 @@ test('what an address holds and no page understands is dropped, so that an old b
   });
   expect(nodeConfigSearch({ generation: '0', from: 'x' })).toEqual({ generation: 0, from: undefined });
   expect(nodeConfigSearch({ generation: '', from: '-1' })).toEqual({ generation: undefined, from: undefined });
+  expect(auditSearch({ from: 'yesterday', to: '2030-01-31' })).toMatchObject({
+    from: undefined,
+    to: '2030-01-31T00:00:00.000Z',
+  });
+  expect(credentialsSearch({ expires_before: 'later' })).toMatchObject({ expires_before: undefined });
   expect(anySearch({ span: 'decade', dialog: 'delete' })).toEqual({
     dialog: 'delete',
     field: undefined,

@@ -1,13 +1,15 @@
 /** The search parameters of the audit page. */
-import { pageOf, textOf, wordOf, type Search } from '../shared/search.js';
+import { pageOf, textOf, timeOf, wordOf, type Search } from '../shared/search.js';
 
-const filters = ['resource_type', 'resource_id', 'actor', 'action', 'q', 'from', 'to'] as const;
+const filters = ['resource_type', 'resource_id', 'actor', 'action', 'q'] as const;
 type Filter = (typeof filters)[number];
 
 export const auditSearch = (search: Search) => ({
   ...(Object.fromEntries(filters.map((name) => [name, textOf(search, name)])) as {
     [F in Filter]?: string | undefined;
   }),
+  from: timeOf(search, 'from'),
+  to: timeOf(search, 'to'),
   /** Sign-ins are shown among the others. */
   sign_ins: wordOf(search, 'sign_ins', ['true']),
   /** The entry that is open. */

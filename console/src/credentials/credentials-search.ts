@@ -1,5 +1,5 @@
 /** The search parameters of the list of credentials. */
-import { listSearch, sorts, textOf, wordOf, type Search } from '../shared/search.js';
+import { listSearch, sorts, timeOf, wordOf, type Search } from '../shared/search.js';
 
 export const keyTypes = ['x25519', 'reality', 'tls_cert'] as const;
 
@@ -8,7 +8,7 @@ export const credentialsSearch = (search: Search) => ({
   sort: wordOf(search, 'sort', [...sorts, 'not_after', '-not_after'] as const),
   key_type: wordOf(search, 'key_type', keyTypes),
   /** Only certificates that end before this time, or soon. */
-  expires_before: textOf(search, 'expires_before'),
+  expires_before: wordOf(search, 'expires_before', ['soon']) ?? timeOf(search, 'expires_before'),
 });
 
 const [soonMs, hourMs] = [30 * 86_400_000, 3_600_000];

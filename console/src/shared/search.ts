@@ -8,6 +8,12 @@ export const textOf = (search: Search, name: string): string | undefined => {
   return typeof value === 'string' && value !== '' ? value : undefined;
 };
 
+/** A time, written as the API wants it. */
+export const timeOf = (search: Search, name: string): string | undefined => {
+  const time = Date.parse(String(search[name]));
+  return Number.isNaN(time) ? undefined : new Date(time).toISOString();
+};
+
 export const listOf = (search: Search, name: string): string[] | undefined => {
   const value = search[name];
   const list = (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'string' && one !== '');
