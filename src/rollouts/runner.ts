@@ -83,7 +83,7 @@ function createLook({ fleet: fleetNow, failing: failingAt, factsOf, observe }: R
     const fleet = fleetNow();
     const isExcused = excuses({ failing: waves[wave - 1]?.failing ?? [] });
     const before = failing.get(rollout.id);
-    const failed = before?.wave === wave && state === 'baking' ? before.nodes : new Map<number, ReadonlySet<string>>();
+    const failed = before?.wave === wave ? before.nodes : new Map<number, ReadonlySet<string>>();
     const pause = createTurns(tuning.sliceMs);
     const seen: SeenNode[] = [];
     for (const { nodeId, place, wave: own } of nodesIn(rollout)) {
@@ -106,8 +106,7 @@ function createLook({ fleet: fleetNow, failing: failingAt, factsOf, observe }: R
         fails: (failed.get(place)?.size ?? 0) > 0,
       });
     }
-    if (state === 'baking') failing.set(rollout.id, { wave, nodes: failed });
-    else failing.delete(rollout.id);
+    failing.set(rollout.id, { wave, nodes: failed });
     return seen;
   }
 

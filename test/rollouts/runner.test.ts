@@ -14,17 +14,20 @@ import { createManualClock } from '../support/manual-clock.js';
 import { leasesBy, createRolloutPolicy, rolloutId, rolloutOf } from '../support/rollouts.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 
-/** What a node does when its wave is released. */
+/** What a node does when its wave is released. After a kill nobody knows that a listener ran before it failed. */
 const behaviours = [
   'applies',
   'rejects',
+  'rejects while it bakes',
   'never answers',
   'is away',
   'leaves',
   'comes back',
   'fails a listener',
+  'fails a listener at first',
+  'has failed a listener before',
 ] as const;
-type Behaviour = (typeof behaviours)[number];
+type Behaviour = (typeof behaviours)[number] | 'fails a listener later';
 
 const listener = 'tcp 0.0.0.0 443';
 const endStates = ['completed', 'halted', 'reverted'] as const;
@@ -52,16 +55,27 @@ async function createPlay(
       if (behaviour === 'comes back') return since(id) < 1_000 || since(id) > 4_000;
       return behaviour !== 'is away';
     },
-    failing: (id: string) => (behaviourOf(id) === 'fails a listener' && since(id) > 0 ? [listener] : []),
+    failing(id: string) {
+      const behaviour = behaviourOf(id);
+      const fails =
+        (behaviour === 'fails a listener' && since(id) > 0) ||
+        (behaviour === 'fails a listener later' && since(id) > 6_000) ||
+        (behaviour === 'fails a listener at first' && since(id) > 0 && since(id) < 6_000) ||
+        behaviour === 'has failed a listener before';
+      return fails ? [listener] : [];
+    },
   };
   const factsOf = (id: string) => {
-    const report = { generation: log.fleet.generationOf(id) ?? 0, checksum: '', at: timestamp(clock.now()) };
+    const at = timestamp(clock.now() - since(id));
+    const report = { generation: log.fleet.generationOf(id) ?? 0, checksum: '', at };
     const isReleased = releasedAt.has(id);
     const answers =
       isReleased && observe.isOnline(id) && behaviourOf(id) !== 'never answers' && behaviourOf(id) !== 'leaves';
+    const rejects =
+      behaviourOf(id) === 'rejects' || (behaviourOf(id) === 'rejects while it bakes' && since(id) > 4_000);
     return {
-      applied: answers && behaviourOf(id) !== 'rejects' ? report : null,
-      rejected: answers && behaviourOf(id) === 'rejects' ? { ...report, errors: [] } : null,
+      applied: answers && !rejects ? report : null,
+      rejected: answers && rejects ? { ...report, errors: [] } : null,
     };
   };
   /** Every step of the log in order; the wave before must never be skipped or come back. */
@@ -191,8 +205,9 @@ describe('a rollout', () => {
         anyPolicy,
         fc.uniqueArray(fc.nat({ max: 200 }), { maxLength: 5 }),
         async (any, policy, kills) => {
-          // Without a bake there is no time to come back.
-          const nodes = any.map((one) => (policy.bake_secs === 0 && one === 'comes back' ? 'applies' : one));
+          // Without a bake there is no time to do anything in, and no listener is judged.
+          const inBake: readonly Behaviour[] = ['comes back', 'rejects while it bakes'];
+          const nodes = any.map((one) => (policy.bake_secs === 0 && inBake.includes(one) ? 'applies' : one));
           const whole = await createPlay(nodes, policy);
           await play(whole);
           const killed = await createPlay(nodes, policy);
@@ -206,14 +221,20 @@ describe('a rollout', () => {
           const isOver =
             placesIn(failed).length > allowed(policy.max_failed) || placesIn(lost).length > allowed(policy.max_lost);
           expect(state).toBe(isOver ? (policy.on_failure === 'revert' ? 'reverted' : 'halted') : 'completed');
-          const bad = (places: readonly number[], ...expected: readonly Behaviour[]): void => {
-            for (const place of places) {
-              const index = Number(whole.log.fleet.tables.node.get(all[place] ?? '')?.name.slice('node-'.length));
-              expect(expected).toContain(nodes[index]);
-            }
+          const behaviourAt = (place: number): Behaviour | undefined =>
+            nodes[Number(whole.log.fleet.tables.node.get(all[place] ?? '')?.name.slice('node-'.length))];
+          // A wave at which it stopped is judged in part.
+          const whollyJudged = [...nodesIn(rollout())]
+            .filter(({ wave: own }) => own < wave || state === 'completed')
+            .map(({ place }) => place);
+          const expectWere = (places: readonly number[], ...expected: readonly Behaviour[]): void => {
+            const were = (place: number): boolean => expected.some((one) => one === behaviourAt(place));
+            expect(places.filter((place) => !were(place))).toEqual([]);
+            expect(places).toEqual(expect.arrayContaining(whollyJudged.filter(were)));
           };
-          bad(placesIn(failed), 'rejects', 'never answers', 'fails a listener');
-          bad(placesIn(lost), 'leaves');
+          const judgedInBake = policy.bake_secs > 0 ? (['fails a listener'] as const) : [];
+          expectWere(placesIn(failed), 'rejects', 'rejects while it bakes', 'never answers', ...judgedInBake);
+          expectWere(placesIn(lost), 'leaves');
           if (state === 'completed') expect(wave).toBe(rollout().waves.length);
         },
       ),
@@ -222,13 +243,48 @@ describe('a rollout', () => {
   });
 
   it('is halted with the sentence when its revert is refused', async () => {
-    const one = await createPlay(['rejects', 'applies'], { on_failure: 'revert' }, true);
+    const one = await createPlay(['rejects', 'rejects'], { on_failure: 'revert', waves: [{ nodes: 2 }] }, true);
     await play(one);
+    // It is stopped before its wave has converged.
+    expect(one.steps).toEqual(['BeginRolloutRevert', 'HaltRollout']);
     expect(one.rollout()).toMatchObject({
       state: 'halted',
       wave: 1,
-      reason: '1 node failed by wave 1; the policy allows 0; it could not be reverted: somebody has edited it since',
+      reason: '2 nodes failed by wave 1; the policy allows 0; it could not be reverted: somebody has edited it since',
     });
+  });
+
+  it('goes on when a listener has run at any time of the bake', async () => {
+    const one = await createPlay(['fails a listener later', 'fails a listener later'], {});
+    await play(one);
+    expect(one.rollout()).toMatchObject({ state: 'completed', failed: '' });
+  });
+
+  it.each([
+    [60, 2],
+    [0, 1],
+  ])('judges listeners by the whole bake of %i s alone, whatever they did before', async (bake_secs, failed) => {
+    const nodes = ['never answers', 'fails a listener later'] as const;
+    const one = await createPlay(nodes, { waves: [{ nodes: 2 }], bake_secs, apply_timeout_secs: 20, max_failed: 2 });
+    await play(one);
+    expect(one.rollout().state).toBe('completed');
+    expect(placesIn(one.rollout().failed)).toHaveLength(failed);
+  });
+
+  it('waits for newer answers when it is resumed after a halt', async () => {
+    const one = await createPlay(['rejects', 'applies'], { apply_timeout_secs: 20 });
+    await play(one);
+    expect(one.rollout().state).toBe('halted');
+    one.clock.advance(60_000);
+    await one.log.run({ type: 'ResumeRollout', id: rolloutId('one') });
+    const runner = await one.runner(() => 0);
+    for (let second = 0; second < 20; second += 1) {
+      await runner.turn();
+      expect(one.rollout().state).toBe('running');
+      one.clock.advance(1_000);
+    }
+    await runner.turn();
+    expect(one.rollout()).toMatchObject({ state: 'halted', reason: '1 node failed by wave 1; the policy allows 0' });
   });
 
   it('is judged as soon as a shorter grace is set', async () => {
@@ -258,17 +314,14 @@ describe('a rollout', () => {
     one.clock.advance(1_000_000);
     await one.log.run({ type: 'ResumeRollout', id: rolloutId('one') });
     await runner.turn();
-    // A pause of the process: it takes over from itself.
+    // A pause of the process: it takes over from itself, with a grace.
     one.clock.advance(1_000_000);
-    for (let second = 0; second < 14; second += 1) {
+    for (let second = 0; second < 45; second += 1) {
       expect(one.rollout().state).toBe('running');
       await runner.turn();
       one.clock.advance(1_000);
     }
-    for (let second = 0; second < 60 && one.rollout().state === 'running'; second += 1) {
-      await runner.turn();
-      one.clock.advance(1_000);
-    }
+    await runner.turn();
     expect(one.rollout()).toMatchObject({ state: 'halted', reason: '1 node failed by wave 1; the policy allows 0' });
   });
 });
