@@ -48,10 +48,16 @@ function judgeRelease(rollout: RolloutState, seen: readonly SeenNode[], ranMs: n
 }
 
 function judgeBake(rollout: RolloutState, seen: readonly SeenNode[], ranMs: number): Judgement {
-  const { bake_secs } = rollout.policy;
+  const { apply_timeout_secs, bake_secs } = rollout.policy;
   const isOver = ranMs >= bake_secs * 1_000;
-  const wasOnline = new Set(placesIn(rollout.waves[rollout.wave - 1]?.online ?? ''));
-  const failed = seen.filter(({ apply, fails }) => apply === 'rejected' || (isOver && bake_secs > 0 && fails));
+  const { online: wereOnline = '', ran_ms = 0 } = rollout.waves[rollout.wave - 1] ?? {};
+  const wasOnline = new Set(placesIn(wereOnline));
+  // A node may come back while the wave bakes, and is not waited for.
+  const isLate = isOver && ran_ms + ranMs >= apply_timeout_secs * 1_000;
+  const failed = seen.filter(
+    ({ apply, online, fails }) =>
+      apply === 'rejected' || (apply === 'waiting' && online && isLate) || (isOver && bake_secs > 0 && fails),
+  );
   const lost = isOver ? seen.filter(({ online, place }) => !online && wasOnline.has(place)) : [];
   const stopped = stopOf(rollout, failed, lost);
   if (stopped !== undefined) return stopped;

@@ -14,7 +14,7 @@ import { createManualClock } from '../support/manual-clock.js';
 import { leasesBy, createRolloutPolicy, rolloutId, rolloutOf } from '../support/rollouts.js';
 import { storesInMemory } from '../support/stores-in-memory.js';
 
-/** What a node does when its wave is released. After a kill nobody knows that a listener ran before it failed. */
+/** What a node does when its wave is released. */
 const behaviours = [
   'applies',
   'rejects',
@@ -27,7 +27,8 @@ const behaviours = [
   'fails a listener at first',
   'has failed a listener before',
 ] as const;
-type Behaviour = (typeof behaviours)[number] | 'fails a listener later';
+/** In random plays, kills would change what the last two lead to. */
+type Behaviour = (typeof behaviours)[number] | 'comes back and never answers' | 'fails a listener later';
 
 const listener = 'tcp 0.0.0.0 443';
 const endStates = ['completed', 'halted', 'reverted'] as const;
@@ -52,7 +53,7 @@ async function createPlay(
     isOnline(id: string) {
       const behaviour = behaviourOf(id);
       if (behaviour === 'leaves') return since(id) < 1_000;
-      if (behaviour === 'comes back') return since(id) < 1_000 || since(id) > 4_000;
+      if (behaviour.startsWith('comes back')) return since(id) < 1_000 || since(id) > 4_000;
       return behaviour !== 'is away';
     },
     failing(id: string) {
@@ -70,7 +71,7 @@ async function createPlay(
     const report = { generation: log.fleet.generationOf(id) ?? 0, checksum: '', at };
     const isReleased = releasedAt.has(id);
     const answers =
-      isReleased && observe.isOnline(id) && behaviourOf(id) !== 'never answers' && behaviourOf(id) !== 'leaves';
+      isReleased && observe.isOnline(id) && !behaviourOf(id).endsWith('never answers') && behaviourOf(id) !== 'leaves';
     const rejects =
       behaviourOf(id) === 'rejects' || (behaviourOf(id) === 'rejects while it bakes' && since(id) > 4_000);
     return {
@@ -240,6 +241,15 @@ describe('a rollout', () => {
       ),
       { numRuns: 30 },
     );
+  });
+
+  it.each([
+    ['halted', 60],
+    ['completed', 7],
+  ])('is %s when a node comes back in a bake of %i s and has not applied in 20 s', async (state, bake_secs) => {
+    const one = await createPlay(['comes back and never answers', 'applies'], { bake_secs, apply_timeout_secs: 20 });
+    await play(one);
+    expect(endOf(one)).toMatchObject({ state, failed: state === 'halted' ? [0] : [], lost: [] });
   });
 
   it('is halted with the sentence when its revert is refused', async () => {

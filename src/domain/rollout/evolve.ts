@@ -81,7 +81,7 @@ function stepped(before: RolloutState, data: RolloutStepped['data'], at: string)
     paused_from: step === 'pause' && (was === 'running' || was === 'baking') ? was : null,
     clock: { ran_ms: runs && !goesOn ? 0 : ranMs(before.clock, at), since: runs ? at : null },
     ...(observed !== undefined ? { waves: waves({ released_at: at, ...observed }), judged_since: at } : {}),
-    ...(step === 'converge' ? { waves: waves({ converged_at: at }) } : {}),
+    ...(step === 'converge' ? { waves: waves({ converged_at: at, ran_ms: ranMs(before.clock, at) }) } : {}),
     ...(isAnew ? { waves: waves({ converged_at: null }), judged_since: at } : {}),
     ended_at: hasEnded({ state }) ? at : null,
   };

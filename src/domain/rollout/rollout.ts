@@ -32,6 +32,8 @@ export interface RolloutWave extends Observed {
   /** RFC 3339; null before. */
   readonly released_at: string | null;
   readonly converged_at: string | null;
+  /** How long its timeout had run when it converged, in milliseconds; absent before. */
+  readonly ran_ms?: number;
 }
 
 export interface PolicyCopy extends RolloutPolicyDefinition {
