@@ -205,7 +205,7 @@ function createTargetAnswers(deps: AnswerDeps, draining: () => ConfigAnswer) {
       newest: Stamp,
     ): Promise<ConfigAnswer> {
       deps.retries.asked(record);
-      const hold = holdOf(deps.waits(session.nodeId), record.history);
+      const hold = holdOf(deps.waits(session.nodeId, record.history.applied?.generation), record.history);
       if (hold !== 'none')
         return (await ofHold(session, record, claim, hold)) ?? ofNewest(session, record, claim, newest);
       const target = targetOf(newest, record.history, tryAgain(record));

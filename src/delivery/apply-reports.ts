@@ -47,8 +47,8 @@ export interface ApplyReportsDeps {
   readonly sessionLog: Logger;
   /** The newest generation of a node. */
   generation(nodeId: string): number | undefined;
-  /** The node waits for its wave of a rollout. */
-  waits(nodeId: string): boolean;
+  /** The node waits for its wave of a rollout. @param applied as `FleetView.heldBy` takes it */
+  waits(nodeId: string, applied?: number): boolean;
   /** The node's last need for a confirmation. */
   need(nodeId: string): NodeNeed | undefined;
   readonly recordFact: RecordFact;

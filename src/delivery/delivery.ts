@@ -180,7 +180,7 @@ function createParts(deps: DeliveryDeps, lastGood: LastGoodSnapshots) {
   const { random = Math.random, requestWaitMs = tuning.requestWaitMs } = deps;
   const generation = (nodeId: string): number | undefined => committed.fleet().generationOf(nodeId);
   const openSecret = openerOf(keyring);
-  const waits = (nodeId: string): boolean => committed.fleet().heldBy(nodeId) !== undefined;
+  const waits = (nodeId: string, applied?: number): boolean => committed.fleet().heldBy(nodeId, applied) !== undefined;
   const need = (nodeId: string) => committed.fleet().needOf(nodeId);
   const newest = createNewestSnapshots({ fleet: committed.fleet, openSecret, logger, compile, compilerVersion });
   const histories = createApplyHistories({ lastGood, nodeFacts: deps.nodeFacts });

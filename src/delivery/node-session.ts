@@ -171,7 +171,8 @@ export function createSessionServer(deps: SessionServerDeps) {
       const waiting = sessions.waitingFor(nodeId, generation);
       if (waiting.length === 0) return 0;
       const record = histories.peek(nodeId);
-      if (record !== undefined && holdOf(deps.waits(nodeId), record.history) !== 'none') {
+      const waits = deps.waits(nodeId, record?.history.applied?.generation);
+      if (record !== undefined && holdOf(waits, record.history) !== 'none') {
         held.add(nodeId);
         for (const session of waiting) session.considered = generation;
         return 0;

@@ -53,7 +53,8 @@ export function statusOf(
 
 /** The node keeps what it runs until its wave of a rollout is released. Implements `docs/contract/rollouts.md#hold`. */
 export function isHeld({ fleet, agentFacts }: Pick<StatusDeps, 'fleet' | 'agentFacts'>, nodeId: string): boolean {
-  return fleet.heldBy(nodeId) !== undefined && agentFacts.of(nodeId).applied !== null;
+  const { applied } = agentFacts.of(nodeId);
+  return applied !== null && fleet.heldBy(nodeId, applied.generation) !== undefined;
 }
 
 export const listenerKeyOf = (hop: Hop): string => listenerKey(listenerOf(hop));

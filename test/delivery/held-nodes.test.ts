@@ -120,8 +120,13 @@ describe('a node that waits for its wave', () => {
     const answer = snapshotOf(await b.ask());
     expect(answer.generation).toBe(newest(second));
     await b.apply(answer);
-    const { length } = b.offers;
     served = await witness(fixture, delivery);
+    // It counts as released, so a later command reaches it at once.
+    await fixture.log.run({ type: 'RefreshNodeConfig', id: second });
+    await served();
+    expect(b.offers.map(({ generation }) => generation)).toEqual([newest(second)]);
+    await b.apply(b.take() as SnapshotPush);
+    const { length } = b.offers;
     await advance();
     // It has the newest, which is not pushed twice.
     expect(b.offers).toHaveLength(length);

@@ -3,6 +3,7 @@
  * lists, nodes and the dashboard show. Nobody judges here: `test/domain/rollouts.test.ts` has the steps of the service.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.js';
 import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
 
 let rest: RestFixture;
@@ -308,6 +309,20 @@ describe('a rollout', () => {
     expect((await rest.data('GET', `/api/rollouts?node_id=${chain.split('/').at(-1)}`)).total).toBe(0);
     expect((await rest.data('GET', '/api/rollouts?state=cancelled')).total).toBe(1);
     expect((await refusal('GET', '/api/rollouts?state=over'))[0]).toBe(400);
+  });
+
+  test('counts a node as released that has its change before its wave, as when its kept bytes are gone', async () => {
+    const { rollout_id: id } = await roll();
+    const two = `/api/nodes/${nodes[1]}`;
+    expect(await rest.data('GET', two)).toMatchObject({ held_by: id });
+    const agent = await rest.connect(nodes[1] ?? '');
+    const { generation, checksum } = await rest.data('GET', `${two}/config`);
+    await agent.apply({ generation, checksum: Buffer.from(checksum, 'hex'), payload: Buffer.alloc(0) });
+    await eventually(() => rest.data('GET', two)).toMatchObject({ applied_generation: generation, held_by: null });
+    const { counts } = (await rest.data('GET', `/api/rollouts/${id}`)).waves[1];
+    expect(counts).toMatchObject({ held: 2, applied: 1 });
+    await eventually(async () => (await rest.data('GET', '/api/dashboard/stats')).nodes.held).toBe(2);
+    await step(id, 'revert');
   });
 
   test('is told again to a repeat', async () => {

@@ -45,7 +45,7 @@ import { nameIndexKey, type ResourceMeta } from '../resource/meta.js';
 import type { Refusal } from '../resource/refusal.js';
 import { describeOwners } from '../resource/rules.js';
 import { effectiveMultiplex } from '../settings/settings.js';
-import type { Membership } from '../rollout/rollout.js';
+import { generationWith, type Membership } from '../rollout/rollout.js';
 import type { RevertTable } from '../aggregate/reverts.js';
 
 /** A resource that exists, with its declaration. */
@@ -179,10 +179,11 @@ function viewOf(state: FleetState): FleetView & Pick<Fleet, 'resolve'> {
     },
     touchedAt: (nodeId) => touched.get(nodeId),
     rolloutOf: (nodeId) => members.get(nodeId),
-    heldBy(nodeId) {
+    heldBy(nodeId, applied = 0) {
       const member = members.get(nodeId);
-      const released = member === undefined ? undefined : tables.rollout.get(member.rolloutId)?.wave;
-      return member !== undefined && released !== undefined && member.wave > released ? member.rolloutId : undefined;
+      const rollout = member && tables.rollout.get(member.rolloutId);
+      if (member === undefined || rollout === undefined || member.wave <= rollout.wave) return undefined;
+      return applied < generationWith(rollout, tables.node.get(nodeId)) ? rollout.id : undefined;
     },
     confirmingOf: (type, id) => confirming.get(ownerOf(type, id)),
     needOf(nodeId) {

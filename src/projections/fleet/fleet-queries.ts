@@ -61,7 +61,7 @@ export function fleetQueries({ fleet }: Pick<CommittedFleet, 'fleet'>, clock: Cl
     allNodes: () => nodes.list({ page: 1, pageSize: Number.MAX_SAFE_INTEGER, sort: 'name' }).items,
     rollout: (id: string) => fleet().tables.rollout.get(id),
     /** The rollout that has not yet released the node's wave. */
-    heldBy: (nodeId: string) => fleet().heldBy(nodeId),
+    heldBy: (nodeId: string, applied?: number) => fleet().heldBy(nodeId, applied),
     /** The intended listeners of a node, with policies; none for an unknown node. */
     portRows: (nodeId: string) => portRows(fleet(), nodeId),
     /** A few free ports of a node. */
