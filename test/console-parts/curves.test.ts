@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  dotsOf,
   lastOf,
   ranges,
   spans,
@@ -55,4 +56,9 @@ describe('the values of a curve', () => {
     expect(lastOf([1, 2, null])).toBe(2);
     expect(lastOf([null, null])).toBeNull();
   });
+});
+
+test('values are dots unless three of them are a line', () => {
+  expect(dotsOf([])).toEqual([]);
+  expect(dotsOf([1, null, 1, 1, null, 1, 1, 1, null, 1])).toEqual([0, 2, 3, 9]);
 });

@@ -52,6 +52,17 @@ export function valuesAt(
   });
 }
 
+/**
+ * The places of values that are not one of three in a row: a line through fewer is narrower than a dot, and would show
+ * nothing in a node's first ten minutes.
+ */
+export function dotsOf(values: ArrayLike<number | null | undefined>): number[] {
+  const known = (at: number): boolean => (values[at] ?? null) !== null;
+  return Array.from(values, (_, at) => at).filter(
+    (at) => known(at) && ![at - 2, at - 1, at].some((first) => [first, first + 1, first + 2].every(known)),
+  );
+}
+
 /** The newest value that is known. */
 export function lastOf(values: readonly (number | null)[]): number | null {
   return values.findLast((value) => value !== null) ?? null;

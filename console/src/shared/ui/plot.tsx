@@ -7,7 +7,7 @@ import { useComputedColorScheme } from '@mantine/core';
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import uPlot from 'uplot';
 import { formatTime, none } from './format.js';
-import { lastOf, type Mark } from './curve.js';
+import { dotsOf, lastOf, type Mark } from './curve.js';
 import { historyText as text } from './history.text.js';
 import classes from './plot.module.css';
 
@@ -106,15 +106,7 @@ export function Plot(props: PlotProps): ReactNode {
   );
 }
 
-/**
- * The points without a neighbour, which no line reaches: without a dot, a node's first five minutes would show nothing.
- */
-function lonely({ data }: uPlot, series: number): number[] {
-  const values = data[series] ?? [];
-  return [...values.keys()].filter(
-    (at) => values[at] !== null && (values[at - 1] ?? null) === null && (values[at + 1] ?? null) === null,
-  );
-}
+const dots = ({ data }: uPlot, series: number): number[] => dotsOf(data[series] ?? []);
 
 function optionsOf(
   { lines, most, format }: PlotProps,
@@ -163,7 +155,7 @@ function optionsOf(
         width: 1.5,
         ...(tone === 'main' && { fill: `${colour[tone]}1f` }),
         ...(tone === 'second' && { dash: [4, 3] }),
-        points: { show: false, size: pointSize, fill: colour[tone], filter: lonely },
+        points: { show: false, size: pointSize, fill: colour[tone], filter: dots },
       })),
     ],
   };
