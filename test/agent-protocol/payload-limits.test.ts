@@ -52,7 +52,7 @@ const texts: readonly [field: string, place: string, withText: (text: string) =>
     place,
     (text) => heartbeat({ runtimeListeners: [{}, { [place]: text }] }),
   ]),
-  ...(['service', 'payload', 'outer', 'security', 'matchKind', 'matchValue', 'nextHop'] as const).map(
+  ...(['service', 'payload', 'outer', 'security', 'matchKind', 'matchValue', 'nextHop', 'state'] as const).map(
     (place): [string, string, (text: string) => AgentMessage] => [
       'runtime_listeners.routes',
       place,

@@ -161,7 +161,7 @@ function ofHeartbeat(heartbeat: HeartbeatRequest): string | undefined {
     if (why !== undefined) return why;
     for (const route of entry.routes) {
       const texts = [route.service, route.payload, route.outer, route.security, route.matchKind, route.matchValue];
-      const tooLong = longText('runtime_listeners.routes', [...texts, route.nextHop]);
+      const tooLong = longText('runtime_listeners.routes', [...texts, route.nextHop, route.state]);
       if (tooLong !== undefined) return tooLong;
     }
   }
