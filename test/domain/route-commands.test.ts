@@ -236,6 +236,13 @@ describe('on one listener', () => {
     when(on('four', 'a.example', '/x')).thenAccepted();
   });
 
+  it('two path prefixes that differ only in a slash at the end are the same: agents would reject both', () => {
+    const { when } = f.given(f.createNode('a'), on('one', 'a.example'), on('two', 'a.example', '/x/'));
+    when(on('three', 'a.example', '/x')).thenRefused('conflict', 'hops[0].listen_port', 'route "two"');
+    when(on('three', 'a.example', '//')).thenRefused('conflict', 'route "one"');
+    when(f.updateRoute('two', { path_prefix: '/x' })).thenAccepted();
+  });
+
   it('they are the RAW fallback: beside named routes, not beside a RAW one or one that shares with nothing', () => {
     const { when } = f.given(f.createNode('a'), on('one', 'a.example'));
     when(f.createChain('named', [names('a.example')])).thenAccepted();

@@ -51,7 +51,8 @@ function claimsOfRoute(route: RouteState): readonly Claim[] {
     addr: plainIp(hop.listen_addr),
     port: hop.listen_port,
     family: 'http',
-    values: [matchOf(route)],
+    // To agents, a slash at the end of a path prefix makes no difference.
+    values: [matchOf(route).replace(/\/+$/, '')],
   }));
 }
 
