@@ -120,7 +120,8 @@ describe('the target of a request', () => {
   it.each([
     ['/x', ['Host', 'A.example:8080'], { host: 'a.example', path: '/x', authority: 'A.example:8080' }],
     ['/', ['host', 'a.example.'], { host: 'a.example', path: '/', authority: 'a.example.' }],
-    ['/', ['Host', '[::1]:80'], { host: '[::1]', path: '/', authority: '[::1]:80' }],
+    ['/', ['Host', '[::1]:80'], { host: '::1', path: '/', authority: '[::1]:80' }],
+    ['/', ['Host', '[2001:DB8:0::1]'], { host: '2001:db8::1', path: '/', authority: '[2001:DB8:0::1]' }],
     ['http://b.example:1/y?z', ['Host', 'a.example'], { host: 'b.example', path: '/y?z', authority: 'b.example:1' }],
     ['http://b.example', ['Host', 'a.example'], { host: 'b.example', path: '/', authority: 'b.example' }],
     ['http://b.example?q', ['Host', 'a.example'], { host: 'b.example', path: '/?q', authority: 'b.example' }],
@@ -202,6 +203,15 @@ describe('headers', () => {
 });
 
 describe('an HTTP proxy rule', () => {
+  it('for an IPv6 address, which rules have without brackets, takes requests for it', async () => {
+    const { place } = await backend((_, response) => response.end('six'));
+    const port = await freePort();
+    await runtime().apply(
+      snapshot(1, { http: [httpRule(port, '::1', '/', 'r')], clusters: [cluster('r/0', [place])] }),
+    );
+    expect(await ask(port, { headers: { host: '[::1]:8080' } })).toMatchObject({ statusCode: 200, text: 'six' });
+  });
+
   it('takes each request of a connection to its own route, by host and longest prefix, and answers 404 for none', async () => {
     const [web, api] = [await backend((_, r) => r.end('web')), await backend((q, r) => r.end(`api ${q.url ?? ''}`))];
     const port = await freePort();

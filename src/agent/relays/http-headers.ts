@@ -3,6 +3,7 @@
  * next hop must know. Lists are flat as in Node's `rawHeaders`: name, value, name, value. Pure. Implements RFC 9110,
  * sections 7.2 and 7.6.1, and RFC 9112, section 3.2.
  */
+import { plainIp } from '../../kernel/addresses.js';
 
 /** Hop-by-hop headers. Trailers are not passed on, so they are not announced either. */
 const hopByHop: ReadonlySet<string> = new Set([
@@ -48,7 +49,7 @@ function endToEnd(raw: readonly string[]): readonly Header[] {
 }
 
 export interface RequestTarget {
-  /** In lower case, without port and final dot. */
+  /** In lower case, without port, brackets and final dot; an address in canonical form. */
   readonly host: string;
   /** The target for the next hop: a path that starts with a slash, or `*`. */
   readonly path: string;
@@ -67,7 +68,7 @@ export function readTarget(url: string, rawHeaders: readonly string[]): RequestT
   const path = absolute !== null && !rest.startsWith('/') ? `/${rest}` : rest;
   const host = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d*)?$/i.exec(authority)?.[1];
   if (host === undefined || !(path.startsWith('/') || path === '*')) return undefined;
-  return { host: host.toLowerCase().replace(/\.$/, ''), path: withoutDots(path), authority };
+  return { host: plainIp(host.toLowerCase().replace(/^\[|\]$|\.$/g, '')), path: withoutDots(path), authority };
 }
 
 /** A segment of one or two dots, each possibly percent-encoded. */
