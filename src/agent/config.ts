@@ -139,9 +139,13 @@ export function readJoinSettings(environment: Environment): {
   return { token, endpoint, logLevel };
 }
 
-/** @throws AgentConfigError listing every wrong variable */
+/**
+ * An empty variable counts as not set, as in the service: orchestrators pass one for a missing value.
+ * @throws AgentConfigError listing every wrong variable
+ */
 function parsed<T>(by: z.ZodType<T>, environment: Environment): T {
-  const result = by.safeParse(environment);
+  const given = Object.entries(environment).filter(([, value]) => value !== '');
+  const result = by.safeParse(Object.fromEntries(given));
   if (result.success) return result.data;
   throw new AgentConfigError(
     result.error.issues.map((issue) => {

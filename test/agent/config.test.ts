@@ -51,6 +51,13 @@ describe('the environment of the agent', () => {
     });
   });
 
+  it('takes an empty variable for one that is not set, which orchestrators pass for a missing value', () => {
+    const empty = ['SVC_CONTROL_REKEY_INTERVAL_SECS', 'SVC_AGENT_REJECT_UNSUPPORTED', 'SVC_AGENT_METRICS_ADDR'];
+    const environment = Object.fromEntries([...empty, 'SVC_LOG_LEVEL'].map((name) => [name, '']));
+    expect(readAgentConfig({ ...good, ...environment })).toEqual(readAgentConfig(good));
+    expect(problemOf({ SVC_CONTROL_ENDPOINT: '' })).toMatch(/^SVC_CONTROL_ENDPOINT: required/);
+  });
+
   it('takes the PSK from a file, without its final line break', () => {
     const file = join(mkdtempSync(join(tmpdir(), 'agent-psk-')), 'psk');
     writeFileSync(file, `${good.SVC_CONTROL_PSK}\n`);
