@@ -12,6 +12,9 @@ import { createServer as createTcpServer, type AddressInfo, type Socket } from '
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
+import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
+import { AgentPayload } from '../../src/gen/svc/control/v1/session.js';
+import { readAgentPayload } from '../../src/transport/agent/agent-payload.js';
 import { requestHeaders, readTarget, responseHeaders } from '../../src/agent/relays/http-headers.js';
 import { createHttpRoutes } from '../../src/agent/plan/matches.js';
 import { relayLimits } from '../../src/agent/relays/limits.js';
@@ -203,6 +206,21 @@ describe('headers', () => {
 });
 
 describe('an HTTP proxy rule', () => {
+  it('with the longest path prefix is told of in the bytes that the service reads of a text', async () => {
+    const prefix = `/${'p'.repeat(1_023)}`;
+    const gateway = runtime();
+    await gateway.apply(
+      snapshot(1, {
+        http: [httpRule(await freePort(), 'a.example', prefix, 'r')],
+        clusters: [cluster('r/0', ['127.0.0.1:1'])],
+      }),
+    );
+    const value = HeartbeatRequest.fromPartial({ runtimeListeners: [...gateway.runtimeListeners()] });
+    const payload = AgentPayload.encode({ payload: { $case: 'heartbeat', value } }).finish();
+    expect(readAgentPayload(payload, 'n')).toMatchObject({ kind: 'message' });
+    expect(value.runtimeListeners[0]?.routes[0]?.matchValue).toMatch(/^a\.example\/p{1000}/);
+  });
+
   it('for an IPv6 address, which rules have without brackets, takes requests for it', async () => {
     const { place } = await backend((_, response) => response.end('six'));
     const port = await freePort();

@@ -27,6 +27,7 @@ import {
 import { isHopShortId } from '../../channel/reality/text-forms.js';
 import { x25519PairOf, type X25519KeyPair } from '../../kernel/crypto/crypto.js';
 import { isPort, parseHostPort } from '../../kernel/host-port.js';
+import { limits } from '../../kernel/limits.js';
 import { forEach } from '../../kernel/pieces.js';
 import { applyError } from './apply-error.js';
 import type { ContextOf } from './certificates.js';
@@ -203,10 +204,12 @@ function checkHttp(rule: HttpProxyRule, { origin, reportError, clusters }: Conte
   if (rule.host === '') reportError('host', 'expected a host');
   const next = { kind: 'cluster', name: rule.upstreamCluster } as const;
   const { host, pathPrefix } = rule;
+  // The service ends the session of an agent that sends a longer text.
+  const matchValue = (host + pathPrefix).slice(0, limits.agent.stringBytes);
   return {
     listener: { transport: 'tcp', addr: rule.listenAddr, port: rule.listenPort },
     matches: [`http ${host.toLowerCase()}${normalPrefix(pathPrefix)}`],
-    routes: routesOf(origin, httpProfile, 'default', [host + pathPrefix], endpointsText(cluster)),
+    routes: routesOf(origin, httpProfile, 'default', [matchValue], endpointsText(cluster)),
     action: { kind: 'http', host, pathPrefix, route: { origin, next, security: { kind: 'raw' } } },
   };
 }
