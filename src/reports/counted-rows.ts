@@ -53,6 +53,14 @@ export function wholeNumber(value: bigint): number {
   return Math.min(Number(value), maxCounter);
 }
 
+/** More bytes than any link has carried. */
+const tooManyBytes = 2n ** 60n;
+
+/** The bytes of a counter; too many are infinite, and `couldCarry` refuses them. */
+export function byteCount(value: bigint): number {
+  return value > tooManyBytes ? Infinity : wholeNumber(value);
+}
+
 /** The counters of a row by name. */
 export function countersAt(names: readonly string[], values: readonly number[], row: number): Counters {
   const counters: Record<string, number> = {};

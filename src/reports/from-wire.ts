@@ -1,14 +1,14 @@
 /**
  * What agents report, from the wire to the form in which it is stored or answered. Numbers become safe for JSON: counters are
- * capped at 2^53 - 1; NaN, infinities and what is below 0 become 0, or null for measurements. Pure; limits were checked
- * before. Implements `docs/contract/wire.md#heartbeat-and-metrics`.
+ * capped at 2^53 - 1 (bytes that will be refused are infinite); NaN, infinities and what is below 0 become 0, or null for
+ * measurements. Pure; limits were checked before. Implements `docs/contract/wire.md#heartbeat-and-metrics`.
  */
 import type { DiagnosticsReport } from '../gen/svc/control/v1/diagnostics.js';
 import type { LinkMetric, RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
 import type { MetricsReport } from '../gen/svc/control/v1/metrics.js';
 import { OuterTransport } from '../gen/svc/control/v1/transport.js';
 import { onOneLine } from '../kernel/one-line.js';
-import { wholeNumber } from './counted-rows.js';
+import { byteCount, wholeNumber } from './counted-rows.js';
 
 /** In the words of the agent, each on one line. */
 export function diagnosticsFacts({ items, log }: DiagnosticsReport) {
@@ -36,8 +36,8 @@ export function metricsFacts(report: MetricsReport) {
       bandwidth === undefined
         ? null
         : {
-            bytes_in: wholeNumber(bandwidth.bytesIn),
-            bytes_out: wholeNumber(bandwidth.bytesOut),
+            bytes_in: byteCount(bandwidth.bytesIn),
+            bytes_out: byteCount(bandwidth.bytesOut),
             bits_in_per_second: finite(bandwidth.bitsInPerSecond),
             bits_out_per_second: finite(bandwidth.bitsOutPerSecond),
             listeners: bandwidth.listeners.map((listener) => ({

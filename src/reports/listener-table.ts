@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { HeartbeatRequest, type RuntimeListener } from '../gen/svc/control/v1/heartbeat.js';
-import { addUp, countersIn, listenerCounters, wholeNumber, type CountedRows } from './counted-rows.js';
+import { addUp, byteCount, countersIn, listenerCounters, wholeNumber, type CountedRows } from './counted-rows.js';
 import { summarizeListeners, type ListenerSummary } from './listener-states.js';
 
 export interface ListenerShape {
@@ -68,11 +68,17 @@ export function shapeOfWire(wire: Uint8Array, listeners: readonly RuntimeListene
 export function tableOfListeners(listeners: readonly RuntimeListener[]): ListenerTable {
   const bare = listeners.map((listener) => ({ ...listener, ...noCounters }));
   const wire = HeartbeatRequest.encode({ ...HeartbeatRequest.create(), runtimeListeners: bare }).finish();
-  const values = listeners.flatMap((one) => [one.bytesIn, one.bytesOut, one.totalSessions, one.errorSessions]);
-  const all = [...values, ...listeners.map(({ activeSessions }) => activeSessions)];
+  const of = (value: bigint | undefined, read = wholeNumber): number =>
+    value === undefined ? Number.NaN : read(value);
+  const values = listeners.flatMap(({ bytesIn, bytesOut, totalSessions, errorSessions }) => [
+    of(bytesIn, byteCount),
+    of(bytesOut, byteCount),
+    of(totalSessions),
+    of(errorSessions),
+  ]);
   return {
     shape: shapeOfWire(wire, listeners),
-    values: all.map((value) => (value === undefined ? Number.NaN : wholeNumber(value))),
+    values: [...values, ...listeners.map((one) => of(one.activeSessions))],
   };
 }
 

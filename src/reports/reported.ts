@@ -7,6 +7,7 @@ import { tolerableLoss } from '../domain/chain/health.js';
 import { HeartbeatRequest, type LinkMetric } from '../gen/svc/control/v1/heartbeat.js';
 import type { HeartbeatFacts, LinkSample, ReportingProcess, RoundTrip, RuntimeListener } from './port.js';
 import {
+  byteCount,
   countersAt,
   countersIn,
   linkCounters,
@@ -43,7 +44,7 @@ const linkKey = ({ resourceType, resourceId, peerNodeId, peerEndpoint, outer }: 
 
 export const linkRow = (link: LinkMetric): CounterRow => [
   linkKey(link),
-  [wholeNumber(link.bytesIn), wholeNumber(link.bytesOut)],
+  [byteCount(link.bytesIn), byteCount(link.bytesOut)],
 ];
 
 /** Of the links that were measured. */

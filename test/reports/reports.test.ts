@@ -1,5 +1,7 @@
 /** What the nodes of one instance told: in memory at once, written behind in batches, changed tables only. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { BandwidthMetrics, MetricsReport } from '../../src/gen/svc/control/v1/metrics.js';
+import { metricsFacts } from '../../src/reports/from-wire.js';
 import type { HeartbeatFacts, MetricsFacts } from '../../src/reports/port.js';
 import type { ReportsService } from '../../src/reports/reports.js';
 import { openedReports, presenceOf, type OpenedReports } from '../support/opened-reports.js';
@@ -494,6 +496,17 @@ describe('bytes that no link can have carried', () => {
     opened.clock.advance(2_000);
     beat({ ...carried(most, 5), ...processNamed('another') });
     expect(told()).toEqual([12 * perSecond, 12 * perSecond]);
+    expect(await refused()).toBe(2);
+  });
+
+  it('are those of a total above 2^60, however long the process has run', async () => {
+    beat(carried(2 ** 60 + 2 ** 10, 1e9));
+    expect(told()).toEqual([0, 0]);
+    beat({ ...carried(2 ** 60, 1e9), ...processNamed('another') });
+    expect(told()).toEqual([most, most]);
+    const bandwidth = BandwidthMetrics.fromPartial({ bytesOut: 2n ** 60n + 1n });
+    reports.metrics('n1', metricsFacts(MetricsReport.fromPartial({ bandwidth })), processNamed('another'));
+    expect(reports.reportedMetrics('n1')?.report.bandwidth).toBeNull();
     expect(await refused()).toBe(2);
   });
 

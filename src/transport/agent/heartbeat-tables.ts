@@ -162,16 +162,16 @@ function pass(reader: BinaryReader, tag: number): boolean {
   return reader.pos <= reader.len;
 }
 
-/** Like `wholeNumber`, but without a bigint. @throws Error for more than 63 bits, which no agent counts */
+/** Like `wholeNumber`, but without a bigint. @throws Error for more than 56 bits, which agents hardly count */
 function readCounter(bytes: Uint8Array, reader: BinaryReader): number {
   let value = 0;
-  for (let scale = 1; scale < 2 ** 63; scale *= 128) {
+  for (let scale = 1; scale < 2 ** 56; scale *= 128) {
     const byte = bytes[reader.pos] ?? 0x80;
     reader.pos += 1;
     value += (byte & 0x7f) * scale;
     if (byte < 0x80) return Math.min(value, Number.MAX_SAFE_INTEGER);
   }
-  throw new Error('a counter of more than 63 bits');
+  throw new Error('a counter of more than 56 bits');
 }
 
 const longestHead = 6;
