@@ -17,8 +17,8 @@ import { tuning } from './tuning.js';
 export interface Shipment {
   readonly messages: readonly Message[];
   readonly behind: FeedPlace;
-  /** Behind the items of the first message that come before those of any other. */
-  readonly behindFirst: FeedPlace;
+  /** By message: behind its items and those of earlier messages that come before those of any later one. */
+  readonly behindEach: readonly FeedPlace[];
 }
 
 /** The message to send, and what follows it. */
@@ -54,7 +54,7 @@ export async function nextShipments(
   return {
     shipments: items.map((item) => {
       const behind = placeOf(item);
-      return { messages: [itemMessage(item)], behind, behindFirst: behind };
+      return { messages: [itemMessage(item)], behind, behindEach: [behind] };
     }),
     place,
     caughtUp,
@@ -103,8 +103,10 @@ async function nextWindow(
     cursor,
     rendered: render(format, notice, { chatId }),
   }));
-  const second = notices[1]?.first;
-  const before = second && items[items.indexOf(second) - 1];
-  const behindFirst = before === undefined ? place : placeOf(before);
-  return { shipments: [{ messages, behind: place, behindFirst }], place, caughtUp, gatherMs: 0 };
+  const behindEach = notices.map((_, index) => {
+    const later = notices[index + 1]?.first;
+    const before = later && items[items.indexOf(later) - 1];
+    return before === undefined ? place : placeOf(before);
+  });
+  return { shipments: [{ messages, behind: place, behindEach }], place, caughtUp, gatherMs: 0 };
 }

@@ -62,7 +62,7 @@ export interface WebhooksDeps {
 export interface WebhookService extends Webhooks {
   /** @throws ServiceError `unavailable` */
   checkpoint(webhook: WebhookState): Promise<Checkpoint>;
-  /** The cursor behind the next message of a webhook; null if there is none. @throws ServiceError `unavailable` */
+  /** The cursor behind the message of a webhook that failed, or else its next one; null if there is none. @throws ServiceError `unavailable` */
   behindNext(webhook: WebhookState): Promise<string | null>;
   /** Webhooks delivered here, by state. */
   states(): ReadonlyMap<string, number>;
@@ -225,10 +225,16 @@ export async function createWebhooks(deps: WebhooksDeps): Promise<WebhookService
     deliveries: (id) => deliveries.newest(id, limits.webhooks.deliveries),
     async behindNext(webhook) {
       let { place } = await progress.checkpoint(webhook);
+      const tries = await deliveries.newest(webhook.id, limits.webhooks.deliveries).catch(() => []);
+      // Of a window, earlier messages may have been delivered. A ping has no cursor.
+      const tried = tries.find(({ cursor }) => cursor !== null)?.cursor;
       for (;;) {
         const next = await nextShipments(shipping, webhook, place, ending.signal);
         const [first] = next.shipments;
-        if (first !== undefined) return first.behindFirst.cursor;
+        if (first !== undefined) {
+          const failed = first.messages.findIndex(({ cursor }) => cursor === tried);
+          return (first.behindEach[Math.max(0, failed)] ?? first.behind).cursor;
+        }
         if (next.caughtUp || ending.signal.aborted) return null;
         place = next.place;
       }

@@ -133,6 +133,18 @@ describe('a chat', () => {
     expect(second).not.toContain(name);
   });
 
+  test('goes on with skip behind a message that failed after others of its window', async () => {
+    receiver.answer = (response, { body }) => status(body.includes('connected') ? 410 : 204)(response);
+    const chat = await webhook({ format: 'discord', types: ['command', 'session'], group_secs: 1 });
+    await rest.connect((await node()).id);
+    await eventually(async () => (await rest.data('GET', `/api/webhooks/${chat.id}`)).state).toBe('stopped');
+    await rest.data('POST', `/api/webhooks/${chat.id}/resume`, { body: { skip: true } });
+    const { name } = await node();
+    await eventually(() => receiver.received.some(({ body }) => body.includes(name))).toBe(true);
+    const contents = receiver.received.map(({ body }) => JSON.parse(body).content);
+    expect(contents.filter((content) => content.includes('connected'))).toHaveLength(1);
+  });
+
   test.each(['slack', 'mattermost', 'discord', 'teams', 'ntfy'])('%s is pinged in its own words', async (format) => {
     const { id, name } = await webhook({ format });
     const { status: code, error } = await rest.data('POST', `/api/webhooks/${id}/ping`);
