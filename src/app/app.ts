@@ -161,7 +161,8 @@ async function wire(options: StartOptions, closers: Closers, start: Start): Prom
   // Before REST, so that no request waits for a long fold.
   closers.add('history', core.history);
   await start.freePort();
-  const url = await rest.listen({ host: config.http.listen.host, port: config.http.listen.port });
+  const address = await rest.listen({ host: config.http.listen.host, port: config.http.listen.port });
+  const url = tls === undefined ? address : address.replace('http:', 'https:');
   const { reality } = config.agents;
   const agents_come_by = reality === undefined ? 'h2c' : reality.allowH2c ? 'reality or h2c' : 'reality';
   logger.info({ url, agents: agents.address, agents_come_by, instance_id: core.instanceId }, 'the service is up');

@@ -111,6 +111,7 @@ describe('REST over TLS', () => {
     const login = await answered('POST', '/api/auth/login', account);
     const { token } = login.json.data;
     expect((await answered('POST', '/api/nodes', { name: 'n' }, token)).status).toBe(201);
+    expect(service.output()).toContain(`"url":"https://127.0.0.1:${port}"`);
     const list = await answered('GET', '/api/nodes', undefined, token);
     expect([list.status, list.json.data.total]).toEqual([200, 1]);
     expect(list.headers['strict-transport-security']).toMatch(/^max-age=31536000/);
