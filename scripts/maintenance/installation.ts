@@ -93,9 +93,7 @@ export async function openInstallation(options: InstallationOptions): Promise<In
   }
   try {
     if (options.mayBeHalf !== true && (await readImportMarker(stores.readStore))?.state === 'running') {
-      throw new CommandError(
-        'These stores hold an unfinished import: run npm run log:import with the same file again.',
-      );
+      throw new CommandError('These stores hold an unfinished import: run log:import with the same file again.');
     }
     const another =
       options.mayBeNew === true ? undefined : await ofAnotherInstallation(stores.eventStore, stores.readStore);

@@ -42,7 +42,7 @@ describe('the sentence about another compiler version', () => {
     ] as const;
     expect([isMismatch(behind), isMismatch(ahead), isMismatch({ kind: 'ready' })]).toEqual([true, true, false]);
     expect(mismatchText(behind)).toMatch(
-      /at compiler version 6, this release has 5: upgrade this instance .*lower -- 5/,
+      /at compiler version 6, this release has 5: upgrade this instance \(or go back for all: compiler:lower 5\)/,
     );
     expect(mismatchText(ahead)).toMatch(
       /at compiler version 4, this release has 5: .*replace this instance by the older/,

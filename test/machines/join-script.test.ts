@@ -173,6 +173,16 @@ describe('the script', () => {
     expect([machine.files(), machine.calls().filter((call) => !/^(id|node) /.test(call))]).toEqual([before, []]);
   });
 
+  test('says how an agent is removed that something else installed', async () => {
+    mkdirSync(machine.path('/usr/lib/gateway-agent'), { recursive: true });
+    const { code, output } = await run(['--uninstall']);
+    expect([code, output]).toEqual([
+      1,
+      expect.stringMatching(/not from this script. Nothing was done: .*apt purge gateway-agent/),
+    ]);
+    expect(output).not.toContain('join --endpoint');
+  });
+
   test('takes no token as an argument, and none that is malformed', async () => {
     expect((await run(['svcjoin1_abc'])).output).toContain('The token is no argument');
     expect((await run([], { SVC_JOIN_TOKEN: 'svcjoin1_a\nSVC_AGENT_ID=b' })).output).toContain('expected a join token');

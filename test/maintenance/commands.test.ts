@@ -297,7 +297,7 @@ describe('an installation', () => {
     const onProgress = (_bytes: number, events: number): void => (events > 0 ? stop.abort() : undefined);
     expect(await importFrom(archive, stores, { signal: stop.signal, onProgress })).toBeUndefined();
     await stores.close();
-    await refusesToStart(inFolder(half), /hold an unfinished import/);
+    await refusesToStart(inFolder(half), /hold an unfinished import: run log:import with the same file again/);
     await cp(join(first, 'master.key'), join(half, 'master.key'));
     const copy = join(root, 'half.jsonl');
     const reads = [['log:verify'], ['log:export', copy]].map(([name = '', ...args]) => ({

@@ -181,7 +181,7 @@ describe('the settings of REALITY', () => {
   });
 
   test.each([
-    ['SVC_REALITY_PRIVATE_KEY', 'short', 'expected 32 bytes in base64url without padding'],
+    ['SVC_REALITY_PRIVATE_KEY', 'short', 'expected 32 bytes in base64url without padding, as reality:keygen prints'],
     ['SVC_REALITY_PRIVATE_KEY', `${key}=`, 'expected 32 bytes in base64url without padding'],
     ['SVC_REALITY_SERVER_NAMES', ' , ', 'expected comma-separated host names'],
     ['SVC_REALITY_SERVER_NAMES', 'a b', 'got "a b"'],

@@ -64,7 +64,7 @@ export const budget = z.string().transform((text, context): { perSecond: number;
 export const realityKey = z.string().transform((text, context): X25519KeyPair => {
   const bytes = readKey(text);
   if (bytes !== undefined) return x25519PairOf(bytes);
-  context.addIssue('expected 32 bytes in base64url without padding, as npm run reality:keygen prints them');
+  context.addIssue('expected 32 bytes in base64url without padding, as reality:keygen prints them');
   return z.NEVER;
 });
 

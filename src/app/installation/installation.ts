@@ -92,7 +92,7 @@ async function open(settings: InstallationSettings, deps: InstallationDeps): Pro
   closers.add('stores', stores);
   const { eventStore, readStore: opened } = stores;
   if ((await readImportMarker(opened))?.state === 'running') {
-    throw new StartError('The stores hold an unfinished import: run npm run log:import with the same file again.');
+    throw new StartError('The stores hold an unfinished import: run log:import with the same file again.');
   }
   const refuse = (found: string): never => {
     throw new StartError(`The start is refused: ${found}. ${remedyFor(dataDir)}`);

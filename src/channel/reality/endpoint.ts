@@ -31,7 +31,7 @@ export function readEndpoint(text: string): ControlEndpoint | string {
 function withAccess(hostPort: HostPort, query: URLSearchParams): ControlEndpoint | string {
   const publicKey = readKey(query.get('pbk') ?? '');
   if (publicKey === undefined)
-    return 'expected pbk to be 32 bytes in base64url without padding: the public key that npm run reality:keygen printed';
+    return 'expected pbk to be 32 bytes in base64url without padding: the public key that reality:keygen printed';
   const shortId = query.get('sid') ?? '';
   if (!isShortId(shortId)) return 'expected sid to be a short id of 2 to 16 hexadecimal digits';
   const serverName = query.get('sni') ?? '';

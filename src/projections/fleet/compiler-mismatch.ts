@@ -17,7 +17,7 @@ export function mismatchText(state: CompilerMismatch): string {
   const numbers = `the log is at compiler version ${logVersion}, this release has ${ownVersion}`;
   switch (kind) {
     case 'older_compiler':
-      return `${numbers}: upgrade this instance (or go back for all: npm run compiler:lower -- ${ownVersion})`;
+      return `${numbers}: upgrade this instance (or go back for all: compiler:lower ${ownVersion})`;
     case 'newer_compiler':
       return `${numbers}: the number was lowered, so replace this instance by the older release (started again as it is, it raises the number)`;
     default:

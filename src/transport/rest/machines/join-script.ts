@@ -24,14 +24,13 @@ join_gateway() {
   endpoint=${quoted(endpoint)}
   file=${quoted(file)}
   sha256=${quoted(sha256)}
-  lib=/usr/local/lib/gateway-agent
-  bin=/usr/local/bin
+  lib=/usr/local/lib/gateway-agent bin=/usr/local/bin
   unit=/etc/systemd/system/gateway-agent.service
   etc=/etc/gateway-agent
   state=/var/lib/gateway-agent
   token=$SVC_JOIN_TOKEN
   unset SVC_JOIN_TOKEN
-  uninstall='' work='' asking='' started=''
+  uninstall='' todo='' work='' asking='' started=''
   set -eu
   umask 077
   say() { printf 'join.sh: %s\n' "$*" >&2; }
@@ -39,7 +38,7 @@ join_gateway() {
 
   while [ $# -gt 0 ]; do
     case $1 in
-    --uninstall) uninstall=yes ;;
+    --uninstall) uninstall=yes todo='remove it as it was installed, such as by apt purge gateway-agent' ;;
     --endpoint) endpoint=$2; shift ;;
     *) die 'expected --endpoint ENDPOINT or --uninstall. The token is no argument, which others could read' ;;
     esac
@@ -48,7 +47,8 @@ join_gateway() {
   [ "$(id -u)" = 0 ] || die 'expected root. Nothing was done: open a root shell (sudo -i), and run the same line there'
   [ -d /run/systemd/system ] || die 'expected a machine that runs systemd. Nothing was done'
   if [ -e /usr/lib/gateway-agent ] || { [ -e "$unit" ] && [ ! -e "$lib" ]; }; then
-    die "an agent is here that is not from this script. Nothing was done: gateway-agent join --endpoint '$endpoint'"
+    [ -n "$todo" ] || todo="gateway-agent join --endpoint '$endpoint'"
+    die "an agent is here that is not from this script. Nothing was done: $todo"
   fi
 
   if [ -n "$uninstall" ]; then
