@@ -3,14 +3,14 @@
  * turns all other errors into the port's answers.
  */
 import { MongoBulkWriteError, MongoServerError, type Collection, type Filter } from 'mongodb';
-import { StoreAccessError, textsOf, tlsError } from '../store-access.js';
+import { StoreAccessError, field, textsOf, tlsError } from '../store-access.js';
 
 const duplicateKey = 11_000;
 const namespaceNotFound = 26;
 
 const hasCode = (error: unknown, code: number): boolean => error instanceof MongoServerError && error.code === code;
 
-const store = { name: 'MongoDB', variable: 'SVC_MONGODB_URL' } as const;
+const variable = 'SVC_MONGODB_URL';
 
 /**
  * A fault that an operator must correct before the server can be used; undefined for a server that is merely away. When
@@ -18,19 +18,24 @@ const store = { name: 'MongoDB', variable: 'SVC_MONGODB_URL' } as const;
  */
 export function troubleOf(error: unknown): StoreAccessError | undefined {
   const text = textsOf(error);
+  const cause = field(error, 'cause') ?? error;
+  const because = (sentence: string): StoreAccessError => new StoreAccessError(sentence, cause);
   if (/Authentication failed|auth(entication)? fail|bad auth/i.test(text)) {
-    return new StoreAccessError(
-      `MongoDB does not accept the user name or password in ${store.variable}: correct one of the two sides`,
-      error,
-    );
+    return because(`MongoDB does not accept the user name or password in ${variable}: correct one of the two sides`);
   }
   if (/not authorized on|requires authentication|not allowed to do action/i.test(text)) {
-    return new StoreAccessError(
-      `the user in ${store.variable} has too few permissions in MongoDB: give it readWrite on the database`,
-      error,
-    );
+    return because(`the user in ${variable} has too few permissions in MongoDB: give it readWrite on the database`);
   }
-  return tlsError(error, store);
+  const [, code] = /(E[A-Z]+): [^,]*, (?:open|read)/.exec(text) ?? [];
+  if (code !== undefined) {
+    return because(`a file that ${variable} names cannot be read (${code}): correct the path, or its permissions`);
+  }
+  const servers = field(field(cause, 'reason'), 'servers');
+  // The driver drops each server that is in another set, or in none.
+  if (servers instanceof Map && servers.size === 0) {
+    return because(`no server in ${variable} is in the replica set that it names: correct replicaSet, or the hosts`);
+  }
+  return tlsError(error, { name: 'MongoDB', variable });
 }
 
 export const isMissing = (error: unknown): boolean => hasCode(error, namespaceNotFound);

@@ -8,8 +8,10 @@ const answered = (code: number, errmsg: string): Error =>
   new ServiceError('unavailable', 'The read store cannot be used now.', {
     cause: new MongoServerError({ ok: 0, code, errmsg }),
   });
-const notFound = (message: string): Error =>
-  new MongoServerSelectionError(message, {} as ConstructorParameters<typeof MongoServerSelectionError>[1]);
+const notFound = (message: string, servers = ['a:27017']): Error =>
+  new MongoServerSelectionError(message, {
+    servers: new Map(servers.map((server) => [server, {}])),
+  } as ConstructorParameters<typeof MongoServerSelectionError>[1]);
 
 describe('an error of MongoDB', () => {
   it.each([
@@ -20,12 +22,18 @@ describe('an error of MongoDB', () => {
     [notFound('self-signed certificate in certificate chain'), /tlsCAFile in SVC_MONGODB_URL/],
     [notFound('unable to verify the first certificate'), /tlsCAFile in SVC_MONGODB_URL/],
     [notFound("Hostname/IP does not match certificate's altnames: Host: a. is not in the cert"), /another name/],
+    [
+      new Error("EACCES: permission denied, open '/etc/ssl/private/ca.pem'"),
+      /file that SVC_MONGODB_URL names cannot be read \(EACCES\)/,
+    ],
+    [notFound('Server selection timed out after 3000 ms', []), /no server in SVC_MONGODB_URL .*: correct replicaSet/],
   ])('says what to do: %s', (error, sentence) => {
     expect(troubleOf(error)?.message).toMatch(sentence);
   });
 
   it.each([
     notFound('connect ECONNREFUSED 127.0.0.1:27017'),
+    notFound('connect ENOENT /run/mongodb.sock'),
     notFound('Server selection timed out after 3000 ms'),
     answered(10_107, 'not primary'),
     answered(11_600, 'interrupted at shutdown'),
