@@ -65,6 +65,10 @@ test('a secret may stand in a file, without its final line break, and never in b
   );
   await writeFile(file, 'short\n');
   expect(() => readConfig(env)).toThrow('SVC_METRICS_TOKEN: got (secret): expected at least 8 characters');
+  // No header could carry it as a bearer token.
+  expect(() => readConfig({ SVC_METRICS_TOKEN: 'scrape me!' })).toThrow(
+    /^SVC_METRICS_TOKEN: got \(secret\): expected only letters, digits and /,
+  );
 });
 
 test('what agents are told to connect to is an endpoint that they can read', () => {

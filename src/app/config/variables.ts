@@ -62,6 +62,7 @@ export const schema = z.object({
   SVC_METRICS_TOKEN: z
     .string()
     .min(8, 'expected at least 8 characters')
+    .regex(/^[\w.~+/=-]*$/, 'expected only letters, digits and . _ ~ + / = -, as a bearer token has')
     .optional()
     .describe('When set, /metrics requires it as bearer token.'),
   SVC_REALITY_LISTEN_ADDR: listen.prefault('0.0.0.0:8443').describe('Where agents connect, with or without REALITY.'),
