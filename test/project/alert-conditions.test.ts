@@ -32,7 +32,12 @@ const slow = (name: string, labels: string, below: number): Series => ({
   [`${name}_bucket{${labels},le="+Inf"}`]: rising(60),
 });
 
+/** The target of an instance, by the name of the job in docs/how-to/monitor.md. */
+const target = (instance: string): string => `up{job="gateway-control",${of(instance)}}`;
+
 const healthy: Series = {
+  [target('a')]: constant(1),
+  [target('b')]: constant(1),
   [`svc_ready{${of('a')}}`]: constant(1),
   [`svc_ready{${of('b')}}`]: constant(1),
   [`svc_delivery_revision{${of('a')}}`]: rising(10),
@@ -120,6 +125,9 @@ const conditions: Readonly<Record<string, Series>> = {
   ExceptionsSurvived: { svc_survived_exceptions_total: rising(1) },
 };
 
+/** One of several instances does not answer: it has no series at all. */
+const dead: Series = { [`svc_ready{${of('b')}}`]: '_x80', [target('b')]: constant(0) };
+
 test('every alert has a condition here', async () => {
   const { groups } = parse(await readFile(rules, 'utf8')) as { groups: { rules: { alert: string }[] }[] };
   const alerts = groups.flatMap((group) => group.rules.map(({ alert }) => alert));
@@ -147,7 +155,9 @@ test.skipIf(!installed)(
           },
         ],
       });
-      const tests = Object.entries(conditions).map(([alert, series]) => testOf(alert, series, alert, 1));
+      const tests = [...Object.entries(conditions), ['InstanceNotReady', dead] as const].map(([alert, series]) =>
+        testOf(alert, series, alert, 1),
+      );
       const file = join(folder, 'test.yml');
       const suite = { rule_files: [rules], tests: [testOf('healthy', {}, '.*', 0), ...tests] };
       await writeFile(file, stringify(suite, { lineWidth: 0 }));
