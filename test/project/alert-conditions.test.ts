@@ -128,6 +128,14 @@ const conditions: Readonly<Record<string, Series>> = {
 /** One of several instances does not answer: it has no series at all. */
 const dead: Series = { [`svc_ready{${of('b')}}`]: '_x80', [target('b')]: constant(0) };
 
+/** What happens once, in a series that begins with it: nothing rises. */
+const once = '_x70 1x10';
+const rare: Readonly<Record<string, Series>> = {
+  AppendsFail: { 'svc_append_seconds_count{outcome="unavailable"}': once },
+  ForeignEvents: { 'svc_log_foreign_events_total{stream="svc-signins"}': once },
+  FactsRefused: { 'svc_facts_total{outcome="refused"}': once },
+};
+
 test('every alert has a condition here', async () => {
   const { groups } = parse(await readFile(rules, 'utf8')) as { groups: { rules: { alert: string }[] }[] };
   const alerts = groups.flatMap((group) => group.rules.map(({ alert }) => alert));
@@ -155,8 +163,8 @@ test.skipIf(!installed)(
           },
         ],
       });
-      const tests = [...Object.entries(conditions), ['InstanceNotReady', dead] as const].map(([alert, series]) =>
-        testOf(alert, series, alert, 1),
+      const tests = [...Object.entries(conditions), ...Object.entries(rare), ['InstanceNotReady', dead] as const].map(
+        ([alert, series]) => testOf(alert, series, alert, 1),
       );
       const file = join(folder, 'test.yml');
       const suite = { rule_files: [rules], tests: [testOf('healthy', {}, '.*', 0), ...tests] };
