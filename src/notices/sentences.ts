@@ -3,7 +3,7 @@
  * to what, why, since when. Implements `docs/contract/notices.md#webhooks-for-people`, "one sentence an item".
  */
 import type { StatusFact } from '../domain/status/facts.js';
-import { impliedStatus, isBad, type StatusType } from '../domain/status/status.js';
+import { isBad, type StatusType } from '../domain/status/status.js';
 import type { FeedContent } from '../feed/port.js';
 import { unreachable } from '../kernel/errors.js';
 import { nameOf, piecesOf, type Line } from './line.js';
@@ -102,10 +102,9 @@ const nouns: { readonly [type: string]: string } = {
   confirmation: 'change',
 };
 
-function statusSentence({ resource: { type, name }, was, status, since, reason, incident }: StatusFact): Line {
+function statusSentence({ resource: { type, name }, status, since, reason, incident }: StatusFact): Line {
   const named = [`${subjects[type].one} `, nameOf(name)];
-  if (type === 'node' && status === 'offline') return [...named, ` is offline, last seen ${timeOf(since)} UTC.`];
-  if (type === 'node' && was === impliedStatus(type)) return [...named, ' is online.'];
+  if (status === 'offline') return [...named, ` is offline, last seen ${timeOf(since)} UTC.`];
   const lasted = incident === null ? undefined : durationOf(Date.parse(since) - Date.parse(incident.began_at));
   const again = isBad(type, status) || lasted === undefined ? '' : ` again after ${lasted}`;
   const said = `${states[type][status] ?? status}${again}`;
