@@ -1,4 +1,7 @@
-/** The newest tries of each webhook in the read store, for display only. Implements `docs/contract/automation.md#webhooks`, `deliveries`. */
+/**
+ * The newest tries of each webhook in the read store, for display, and for a skip to know what failed. Implements
+ * `docs/contract/automation.md#webhooks`, `deliveries`.
+ */
 import { isOfFuture, type Clock } from '../kernel/clock.js';
 import type { Ids } from '../kernel/ids.js';
 import { limits } from '../kernel/limits.js';
