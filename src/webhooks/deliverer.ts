@@ -157,11 +157,14 @@ function createTries(deps: DelivererDeps, signal: AbortSignal, ended: () => bool
           next_at: timestamp(clock.now() + next.waitMs),
         };
         return false;
-      case 'stop':
+      case 'stop': {
         // If the stop cannot be written, the item is tried again.
         at.tries = { ...at.tries, next_at: timestamp(clock.now() + tuning.failureMs) };
-        await deps.stop(webhook, at.place.cursor ?? 'start', next.reason);
+        // Of a window, earlier messages may have been answered.
+        const { cursor } = at.sending?.shipment.behindEach[at.sending.answered - 1] ?? at.place;
+        await deps.stop(webhook, cursor ?? 'start', next.reason);
         return false;
+      }
       default:
         return unreachable(next);
     }
