@@ -37,8 +37,8 @@ USER node
 VOLUME /data
 # REST, agents.
 EXPOSE 8081 8443
-# Checks liveness, not readiness: an instance that is catching up must not be restarted. With REST over TLS, replace it.
+# Checks liveness, not readiness: an instance that is catching up must not be restarted.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
-  CMD ["node", "-e", "const port = (process.env.SVC_HTTP_LISTEN_ADDR ?? ':8081').split(':').at(-1); fetch(`http://127.0.0.1:${port}/healthz`, { signal: AbortSignal.timeout(4000) }).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "const { SVC_HTTP_LISTEN_ADDR: at, SVC_HTTP_TLS_CERT_FILE: tls } = process.env; const port = (at || ':8081').split(':').at(-1); require(tls ? 'https' : 'http').get({ port, host: '127.0.0.1', path: '/healthz', rejectUnauthorized: false, timeout: 4000 }, (r) => process.exit(r.statusCode === 200 ? 0 : 1)).on('timeout', () => process.exit(1)).on('error', () => process.exit(1))"]
 # No npm and no shell in between, so that signals reach the service.
 ENTRYPOINT ["node", "/usr/lib/gateway-control/dist/gateway-control.js"]

@@ -2,13 +2,16 @@
  * `SVC_HTTP_TLS_CERT_FILE` and `SVC_HTTP_TLS_KEY_FILE` of `docs/contract/configuration.md#configuration`: REST over TLS, and
  * files that cannot serve it.
  */
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { Agent, request, type RequestOptions } from 'node:https';
 import { connect as connectPlain } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually, freePorts, startProgram, type RunningProgram } from '../../scripts/stack/process.js';
 import { readTls } from '../../src/app/config/tls-files.js';
@@ -16,6 +19,7 @@ import { watchTls } from '../../src/app/served-tls.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { createCertificate, type Certificate } from '../support/certificate.js';
 import { eventually as soon } from '../support/eventually.js';
+import { projectRoot } from '../support/project-root.js';
 import { recordingLogger, type LogLine } from '../storage/eventstoredb/fixture.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'rest-tls-'));
@@ -120,6 +124,20 @@ describe('REST over TLS', () => {
       data: null,
       error: expect.stringMatching(/^unauthenticated: /),
     });
+  });
+
+  test('is healthy by the health check of the image', async () => {
+    const image = await readFile(join(projectRoot, 'Dockerfile'), 'utf8');
+    const [program = '', ...args] = JSON.parse(image.slice(image.lastIndexOf('CMD [') + 4).split('\n')[0]!) as string[];
+    const checked = async (port: number): Promise<unknown> =>
+      promisify(execFile)(program, args, {
+        env: { ...process.env, SVC_HTTP_LISTEN_ADDR: `127.0.0.1:${port}`, SVC_HTTP_TLS_CERT_FILE: certFile },
+      }).then(
+        () => 'healthy',
+        ({ code }: { code: number }) => code,
+      );
+    const [nobody = 0] = await freePorts(1);
+    expect([await checked(port), await checked(nobody)]).toEqual(['healthy', 1]);
   });
 
   test('takes TLS 1.2 and 1.3, nothing older, and no clear text', async () => {
