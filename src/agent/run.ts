@@ -95,7 +95,11 @@ async function serve(config: AgentConfig, stateDir: string | undefined, stop: Pr
   const agent = await startAgent({ config, logger, ...(readPsks === undefined ? {} : { readPsks }) });
   // Without a listener it would end the process.
   process.on('SIGHUP', () => void agent.reload());
-  const told = config.metrics === undefined ? undefined : await startMetricsServer(config.metrics, agent);
+  const told =
+    config.metrics &&
+    (await startMetricsServer(config.metrics, agent).catch((error: unknown) => {
+      throw new Error(`SVC_AGENT_METRICS_ADDR: ${errorText(error)}`);
+    }));
   if (told !== undefined) logger.info({ address: told.address }, 'metrics are served');
   logger.info({ signal: await stop }, 'agent stopping');
   const closed = await withDeadline(Promise.all([agent.close(), told?.close()]), shutdownMs);

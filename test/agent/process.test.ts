@@ -55,6 +55,18 @@ describe('the agent process', () => {
     expect(running.output()).not.toContain('secret');
   });
 
+  it('names the setting of the address on which its metrics cannot be served', async () => {
+    const { port, controlPsk } = (service = await startControlServer({ onSaid: () => undefined }));
+    const running = run({
+      SVC_AGENT_ID: 'node-1',
+      SVC_CONTROL_ENDPOINT: `http://127.0.0.1:${port}`,
+      SVC_CONTROL_PSK: controlPsk,
+      SVC_AGENT_METRICS_ADDR: `127.0.0.1:${port}`,
+    });
+    expect(await running.exit).toBe(1);
+    expect(running.output()).toMatch(/SVC_AGENT_METRICS_ADDR: .*EADDRINUSE/);
+  });
+
   it.each([
     [
       'in the journal',
