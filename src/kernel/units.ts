@@ -47,6 +47,7 @@ interface Unit {
   readonly command: readonly string[];
 }
 
+/** Log lines have a priority of their own; one that has none says why a process ends: `SyslogLevel`. */
 const unit = ({ description, conditions, service, command }: Unit): string => `[Unit]
 Description=${description}
 After=network-online.target
@@ -58,6 +59,7 @@ ${service}
 ExecStart=${command.map(quoted).join(' ')}
 Restart=always
 RestartSec=2
+SyslogLevel=err
 LimitNOFILE=65536
 ${hardening}
 

@@ -215,6 +215,8 @@ describe.skipIf(!has('systemd-analyze'))('units', () => {
     const program = join(folder, 'a "strange" $name, 100%');
     writeFileSync(program, '');
     writeFileSync(file, unit(process.execPath, program));
+    // The sentence with which a start is refused is no log line and has no priority of its own.
+    expect(readFileSync(file, 'utf8')).toMatch(/^SyslogLevel=err$/m);
     expect(spawnSync('systemd-analyze', ['verify', '--man=no', file], { ...bounded, encoding: 'utf8' })).toMatchObject({
       status: 0,
       stderr: '',
