@@ -85,6 +85,13 @@ describe('the plan of a deploy', () => {
     });
   });
 
+  it('names a hop that the one before it cannot dial', () => {
+    const hidden = { ...f.createNode('hidden'), address: null };
+    expect(planAfter(hidden, f.createChain('one', [f.hop('a', 80), f.hop('hidden', 80)]))?.collisions).toEqual([
+      expect.stringMatching(/^hops\[1\]\.node_id: the node "hidden" has no known address/),
+    ]);
+  });
+
   it('of an unknown chain does not exist', () => {
     expect(planAfter()).toBeUndefined();
   });

@@ -42,8 +42,17 @@ export function deployChain(fleet: FleetView, command: DeployChain): Decision<Ch
   if (!chain.value.enabled) {
     return refuse('conflict', `the l4_chain "${chain.value.name}" is disabled; enable it before it is deployed`);
   }
-  const refusal = collisionRefusal(fleet, chain.value) ?? undialable(fleet, chain.value.hops, addressOfHop);
-  return unlessRefused(refusal, deployEvent(fleet, chain.value));
+  const [message] = deployObstacles(fleet, chain.value);
+  return unlessRefused(
+    message === undefined ? undefined : { code: 'conflict', message },
+    deployEvent(fleet, chain.value),
+  );
+}
+
+/** What is in the way of a deploy of a chain's current definition, one sentence each. */
+export function deployObstacles(fleet: FleetView, chain: ChainState): readonly string[] {
+  const undialed = undialable(fleet, chain.hops, addressOfHop);
+  return [...chainCollisions(fleet, chain), ...(undialed === undefined ? [] : [undialed.message])];
 }
 
 export function rollBackChain(fleet: FleetView, { id, definition }: RollBackChain): Decision<ChainDeployed> {
@@ -80,7 +89,7 @@ function deployedRefusal(fleet: FleetView, { enabled, deployed }: ChainState): R
 }
 
 /** Every collision of a chain with others, one sentence each. */
-export function chainCollisions(fleet: FleetView, chain: ChainState): readonly string[] {
+function chainCollisions(fleet: FleetView, chain: ChainState): readonly string[] {
   const sentences = claimsOfChain(chain, fleet).flatMap((claim) => {
     const collision = collisionOf(fleet, claim);
     if (collision === undefined) return [];

@@ -1,7 +1,7 @@
 /** The plan of a deploy, which is tried on a draft of the fleet. Implements `docs/contract/rest.md#l4-chains`, plan. */
 import { jsonEqual } from '../../kernel/json.js';
 import { chainKey, nodesOf } from '../chain/chain.js';
-import { chainCollisions, deployEvent } from '../chain/decide.js';
+import { deployEvent, deployObstacles } from '../chain/decide.js';
 import type { Fleet } from '../fleet/fleet.js';
 import { draftAfter } from '../fleet/hypothetical.js';
 import { compileNode } from './compile-node.js';
@@ -36,7 +36,7 @@ export function planDeploy(fleet: Fleet, chainId: string): DeployPlan | undefine
   }));
   return {
     nodes: nodes.filter(({ added, changed, removed }) => added.length + changed.length + removed.length > 0),
-    collisions: chainCollisions(deployed, chain),
+    collisions: deployObstacles(deployed, chain),
   };
 }
 

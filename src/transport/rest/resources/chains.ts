@@ -45,7 +45,11 @@ const planSchema = component('L4ChainPlan', 'What a deploy would change', {
     ),
     'Nodes that change',
   ),
-  collisions: documented(z.array(z.string()), 'Why a deploy would be refused; one sentence for each collision', []),
+  collisions: documented(
+    z.array(z.string()),
+    'Why a deploy would be refused: one sentence for each collision, and one for a hop that cannot be dialled',
+    [],
+  ),
   warnings: warningsSchema,
 });
 
@@ -138,7 +142,7 @@ export function chainRoutes(app: RestApp, deps: RestDeps): void {
       operationId: 'planL4Chain',
       summary: 'Get what a deploy would change; writes nothing',
       description:
-        'The rules that a deploy would add, change and remove on each node that changes, and the collisions that would refuse it. The `ETag` is the version of the chain: with it as `If-Match`, a deploy does exactly this or is a 412.',
+        'The rules that a deploy would add, change and remove on each node that changes, and why it would be refused. The `ETag` is the version of the chain: with it as `If-Match`, a deploy does exactly this or is a 412.',
       response: answers(planSchema),
     },
     handler: async (request, reply) => {
