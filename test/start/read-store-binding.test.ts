@@ -67,7 +67,7 @@ it('refuses to begin a new installation on the read store of another one', async
   const eventStore = openEventStoreDb({ url: server.url, ...deps });
   try {
     await expect(started(one, server.url)).rejects.toThrow(
-      `the read store belongs to installation ${bound}, beside a log on which no service has started. The read store does`,
+      `the read store belongs to installation ${bound}, beside a log on which no service has started (where`,
     );
     expect(await lastRevision(eventStore, streams.service)).toBeUndefined();
     // With a read store of its own it begins.

@@ -46,7 +46,10 @@ export async function ofAnotherInstallation(eventStore: EventStore, readStore: R
   if (bound === undefined) return undefined;
   const own = await installationOf(eventStore);
   if (own === bound) return undefined;
-  const log = own === undefined ? 'a log on which no service has started' : `the log of ${own}`;
+  const log =
+    own === undefined
+      ? 'a log on which no service has started (where a log was lost, restore a backup of it first)'
+      : `the log of ${own}`;
   return `the read store belongs to installation ${bound}, beside ${log}`;
 }
 
