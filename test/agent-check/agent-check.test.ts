@@ -76,12 +76,10 @@ function sectionOf(document: string, anchor: string): string {
   return (section ?? '').replaceAll(/\s+/g, ' ');
 }
 
-const inOwnProcess = inProcess({ startAgent, readAgentConfig });
-
 describe.concurrent('an agent in this process', () => {
   const one = 'that is the reference agent breaks nothing, and every sentence is checked';
   it(one, { timeout: timeoutMs }, async () => {
-    const results = await check(inOwnProcess);
+    const results = await check(inProcess({ startAgent, readAgentConfig }, folder));
     expect(faults(results)).toEqual([]);
     expect(isConforming(results)).toBe(true);
     const report = JSON.parse(jsonReport(results)) as { readonly kept: readonly { readonly name: SentenceName }[] };

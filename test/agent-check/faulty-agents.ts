@@ -93,15 +93,16 @@ const changed = (change: MessageChange) =>
 
 const stopWithinMs = 4_000;
 
-/** Starts an agent inside this process. */
-export function inProcess(agent: AgentModule): AgentStarter {
+/** Starts an agent inside this process, which keeps its files in a folder. */
+export function inProcess(agent: AgentModule, stateDir: string): AgentStarter {
   return (environment, heard) => {
     let running: Awaited<ReturnType<typeof startAgent>> | undefined;
     const write: Logger['info'] = (fields, message) => heard(`${JSON.stringify({ ...fields, message })}\n`);
     const logger = { debug: write, info: write, warn: write, error: write };
     return {
       async start() {
-        running = await agent.startAgent({ config: agent.readAgentConfig(environment), logger });
+        const config = agent.readAgentConfig({ ...environment, SVC_AGENT_STATE_DIR: stateDir });
+        running = await agent.startAgent({ config, logger });
       },
       async stop() {
         // A mistake may keep it from stopping.

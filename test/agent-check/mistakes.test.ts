@@ -25,7 +25,7 @@ let kit: Kit;
 async function play(mistake: Mistake, agent: ReturnType<FaultyBuilds['agentWith']>): Promise<ScenarioResult> {
   const scenario = scenarios.find(({ name }) => name === mistake.scenario);
   if (scenario === undefined) throw new Error(`there is no scenario ${mistake.scenario}`);
-  return playScenario(kit, scenario, { starter: inProcess(await agent), until: mistake.sentence });
+  return playScenario(kit, scenario, { starter: inProcess(await agent, folder), until: mistake.sentence });
 }
 
 beforeAll(async () => {
