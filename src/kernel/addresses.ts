@@ -32,8 +32,8 @@ export function plainIp(text: string): string {
   return canonicalIp(text) ?? text;
 }
 
-/** Like `canonicalIp`, for an address to listen on: multicast and broadcast are undefined too. */
-export function canonicalListenIp(text: string): string | undefined {
+/** Like `canonicalIp`, for the address of one machine: multicast and broadcast are undefined too. */
+export function canonicalUnicastIp(text: string): string | undefined {
   const address = canonicalIp(text);
   if (address === undefined) return undefined;
   return ['multicast', 'broadcast'].includes(ipaddr.parse(address).range()) ? undefined : address;

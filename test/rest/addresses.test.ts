@@ -7,8 +7,8 @@ import {
   canonicalEndpoint,
   canonicalHost,
   canonicalIp,
-  canonicalListenIp,
   canonicalNamePattern,
+  canonicalUnicastIp,
 } from '../../src/kernel/addresses.js';
 
 test.each([
@@ -41,11 +41,11 @@ test('every spelling of an IPv4-mapped IPv6 address is that IPv4 address', () =>
   );
 });
 
-test('one listens on unicast addresses alone', () => {
+test('one listens on, and dials, unicast addresses alone', () => {
   for (const address of ['0.0.0.0', '::', '127.0.0.1', '223.255.255.255', 'fe80::1', '240.0.0.1'])
-    expect(canonicalListenIp(address)).toBe(address);
+    expect(canonicalUnicastIp(address)).toBe(address);
   for (const address of ['224.0.0.1', '239.255.255.255', '255.255.255.255', 'ff02::1', '::ffff:224.0.0.1', 'a'])
-    expect([address, canonicalListenIp(address)]).toEqual([address, undefined]);
+    expect([address, canonicalUnicastIp(address)]).toEqual([address, undefined]);
 });
 
 const group = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff }));

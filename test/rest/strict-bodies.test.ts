@@ -20,7 +20,8 @@ const other = '6f1c1f4e-8d3a-4b5e-9c39-1d2f3a4b5c6e';
 
 const refusals: readonly (readonly [string, object, string])[] = [
   ['POST /api/nodes', { name: '\ud800' }, 'name: expected a string of 1 to 128 characters'],
-  ['POST /api/nodes', { name: 'n', address: 'a b' }, 'address: expected a host name or an IP address'],
+  ['POST /api/nodes', { name: 'n', address: 'a b' }, 'address: expected a host name or a unicast IP address'],
+  ['POST /api/nodes', { name: 'n', address: '224.0.0.1' }, 'address: expected a host name or a unicast IP address'],
   ['POST /api/nodes', { name: 'n', labels: { '': 'x' } }, 'labels'],
   [
     'POST /api/nodes',

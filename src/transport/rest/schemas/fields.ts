@@ -7,10 +7,9 @@ import { z } from 'zod';
 import {
   canonicalDnsName,
   canonicalEndpoint,
-  canonicalHost,
   canonicalIp,
-  canonicalListenIp,
   canonicalNamePattern,
+  canonicalUnicastIp,
 } from '../../../kernel/addresses.js';
 import { faultOfName } from '../../../domain/resource/name.js';
 import { isUuid } from '../../../kernel/ids.js';
@@ -101,11 +100,14 @@ export const ip = canonical('an IPv4 or IPv6 address', canonicalIp).meta({
   pattern: patterns.ip,
   examples: ['0.0.0.0'],
 });
-export const listenIp = canonical('a unicast IPv4 or IPv6 address', canonicalListenIp).meta({
+export const listenIp = canonical('a unicast IPv4 or IPv6 address', canonicalUnicastIp).meta({
   pattern: patterns.ip,
   examples: ['0.0.0.0'],
 });
-export const host = canonical('a host name or an IP address', canonicalHost).meta({ pattern: patterns.host });
+export const host = canonical(
+  'a host name or a unicast IP address',
+  (text) => canonicalUnicastIp(text) ?? canonicalDnsName(text),
+).meta({ pattern: patterns.host });
 export const endpoint = canonical('host:port, with an IPv6 address in brackets', canonicalEndpoint).meta({
   pattern: patterns.endpoint,
 });
