@@ -14,11 +14,13 @@ const closers = closersAfterEach();
 const certificate = createCertificate('one');
 
 it.each([
-  ['cut', 10],
-  ['cut', 3_000_000],
-  ['close_notify', 10],
-  ['close_notify', 3_000_000],
-])('%s after %i bytes, which are read later', async (how, size) => {
+  ['cut', 10, 'talks on'],
+  ['cut', 3_000_000, 'talks on'],
+  ['cut', 10, 'has ended'],
+  ['close_notify', 10, 'talks on'],
+  ['close_notify', 3_000_000, 'talks on'],
+  ['close_notify', 10, 'has ended'],
+])('%s after %i bytes, which a reader that %s reads later', async (how, size, reader) => {
   const server = await tcpServer((socket) => {
     const tls = new TLSSocket(socket, { isServer: true, ...certificate });
     tls.on('error', () => undefined);
@@ -38,8 +40,11 @@ it.each([
   tls.on('end', () => (end = 'close_notify'));
   tls.on('error', ({ message }) => (end = message.startsWith('no close_notify') ? 'cut' : message));
   tls.pause();
-  tls.write('x');
-  if (size === 10) await once(socket, 'end');
+  if (reader === 'has ended') tls.end('x');
+  else tls.write('x');
+  // Both directions are over: nothing of the connection is left but what is unread here.
+  if (reader === 'has ended') await once(socket, 'close');
+  else if (size === 10) await once(socket, 'end');
   else await eventually(() => carrier.stream.readableLength).toBeGreaterThan(0);
   expect([read, end]).toEqual([0, '']);
   tls.on('data', (chunk: Buffer) => (read += chunk.length)).resume();

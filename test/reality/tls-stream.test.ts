@@ -192,6 +192,24 @@ describe('ends', () => {
     expect(data.toString()).toBe('first');
   });
 
+  test.each([
+    ['an end', Buffer.of(1, 0)],
+    ['no end', undefined],
+  ])('data and %s that came before both directions were over are read, even late', async (_, closing) => {
+    const { stream, near, socket, seal } = await peer();
+    let [read, ended] = [0, false];
+    stream.on('end', () => (ended = true));
+    stream.read();
+    stream.end();
+    // It fills the stream, so that the next record is not opened until somebody reads.
+    const full = seal.seal(23, Buffer.alloc(16_384));
+    socket.end(closing === undefined ? full : Buffer.concat([full, seal.seal(21, closing)]));
+    await once(near, 'close');
+    stream.on('data', (bytes: Buffer) => (read += bytes.length));
+    await eventually(() => stream.closed).toBe(true);
+    expect([read, ended]).toEqual([16_384, closing !== undefined]);
+  });
+
   test('an end of the socket without close_notify is a failure, and no end', async () => {
     const one = await peer();
     let ended = false;

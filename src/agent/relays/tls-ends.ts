@@ -65,7 +65,10 @@ export function createTlsCarrier(socket: Socket): TlsCarrier {
   });
   let why = 'the connection was closed';
   socket.on('error', (error) => (why = error.message));
-  socket.on('close', () => watched?.destroy(ended ? undefined : new Error(why)));
+  socket.on('close', () => {
+    // When both directions have ended, what is unread can still be read.
+    if (!ended || !socket.writableFinished) watched?.destroy(ended ? undefined : new Error(why));
+  });
   return {
     stream,
     watch(tls) {

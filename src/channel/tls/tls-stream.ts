@@ -250,8 +250,8 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
   });
   socket.on('error', (error) => stream.destroy(error));
   socket.on('close', () => {
-    // Bytes that arrived before the end can still be read.
-    if (!ended) stream.destroy();
+    // Bytes that arrived before the end can still be read, also those in records that nobody has opened yet.
+    if (!ended && !(socket.readableEnded && socket.writableFinished)) stream.destroy();
   });
   socket.pause();
   return stream;
