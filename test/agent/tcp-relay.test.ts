@@ -1,7 +1,9 @@
 /** The RAW TCP relay: bytes, and the choice of endpoints. Half-closes, resets, backpressure and edits are in `../agent-check`. */
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { reset } from '../../src/agent/relays/splice.js';
 import { applied } from '../support/agent-runtime.js';
 import { cluster, freePort, tcpRule } from '../support/snapshots.js';
 import { eventually } from '../support/eventually.js';
@@ -105,5 +107,16 @@ describe('a RAW TCP relay', () => {
     await applied(gateway, 1, { tcp: [tcpRule(port, `127.0.0.1:${await freePort()}`)] });
     await expect(firstBytes(client(port))).rejects.toThrow('closed');
     await eventually(() => gateway.runtimeListeners()[0]?.errorSessions).toBe(1n);
+  });
+
+  it('closes a connection that fails in the moment in which its end is sent', async () => {
+    const port = await freePort();
+    await applied(runtime(), 1, { tcp: [tcpRule(port, await server(named('up')))] });
+    const socket = client(port);
+    await once(socket, 'connect');
+    const closed = once(socket, 'close');
+    socket.end();
+    reset(socket);
+    await closed;
   });
 });

@@ -39,9 +39,10 @@ export function innerSide(stream: Duplex, socket: Socket): Side {
   };
 }
 
-/** Closes a connection with a TCP reset. */
+/** Closes a connection with a TCP reset. While its end is being sent, Node cannot reset it, and would never close it. */
 export function reset(socket: Socket): void {
-  if (!socket.destroyed) socket.resetAndDestroy();
+  if (socket.writableEnded && !socket.writableFinished && socket.writableLength === 0) socket.destroy();
+  else if (!socket.destroyed) socket.resetAndDestroy();
 }
 
 export interface SpliceCounts {
