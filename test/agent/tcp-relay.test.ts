@@ -109,6 +109,20 @@ describe('a RAW TCP relay', () => {
     await eventually(() => gateway.runtimeListeners()[0]?.errorSessions).toBe(1n);
   });
 
+  it('takes a reset right behind data for a failure, not for an end', async () => {
+    const port = await freePort();
+    const gateway = runtime();
+    const target = await server((socket) => {
+      socket.once('data', () => {
+        socket.write('the beginning of an answer');
+        socket.resetAndDestroy();
+      });
+    });
+    await applied(gateway, 1, { tcp: [tcpRule(port, target)] });
+    client(port).write('a request');
+    await eventually(() => gateway.runtimeListeners()[0]).toMatchObject({ activeSessions: 0n, errorSessions: 1n });
+  });
+
   it('closes a connection that fails in the moment in which its end is sent', async () => {
     const port = await freePort();
     await applied(runtime(), 1, { tcp: [tcpRule(port, await server(named('up')))] });

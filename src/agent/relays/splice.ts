@@ -15,10 +15,14 @@ export interface Side {
   readonly socket: Socket;
   /** Closes the connection with a TCP reset. */
   reset(): void;
+  /** Whether an end that was read is that of a lost connection: Node reports a reset right behind data as an end. */
+  isLost(): boolean;
 }
 
 export function plainSide(socket: Socket): Side {
-  return { stream: socket, socket, reset: () => reset(socket) };
+  // A connection that was reset has no peer any more; nor has one that has ended both ways.
+  const isLost = (): boolean => !socket.writableEnded && socket.remoteAddress === undefined;
+  return { stream: socket, socket, reset: () => reset(socket), isLost };
 }
 
 /** @param socket the connection underneath TLS */
@@ -36,6 +40,8 @@ export function innerSide(stream: Duplex, socket: Socket): Side {
       reset(socket);
       stream.destroy();
     },
+    // What is inside says its end itself.
+    isLost: () => false,
   };
 }
 
@@ -79,7 +85,7 @@ export function splice(client: Side, upstream: Side, counts: SpliceCounts, ended
         if (!to.write(chunk)) from.pause();
       });
       to.on('drain', () => from.resume());
-      from.on('end', () => end(toSide));
+      from.on('end', () => (fromSide.isLost() ? from.destroy(new Error('reset')) : end(toSide)));
       from.on('error', () => {
         failed = true;
         toSide.reset();
