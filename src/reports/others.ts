@@ -19,6 +19,8 @@ export interface OthersDeps {
   liveInstances(): Promise<readonly string[]>;
   /** Whether the node's session is at this instance. */
   isOwn(nodeId: string): boolean;
+  /** Writes the sign of life of a node of this instance again. */
+  rewrite(nodeId: string): void;
   /** The node is no longer in the fleet. */
   isGone(nodeId: string): boolean;
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -61,6 +63,8 @@ export function followOthers(deps: OthersDeps) {
       const beats = await store.writtenBy(name, place);
       const news = beats.filter(({ id, fields }) => fields.place !== place || !nodesThere.has(id));
       await take(news);
+      // The instance that had the session before may have written its end over what was written here.
+      for (const { id, fields } of news) if (fields.presence === null && deps.isOwn(id)) deps.rewrite(id);
       instance.place = beats.at(-1)?.fields.place ?? place;
       const there = beats.filter(({ fields }) => fields.place === instance.place);
       instance.nodesThere = new Set(there.map(({ id }) => id));

@@ -87,6 +87,7 @@ export async function openReports(deps: ReportsDeps): Promise<ReportsService> {
       instanceId,
       liveInstances,
       isOwn: (nodeId) => isOwn(table, nodeId),
+      rewrite: (nodeId) => heldBack.enter(nodeId, () => store.write(nodeId, [])),
       isGone,
       clock,
       logger,

@@ -170,6 +170,25 @@ describe('a node', () => {
     await three.flush();
     expect([one, two, three].map(session)).toEqual([undefined, undefined, undefined]);
   });
+
+  it('that goes to another instance is soon online everywhere, although the old one has written over what the new one wrote', async () => {
+    const [one, two] = [await opened.oneOfSeveral('one'), await opened.oneOfSeveral('two')];
+    const three = await opened.oneOfSeveral('three');
+    await one.sessionOpened('n1', facts('s1'), ttlMs);
+    await one.flush();
+    await two.sessionOpened('n1', facts('s2', 'two'), ttlMs);
+    tell(two, 's2', 80);
+    await one.sessionEnded('n1', 's1');
+    opened.beforeWrite = () => {
+      opened.beforeWrite = undefined;
+      return two.flush();
+    };
+    await one.flush();
+    // Its agent says nothing more.
+    for (let round = 0; round < 2; round += 1) for (const reports of [two, one, three]) await reports.flush();
+    expect([one, two, three].map(session)).toEqual(['s2', 's2', 's2']);
+    expect([one, two, three].map(carried)).toEqual([80, 80, 80]);
+  });
 });
 
 describe('what a node told', () => {
