@@ -62,7 +62,10 @@ export interface WebhooksDeps {
 export interface WebhookService extends Webhooks {
   /** @throws ServiceError `unavailable` */
   checkpoint(webhook: WebhookState): Promise<Checkpoint>;
-  /** The cursor behind the message of a webhook that failed, or else its next one; null if there is none. @throws ServiceError `unavailable` */
+  /**
+   * The cursor behind the message of a webhook that failed last, else behind its next one; null if there is none.
+   * @throws ServiceError `unavailable`
+   */
   behindNext(webhook: WebhookState): Promise<string | null>;
   /** Webhooks delivered here, by state. */
   states(): ReadonlyMap<string, number>;

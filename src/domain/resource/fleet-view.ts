@@ -57,8 +57,8 @@ export interface FleetView extends ListenerView {
   /** A node's rollout that has not ended, and the node's wave in it; undefined for a node in none. */
   rolloutOf(nodeId: string): { readonly rolloutId: string; readonly wave: number } | undefined;
   /**
-   * The id of the rollout that holds a node back: the one in which its wave is not released. @param applied the generation
-   * that the node applied last: with the rollout's change it counts as released
+   * The id of the rollout that holds a node back: the one in which its wave is not released.
+   * @param applied the generation that the node applied last: with the rollout's change it counts as released
    */
   heldBy(nodeId: string, applied?: number): string | undefined;
   /** The id of the confirmation by a person that the last change of a resource waits for. */
