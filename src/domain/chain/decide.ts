@@ -42,11 +42,7 @@ export function deployChain(fleet: FleetView, command: DeployChain): Decision<Ch
   if (!chain.value.enabled) {
     return refuse('conflict', `the l4_chain "${chain.value.name}" is disabled; enable it before it is deployed`);
   }
-  const [message] = deployObstacles(fleet, chain.value);
-  return unlessRefused(
-    message === undefined ? undefined : { code: 'conflict', message },
-    deployEvent(fleet, chain.value),
-  );
+  return unlessRefused(refusalOf(deployObstacles(fleet, chain.value)), deployEvent(fleet, chain.value));
 }
 
 /** What is in the way of a deploy of a chain's current definition, one sentence each. */
@@ -99,7 +95,9 @@ function chainCollisions(fleet: FleetView, chain: ChainState): readonly string[]
   return [...new Set(sentences)];
 }
 
-function collisionRefusal(fleet: FleetView, chain: ChainState): Refusal | undefined {
-  const [first] = chainCollisions(fleet, chain);
-  return first === undefined ? undefined : { code: 'conflict', message: first };
-}
+const collisionRefusal = (fleet: FleetView, chain: ChainState): Refusal | undefined =>
+  refusalOf(chainCollisions(fleet, chain));
+
+/** The refusal for the first of several obstacles. */
+const refusalOf = ([message]: readonly string[]): Refusal | undefined =>
+  message === undefined ? undefined : { code: 'conflict', message };
