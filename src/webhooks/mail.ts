@@ -14,6 +14,8 @@ export interface MailServer {
 }
 
 export interface Mail {
+  /** The same for each try, so that a mailbox which got the last one can drop this one. */
+  readonly id: string;
   readonly to: readonly string[];
   readonly subject: string;
   readonly text: string;
@@ -28,6 +30,7 @@ export function createMailer({ url, from }: MailServer): Mailer {
   const { protocol, hostname, port, username, password } = new URL(url);
   const isTls = protocol === 'smtps:';
   const { tryMs } = limits.webhooks;
+  const domain = from.slice(from.lastIndexOf('@'));
   const hasPassword = username !== '';
   const transport = createTransport({
     host: hostname.replace(/^\[|\]$/g, ''),
@@ -46,11 +49,11 @@ export function createMailer({ url, from }: MailServer): Mailer {
     disableUrlAccess: true,
   });
   return {
-    async send({ to, subject, text }, signal) {
+    async send({ id, to, subject, text }, signal) {
       const timeout = AbortSignal.timeout(tryMs);
       try {
         const { response } = await withFirstOf([signal, timeout], (ends) =>
-          transport.sendMail({ from, to: [...to], subject, text, signal: ends }),
+          transport.sendMail({ from, to: [...to], messageId: `<${id}${domain}>`, subject, text, signal: ends }),
         );
         return { status: codeOf(response), error: null, retryAfterMs: null };
       } catch (error) {
@@ -76,10 +79,9 @@ function sentenceOf(error: unknown): string {
   const [status, code] = [responseCodeOf(error), textIn(error, 'code')];
   // Also if the server has answered that it does not know STARTTLS.
   if (code === 'ETLS') return 'no TLS with the mail server, and a password goes over TLS only';
+  if (code === 'EAUTH') return 'the mail server refused the user and password of SVC_SMTP_URL';
   if (status !== null) return `the mail server answered ${status}`;
   switch (code) {
-    case 'EAUTH':
-      return 'the mail server refused the user and password of SVC_SMTP_URL';
     case 'EENVELOPE':
       return 'the mail server accepted no recipient';
     default:

@@ -84,13 +84,17 @@ export function createMessages({ sender, mailer, keyring, clock, ids }: Messages
     return sender.send({ url: webhook.url, headers: { ...headers, 'content-type': 'application/json' }, body }, signal);
   }
 
-  function sendRendered({ url }: WebhookState, rendered: Rendered, signal: AbortSignal): Promise<Answer> {
+  function sendRendered(webhook: WebhookState, id: string, rendered: Rendered, signal: AbortSignal): Promise<Answer> {
+    const { url } = webhook;
     const { headers, body, subject } = rendered;
     if (!url.startsWith('mailto:')) return sender.send({ url, headers, body }, signal);
     if (mailer === undefined) {
       return Promise.resolve({ status: null, error: 'SVC_SMTP_URL is not set', retryAfterMs: null });
     }
-    return mailer.send({ to: new URL(url).pathname.split(','), subject, text: body }, signal);
+    return mailer.send(
+      { id: `${id}.${webhook.id}`, to: new URL(url).pathname.split(','), subject, text: body },
+      signal,
+    );
   }
 
   return {
@@ -99,7 +103,7 @@ export function createMessages({ sender, mailer, keyring, clock, ids }: Messages
       return tried({ type, cursor, message_id: cursor }, attempt, (now) =>
         message.kind === 'item'
           ? post(webhook, cursor, message.body, now, signal)
-          : sendRendered(webhook, message.rendered, signal),
+          : sendRendered(webhook, cursor, message.rendered, signal),
       );
     },
     ping(webhook, signal) {
@@ -108,7 +112,7 @@ export function createMessages({ sender, mailer, keyring, clock, ids }: Messages
       return tried(about, 1, (now) =>
         format === 'standard'
           ? post(webhook, about.message_id, JSON.stringify({ type: 'ping', at: timestamp(now) }), now, signal)
-          : sendRendered(webhook, render(format, pingNotice(name), { chatId }), signal),
+          : sendRendered(webhook, about.message_id, render(format, pingNotice(name), { chatId }), signal),
       );
     },
     outcomes: () => outcomes,

@@ -23,7 +23,7 @@ async function sent(options: SMTPServerOptions): Promise<object> {
   await new Promise<void>((resolve) => made.listen(0, '127.0.0.1', () => resolve()));
   const { port } = made.server.address() as AddressInfo;
   const mailer = createMailer({ url: `smtp://gateway:secret@127.0.0.1:${port}`, from: 'gateway@example.com' });
-  const mail = { to: ['anna@example.com'], subject: 'subject', text: 'text' };
+  const mail = { id: 'message', to: ['anna@example.com'], subject: 'subject', text: 'text' };
   const { error } = await mailer.send(mail, new AbortController().signal);
   return { error, auths };
 }

@@ -169,6 +169,8 @@ describe('mail', () => {
     const text = letters[0]?.text.replaceAll('=\r\n', '');
     expect(text).toContain(`"admin" created node "${name}".`);
     await eventually(async () => (await rest.data('GET', `/api/webhooks/${id}`)).last_delivery?.status).toBe(250);
+    const [delivery] = (await rest.data('GET', `/api/webhooks/${id}/deliveries`)).items;
+    expect(text).toContain(`<${delivery.message_id}.${id}@example.com>`);
     const { items } = await rest.data('GET', '/api/audit?action=webhook.create');
     expect(JSON.stringify(items)).not.toContain('anna@');
     expect(JSON.stringify(items)).toContain('mailto: 2 addresses');
