@@ -23,7 +23,7 @@ export interface RecordedFact {
 }
 
 /** What goes wrong with an append. */
-export type Mishap = 'none' | 'lost answer' | 'not written' | 'conflict' | 'refused';
+export type Mishap = 'none' | 'lost answer' | 'not written' | 'conflict' | 'refused' | 'unavailable';
 
 export interface Instance {
   turn(): Promise<void>;
@@ -31,7 +31,13 @@ export interface Instance {
   follow(): Promise<void>;
   /** Whether it reads the log by itself. */
   lagging: boolean;
+  /** Why it may not write now. */
+  readOnly: string | undefined;
+  close(): Promise<void>;
 }
+
+/** How long an agent that has gone has to come back. */
+export const graceMs = 30_000;
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
 
@@ -41,6 +47,7 @@ export async function createWorld() {
   const now = new Map<string, { readonly key: StatusKey; readonly status: string; readonly since: number }>();
   const listeners = new Set<(key: StatusKey) => void>();
   const holders = new Map<string, { readonly holder: string; readonly until: number }>();
+  const appended: number[] = [];
   let mishap: () => Mishap = () => 'none';
   let gate: (() => Promise<void>) | undefined;
 
@@ -57,14 +64,14 @@ export async function createWorld() {
   };
   const source: StatusSource = {
     keys: () => Array.from(now.values(), ({ key }) => key),
-    observe(key): Observed | undefined {
+    observe(key, from): Observed | undefined {
       const found = now.get(keyText(key));
       if (found === undefined) return undefined;
       const { status, since } = found;
-      const dueAt = since + limits.status.standsMs;
+      const dueAt = status === 'offline' ? Math.max(since, from) + graceMs : since + limits.status.standsMs;
       return { resource: { ...key, name: key.id }, status, reason: null, since, dueAt };
     },
-    isOlder: () => true,
+    isOlder: ({ id }) => !id.startsWith('new'),
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -72,12 +79,15 @@ export async function createWorld() {
   };
   const append: EventStore['append'] = async (stream, expected, events) => {
     await gate?.();
+    appended.push(events.length);
     switch (mishap()) {
       case 'conflict':
         await eventStore.append(stream, 'any', [strangersFact(events[0])]);
         return eventStore.append(stream, expected, events);
       case 'refused':
         return { kind: 'refused', what: 'stream', cause: 'no permission' };
+      case 'unavailable':
+        return { kind: 'unavailable', cause: 'no connection' };
       case 'not written':
         return { kind: 'unknown', cause: 'a test' };
       case 'lost answer':
@@ -98,6 +108,10 @@ export async function createWorld() {
       for (const listener of listeners) listener(key);
     },
     statuses: () => [...now.values()],
+    /** The resource is deleted. */
+    unset: (key: StatusKey): void => void now.delete(keyText(key)),
+    /** The number of facts of each append. */
+    appended,
     onAppend: (next: () => Mishap): void => void (mishap = next),
     /** Holds the next append until `released`. @returns when it waits */
     holdAppend: (released: Promise<void>): Promise<void> =>
@@ -132,11 +146,11 @@ export async function createWorld() {
         instanceId: randomUUID(),
         ids: { next: randomUUID },
         clock,
-        graceMs: () => 30_000,
-        readOnly: () => undefined,
+        graceMs: () => graceMs,
+        readOnly: () => instance.readOnly,
         logger: silentLogger,
       });
-      const instance: Instance = { lagging: false, follow, turn: writer.turn };
+      const instance: Instance = { lagging: false, readOnly: undefined, follow, ...writer };
       return instance;
     },
     async facts(): Promise<readonly RecordedFact[]> {
