@@ -9,6 +9,7 @@ import { createJoin } from '../commands/join-tokens.js';
 import { createCandidateProof } from '../commands/node-psks.js';
 import { keepStandingFacts } from '../commands/standing-facts.js';
 import { agentContext } from '../commands/system.js';
+import type { AgentEvent } from '../domain/agents/facts.js';
 import type { Config } from './config/config.js';
 import { compilerVersion } from '../kernel/release.js';
 import { startNodeCleanup, type NodeCleanup } from '../delivery/last-good.js';
@@ -116,6 +117,7 @@ export async function createAgents(core: Core, config: Config, known: Known = []
     accounts: () => accountsView.accounts.revision.value,
     onTokensEnded: accountsView.onTokensEnded,
     onRevoked: delivery.onRevoked,
+    onSessionOpened: (listener) => onSessionOpened(core, ({ instance_id }, at) => listener(instance_id, at)),
     sessionsEnded: transport.sessionsEnded,
     activity: reports.activity,
   });
@@ -187,13 +189,20 @@ async function openTransport(
     options,
   );
   core.closers.add('agent transport', { close: () => transport.close(shutdownMs) });
+  onSessionOpened(core, ({ node_id, session_id, instance_id }, at) =>
+    transport.noteSessionOpened(node_id, session_id, instance_id, at),
+  );
+  return transport;
+}
+
+type SessionOpened = Extract<AgentEvent, { readonly type: 'AgentSessionOpened' }>['data'];
+
+/** Calls back for each session that any instance opens. @param listener with the time, RFC 3339 */
+function onSessionOpened({ agentFacts }: Core, listener: (session: SessionOpened, at: string) => void): void {
   agentFacts.onFact(({ fact, at }) => {
     // Rewritten facts belong to sessions that were opened long ago.
-    if (fact.type !== 'AgentSessionOpened' || fact.data.again_at !== undefined) return;
-    const { node_id, session_id, instance_id } = fact.data;
-    transport.noteSessionOpened(node_id, session_id, instance_id, at);
+    if (fact.type === 'AgentSessionOpened' && fact.data.again_at === undefined) listener(fact.data, at);
   });
-  return transport;
 }
 
 /**

@@ -68,7 +68,7 @@ export async function createRestDeps(
   const readiness = (): Readiness => {
     const reasons = [...clocks.problems(), ...followers.notReady(readStoreAway()), ...core.signingKey.problems()];
     const ready = reasons.length === 0 && health.away('event store') === undefined;
-    return { ready, reasons: [...health.reasons(), ...reasons] };
+    return { ready, reasons: [...health.reasons(), ...reasons, ...membership.problems()] };
   };
   const rest = {
     sockets: createRestSockets({ trustedProxies, refusals }),

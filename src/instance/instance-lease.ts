@@ -27,6 +27,8 @@ export interface InstanceLeaseDeps {
   readonly compilerVersion: number;
   /** What this instance received from agents lately. */
   activity(): Activity;
+  /** Called with all live instances after each renewal. */
+  onRenewed?(instanceIds: readonly string[]): void;
 }
 
 export interface InstanceLease {
@@ -74,8 +76,11 @@ export async function startInstanceLease(deps: InstanceLeaseDeps): Promise<Insta
   const take = (): Promise<void> =>
     (taking = taking.catch(() => undefined).then(() => leases.take(instanceKind, claim())));
   await take();
-  const readOthers = async (): Promise<readonly LiveInstance[]> =>
-    (await liveInstances(deps.readStore)).filter(({ instance_id }) => instance_id !== instanceId);
+  const readOthers = async (): Promise<readonly LiveInstance[]> => {
+    const live = await liveInstances(deps.readStore);
+    deps.onRenewed?.(live.map(({ instance_id }) => instance_id));
+    return live.filter(({ instance_id }) => instance_id !== instanceId);
+  };
   let others = await readOthers();
   const complain = logsWarning(logger, 'the lease of this instance was not renewed');
   const loop = startLoop(

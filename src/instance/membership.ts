@@ -7,13 +7,16 @@ import type { listenerCounters } from '../reports/counted-rows.js';
 import type { Activity } from '../reports/port.js';
 import { liveInstances, startInstanceLease, type InstanceLeaseDeps } from './instance-lease.js';
 import { createRevocations, tokensEnded, type RevocationsDeps } from './revocations.js';
+import { sentenceAbout, watchSharing } from './sharing.js';
 
 export interface MembershipDeps
-  extends Omit<InstanceLeaseDeps, 'revokedUpTo'>, Pick<RevocationsDeps, 'revision' | 'sessionsEnded'> {
+  extends Omit<InstanceLeaseDeps, 'revokedUpTo' | 'onRenewed'>, Pick<RevocationsDeps, 'revision' | 'sessionsEnded'> {
   /** Calls back for each password change that this instance has read. */
   onTokensEnded(listener: () => void): void;
   /** Calls back for each node that was deleted or whose PSK was replaced. */
   onRevoked(listener: (nodeId: string) => void): void;
+  /** Calls back for each session that an instance has opened. @param at RFC 3339 */
+  onSessionOpened(listener: (instanceId: string, at: string) => void): void;
 }
 
 export interface Membership {
@@ -23,6 +26,8 @@ export interface Membership {
   tokensEnded(revision: number, timeoutMs: number): Promise<boolean>;
   /** What all live instances received from agents lately; for the others, as of a few seconds ago. */
   activity(): Activity;
+  /** Sentences about instances that do not share this read store. */
+  problems(): readonly string[];
   /** Ends the lease. Never rejects. */
   close(): Promise<void>;
 }
@@ -41,11 +46,16 @@ export async function joinCluster(deps: MembershipDeps): Promise<Membership> {
   deps.onTokensEnded(() => {
     lease.then(({ publish }) => publish()).catch(logsWarning(logger, 'the end of tokens could not be published'));
   });
-  const lease = startInstanceLease({ ...deps, revokedUpTo: revocations.closedUpTo });
+  const sharing = watchSharing(instanceId, clock);
+  deps.onSessionOpened(sharing.wrote);
+  const onRenewed = (live: readonly string[]): void =>
+    sharing.check(live).forEach((id) => logger.error({ instance: id }, sentenceAbout(id)));
+  const lease = startInstanceLease({ ...deps, revokedUpTo: revocations.closedUpTo, onRenewed });
   const { close, others } = await lease;
   return {
     sessionsEnded: revocations.ended,
     tokensEnded: (revision, timeoutMs) => tokensEnded(waits, revision, timeoutMs),
+    problems: sharing.problems,
     activity: () => others().reduce((sum, { activity }) => added(sum, activity), deps.activity()),
     close,
   };

@@ -351,4 +351,32 @@ describe.skipIf(!ferretDbBuilt())('two instances on shared stores', () => {
     const again = await services[0]!.admin();
     expect((await view(again)).generation).toBe(before.generation);
   }, 120_000);
+
+  test('one that names another database is told by the others, which stay ready', async () => {
+    const other = await prepareService({
+      dataDir: join(folder, 'c'),
+      env: { ...env, SVC_MONGODB_URL: `${env['SVC_MONGODB_URL']!}-other` },
+    });
+    await other.start();
+    const { id, control_psk } = await clients[1]!.call<typeof node>('POST', '/api/nodes', { name: 'elsewhere' });
+    const readiness = async (): Promise<unknown> => (await fetch(`${services[1]!.url}/readyz`)).json();
+    await eventually(
+      'it is told',
+      async () => {
+        // Each start is a session that the other instance writes into the log.
+        const sent = startAgentProcess({ nodeId: id, controlEndpoint: other.controlEndpoint, controlPsk: control_psk });
+        await eventually('the session is in the log', async () =>
+          (await other.admin())
+            .call<NodeView>('GET', `/api/nodes/${id}`)
+            .then(({ status }) => status === 'online' || undefined),
+        );
+        await sent.stop('SIGKILL');
+        const told = JSON.stringify(await readiness());
+        return told.includes('give all instances the same SVC_MONGODB_URL') ? true : undefined;
+      },
+      100_000,
+    );
+    expect(await readiness()).toMatchObject({ ready: true });
+    await other.stop();
+  }, 120_000);
 });

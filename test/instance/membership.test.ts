@@ -28,6 +28,7 @@ const join = (instanceId: string, over: Partial<MembershipDeps>): Promise<Member
     accounts: () => 0,
     onTokensEnded: () => undefined,
     onRevoked: () => undefined,
+    onSessionOpened: () => undefined,
     sessionsEnded: async () => true,
     ...over,
   });

@@ -37,7 +37,7 @@ import type { Timeouts } from './tuning.js';
 
 export interface Readiness {
   readonly ready: boolean;
-  /** Sentences, empty when ready. */
+  /** Sentences on why it is not, and on what is wrong although it is. */
   readonly reasons: readonly string[];
 }
 

@@ -16,7 +16,7 @@ const readiness = component('Readiness', 'Whether the instance is ready', {
   ready: documented(z.boolean(), 'Whether this instance should get traffic', true),
   reasons: documented(
     z.array(z.string()),
-    'Sentences on why not. While it is ready, at most that the read store is away',
+    'Sentences on why not. While it is ready, at most that the read store is away, or not shared by another instance',
     [],
   ),
 });
