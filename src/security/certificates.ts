@@ -3,6 +3,8 @@
  * certificates, so no key can hide in it. Callers check validity periods with their own clock; `self-signed.ts` makes
  * new ones. Implements `docs/contract/rest.md#credentials`.
  */
+import 'reflect-metadata';
+import { X509Certificate as ParsedCertificate } from '@peculiar/x509';
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { canonicalNamePattern } from '../kernel/addresses.js';
@@ -30,8 +32,10 @@ export interface PrivateKey {
 }
 
 const chainPem = 'expected PEM certificates: the leaf first, then each one that issued the one before it';
+const clientsAccept = 'expected certificates that TLS clients accept';
 const keyPem = 'expected one PEM private key without a passphrase';
 const rsaBits = 2048;
+const weakSignatures: readonly (string | undefined)[] = ['SHA-1', '1.2.840.113549.1.1.4'];
 const curves: readonly (string | undefined)[] = ['prime256v1', 'secp384r1', 'secp521r1'];
 
 /**
@@ -49,6 +53,8 @@ export function* readCertificateChain(text: string): Generator<void, Result<Cert
     if (index > 0) yield;
     const certificate = certificateOf(bytes);
     if (certificate === undefined) return err(`${chainPem}; certificate ${index + 1} cannot be read`);
+    if (hasWeakSignature(certificate))
+      return err(`${clientsAccept}; certificate ${index + 1} is signed with SHA-1 or MD5`);
     certificates.push(certificate);
   }
   for (const [index, certificate] of certificates.entries()) {
@@ -106,7 +112,7 @@ function weakness({ asymmetricKeyType: type, asymmetricKeyDetails: details }: Ke
   }
 }
 
-/** Why an agent's TLS would not serve a chain, such as a signature by SHA-1 on anything but a root. */
+/** Why an agent's TLS would not serve a chain. */
 function tlsRefusal(chain: readonly X509Certificate[]): string | undefined {
   const refusalOf = (certificates: readonly X509Certificate[]): string | undefined => {
     try {
@@ -119,17 +125,25 @@ function tlsRefusal(chain: readonly X509Certificate[]): string | undefined {
   const reason = refusalOf(chain);
   if (reason === undefined) return undefined;
   const index = chain.findIndex((certificate) => refusalOf([certificate]) === reason);
-  const hash = reason.includes('md too weak') ? ', it is signed with SHA-1 or another weak hash' : '';
   const which = index === -1 ? '' : `; certificate ${index + 1}`;
-  return `expected certificates that TLS can serve${which}: ${reason}${hash}`;
+  return `expected certificates that TLS can serve${which}: ${reason}`;
+}
+
+type Signature = { readonly name?: string; readonly hash?: { readonly name: string } };
+
+/** Since OpenSSL 3.5, in Node 24, a server loads such a certificate, which no client accepts. A root's own signature may be weak. */
+function hasWeakSignature(certificate: X509Certificate): boolean {
+  const algorithm: Signature = new ParsedCertificate(certificate.raw).signatureAlgorithm;
+  return weakSignatures.includes(algorithm.hash?.name ?? algorithm.name) && !issued(certificate, certificate);
 }
 
 function certificateOf(bytes: Uint8Array): X509Certificate | undefined {
   try {
     const certificate = new X509Certificate(bytes);
-    // Both getters parse parts that may be malformed.
+    // Each parses a part that may be malformed.
     void certificate.publicKey;
     detailsOf(certificate);
+    hasWeakSignature(certificate);
     return certificate;
   } catch {
     return undefined;
