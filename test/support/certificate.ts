@@ -33,12 +33,19 @@ const extension = (id: string, value: Uint8Array): Buffer => sequence(oid(id), d
 
 const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'));
 
-/** @param years in which it becomes valid and ends */
-export function createCertificate(subject = 'test', years: readonly [number, number] = [2020, 2120]): Certificate {
+/** @param years in which it becomes valid and ends @param dnsNames besides the address */
+export function createCertificate(
+  subject = 'test',
+  years: readonly [number, number] = [2020, 2120],
+  dnsNames: readonly string[] = [],
+): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const extensions = sequence(
     extension('551d13', sequence(der(0x01, Buffer.from([0xff])))),
-    extension('551d11', sequence(der(0x87, Buffer.from([127, 0, 0, 1])))),
+    extension(
+      '551d11',
+      sequence(der(0x87, Buffer.from([127, 0, 0, 1])), ...dnsNames.map((one) => der(0x82, Buffer.from(one)))),
+    ),
   );
   const body = sequence(
     der(0xa0, integer(2)),
