@@ -212,6 +212,8 @@ export function createTlsStream(options: TlsStreamOptions): Duplex {
   const stream = new Duplex({
     // Like a socket, it may stay readable after the end of writing, and the other way round.
     allowHalfOpen: true,
+    // One record. From Node 22 on, the default is four, all of which a connection that is cut would lose.
+    highWaterMark: plaintextMax,
     read() {
       if (flowing || ended) return;
       flowing = true;
