@@ -165,6 +165,8 @@ describe('headers', () => {
     ];
     const rest = ['Trailer', 'x', 'Proxy-Connection', 'x', 'Upgrade', 'h2c', 'Expect', '100-continue', 'X-Kept', '2'];
     expect(forwarded([...sent, ...rest, 'Content-Length', '0'])).toEqual([
+      'Expect',
+      '100-continue',
       'X-Kept',
       '2',
       'Content-Length',
@@ -378,6 +380,33 @@ describe('an HTTP proxy rule', () => {
     expect(response.statusCode).toBe(200);
     response.resume();
     await eventually(received).toBeGreaterThan(BigInt(size));
+  });
+
+  it('leaves it to the next hop to say 100, and passes on all that it says before its answer', async () => {
+    const answering = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+    const hints = 'HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n';
+    const place = await tcp((socket) => {
+      socket.on('data', (chunk) => {
+        if (/Expect: 100-continue/i.test(String(chunk)))
+          socket.write(`${hints}Keep-Alive: x\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n`);
+        if (/old|body/.test(String(chunk))) socket.write(`${hints}\r\n${answering}`);
+      });
+    });
+    const { port } = await proxyTo(place);
+    const asking = (host: string): string =>
+      `POST / HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 4\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n`;
+    const socket = plain(port);
+    let received = '';
+    socket.on('data', (chunk) => (received += String(chunk)));
+    socket.write(asking('a.example'));
+    const interim = `${hints}\r\nHTTP/1.1 100 Continue\r\n\r\n`;
+    await eventually(() => received).toBe(interim);
+    socket.write('body');
+    await once(socket, 'end');
+    expect(received).toBe(`${interim}${hints}\r\n${answering.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')}`);
+    // What nobody will take is not asked for, and HTTP/1.0 knows no interim answers.
+    expect(await raw(port, asking('b.example'))).toMatch(/^HTTP\/1.1 404 /);
+    expect(await raw(port, 'GET /old HTTP/1.0\r\nHost: a.example\r\n\r\n')).toMatch(/^HTTP\/1.1 200 /);
   });
 
   it('passes a WebSocket through, and a refusal of one', async () => {

@@ -94,7 +94,6 @@ function withoutDots(target: string): string {
 /** The headers that this proxy sets: a client's own would be taken for those of a proxy. */
 const replaced: ReadonlySet<string> = new Set([
   'host',
-  'expect',
   'forwarded',
   'x-forwarded-for',
   'x-forwarded-host',
@@ -113,7 +112,7 @@ interface ForwardedRequest {
 /** Methods whose requests usually have no body. */
 const withoutBody: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'DELETE']);
 
-/** The headers for the next hop. `Expect` is removed: this proxy has answered it. */
+/** The headers for the next hop. */
 export function requestHeaders(request: ForwardedRequest): string[] {
   const { rawHeaders, authority, clientAddress, upgrade } = request;
   const headers = endToEnd(rawHeaders).filter(([name]) => !replaced.has(name.toLowerCase()));

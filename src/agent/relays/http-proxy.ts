@@ -3,7 +3,7 @@
  * connection to the next hop; bodies stream both ways with backpressure. Here are the connections of clients;
  * `http-request.ts` proxies a request. Implements `HttpProxyRule` of `docs/contract/wire.md#configuration`.
  */
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { HttpRoutes } from '../plan/matches.js';
@@ -77,10 +77,13 @@ export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): 
     return undefined;
   };
 
-  server.on('request', (request, response) => {
+  const take = (request: IncomingMessage, response: ServerResponse): void => {
     const session = begin(request.socket);
     if (session !== undefined) passOn(request, response, session, context).catch(() => response.destroy());
-  });
+  };
+  server.on('request', take);
+  // Whether the body is wanted is for the next hop to say.
+  server.on('checkContinue', take);
   server.on('upgrade', (request: IncomingMessage, duplex: Duplex, head: Buffer) => {
     const socket = idleClient(duplex);
     if (socket === undefined) return;

@@ -15,7 +15,7 @@ import type { HttpRoutes } from '../plan/matches.js';
 import type { RelayRoute } from '../plan/plan.js';
 import { dialNextHop, whileOpen, type Dialled } from './dial.js';
 import { readTarget, requestHeaders, responseHeaders } from './http-headers.js';
-import { answer, joinUpgraded } from './http-upgrade.js';
+import { answer, headText, joinUpgraded } from './http-upgrade.js';
 import { relayLimits } from './limits.js';
 import { followBytes } from './meters.js';
 import type { RelayDependencies } from './relay.js';
@@ -103,6 +103,14 @@ export async function passOn(
   // When a next hop switches protocols unasked, Node closes its connection without an error.
   outgoing.once('close', () => {
     if (!gone.signal.aborted && !response.headersSent) fail(502);
+  });
+  outgoing.on('information', ({ statusCode, rawHeaders }) => {
+    // HTTP/1.0 knows no interim answers.
+    if (request.httpVersion === '1.0') return;
+    const line = `HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode] ?? ''}`;
+    if (statusCode === 100) response.writeContinue();
+    // Node has no general way to write others: they are lost on a response that waits for its turn.
+    else response.socket?.write(headText(line, responseHeaders(rawHeaders)));
   });
   outgoing.once('response', (incoming) => {
     stream.setTimeout(relayLimits.httpIdleMs);

@@ -8,7 +8,7 @@ import { responseHeaders, valuesOf } from './http-headers.js';
 import { relayLimits } from './limits.js';
 import { plainSide, splice, type Side } from './splice.js';
 
-function headText(firstLine: string, headers: readonly string[]): Buffer {
+export function headText(firstLine: string, headers: readonly string[]): Buffer {
   const lines = [firstLine];
   for (let at = 0; at + 1 < headers.length; at += 2) lines.push(`${headers[at] ?? ''}: ${headers[at + 1] ?? ''}`);
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
