@@ -535,6 +535,49 @@ describe('an HTTP proxy rule', () => {
     await eventually(() => gateway.runtimeListeners()[0]).toMatchObject({ activeSessions: 0n, errorSessions: 1n });
   });
 
+  it('counts each request once, whoever breaks it off, and a lost connection not at all', async () => {
+    const asked = 'GET / HTTP/1.1\r\nHost: a.example\r\n\r\n';
+    const place = await tcp((socket) => {
+      socket.on('data', (chunk) => {
+        if (String(chunk).startsWith('GET /part ')) socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npart');
+        else if (String(chunk).startsWith('GET / ')) socket.write('HTTP/1.1 204 No Content\r\n\r\n');
+      });
+    });
+    const { port, gateway } = await proxyTo(place);
+    const counted = (): unknown => {
+      const [listener] = gateway.runtimeListeners();
+      return [listener?.activeSessions, listener?.totalSessions, listener?.errorSessions].map(Number);
+    };
+    const bytesIn = (): unknown => Number(gateway.runtimeListeners()[0]?.bytesIn);
+    const idle = plain(port);
+    idle.write(asked);
+    await once(idle, 'data');
+    idle.resetAndDestroy();
+    // The reset has arrived before what comes later.
+    expect(await raw(port, asked.replace('/', '/part'))).toMatch(/part$/);
+    await eventually(counted).toEqual([0, 2, 1]);
+    const leaving = plain(port);
+    leaving.write(asked.replace('/', '/wait'));
+    await eventually(counted).toEqual([1, 3, 1]);
+    leaving.resetAndDestroy();
+    await eventually(counted).toEqual([0, 3, 2]);
+    const chunked = 'POST / HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: chunked\r\n\r\n';
+    expect(await raw(port, `${chunked}4\r\nbody\r\nzz\r\n`)).toMatch(/^HTTP\/1.1 400 .*\r\nConnection: close\r\n/s);
+    await eventually(counted).toEqual([0, 4, 3]);
+    // Nonsense in several pieces is one request.
+    const nonsense = plain(port);
+    nonsense.write('nonsense\r\n\r\n');
+    await once(nonsense, 'data');
+    const before = bytesIn();
+    nonsense.write('more\r\n\r\n');
+    nonsense.end();
+    await once(nonsense, 'close');
+    await eventually(bytesIn).not.toBe(before);
+    expect(counted()).toEqual([0, 5, 4]);
+    expect(await raw(port, 'GET / HTTP/1.1\r\n\r\n')).toMatch(/^HTTP\/1.1 400 /);
+    expect(counted()).toEqual([0, 6, 5]);
+  });
+
   it('bounds headers, their time, and requests under way; smuggled lengths are refused', async () => {
     const server = await backend((_incoming, response) => void setTimeout(() => response.end('x'), 50));
     const { port, gateway } = await proxyTo(server.place);

@@ -104,9 +104,13 @@ export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): 
     if (socket !== undefined) answer(socket, status);
   };
   server.on('connect', (_request: IncomingMessage, duplex: Duplex) => refuse(duplex, 405));
-  server.on('clientError', (error: NodeJS.ErrnoException, duplex: Duplex) =>
-    refuse(duplex, error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400),
-  );
+  server.on('clientError', (error: NodeJS.ErrnoException, duplex: Duplex) => {
+    // A lost connection is no request; nor is what follows a nonsense that was answered, which Node still parses.
+    if (error.code?.startsWith('HPE_') !== true || !duplex.writable) return;
+    const { inFlight = 0, newest } = connections.get(duplex) ?? {};
+    if (inFlight > 0 && newest?.request.complete === false) newest.fail(400);
+    else refuse(duplex, error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400);
+  });
 
   return {
     route(next) {
@@ -116,7 +120,14 @@ export function createHttpProxy(dependencies: RelayDependencies, meter: Meter): 
       new Promise((resolve) => {
         if (socket.destroyed) return resolve();
         const count = followBytes(socket, meter.received, meter.sent);
-        const connection: Connection = { socket, count, inFlight: 0, onClose: new Set(), timer: undefined };
+        const connection: Connection = {
+          socket,
+          count,
+          inFlight: 0,
+          newest: undefined,
+          onClose: new Set(),
+          timer: undefined,
+        };
         connections.set(socket, connection);
         awaitRequest(connection, relayLimits.httpHeadersMs);
         socket.once('close', () => {
@@ -141,6 +152,8 @@ function createBareServer(): Server {
   const server = createServer({
     maxHeaderSize: headerBytes,
     keepAliveTimeout: relayLimits.httpKeepAliveMs,
+    // Node would answer a request without one by itself, uncounted.
+    requireHostHeader: false,
     ...onlyWebSockets,
   });
   // Node would silently drop headers beyond a maximum number; their size is bounded anyway.

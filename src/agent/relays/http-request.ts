@@ -27,6 +27,8 @@ export interface Connection {
   /** Counts the bytes since the last call. */
   readonly count: () => void;
   inFlight: number;
+  /** Its last request. `fail` answers it with a status, unless an answer has begun: that breaks off. */
+  newest: { readonly request: IncomingMessage; fail(status: number): void } | undefined;
   /** Called when the connection is closed: Node does not notify a response that waits for its turn. */
   readonly onClose: Set<() => void>;
   /** Ends the connection if the next request's headers take too long. */
@@ -64,10 +66,13 @@ export async function passOn(
   const fail = (status: number): void => {
     failed = true;
     if (response.headersSent) return void response.destroy();
+    // What comes after a request that makes no sense makes none either.
+    if (status === 400) response.shouldKeepAlive = false;
     const reason = STATUS_CODES[status] ?? '';
     const body = `${status} ${reason}\n`;
     response.writeHead(status, reason, { 'content-type': 'text/plain', 'content-length': body.length }).end(body);
   };
+  connection.newest = { request, fail };
   const over = (): void => {
     connection.onClose.delete(over);
     response.off('close', over);
