@@ -578,7 +578,7 @@ describe('an HTTP proxy rule', () => {
     expect(counted()).toEqual([0, 6, 5]);
   });
 
-  it('bounds headers, their time, and requests under way; smuggled lengths are refused', async () => {
+  it('bounds headers, their time, and requests under way; smuggled lengths and other codings are refused', async () => {
     const server = await backend((_incoming, response) => void setTimeout(() => response.end('x'), 50));
     const { port, gateway } = await proxyTo(server.place);
     expect(await raw(port, `GET / HTTP/1.1\r\nHost: a.example\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`)).toMatch(/ 431 /);
@@ -586,6 +586,9 @@ describe('an HTTP proxy rule', () => {
     const both =
       'POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n';
     expect(await raw(port, both)).toMatch(/ 400 /);
+    const chunked = 'Transfer-Encoding: gzip, chunked\r\nConnection: close\r\n\r\n0\r\n\r\n';
+    expect(await raw(port, `POST / HTTP/1.1\r\nHost: a.example\r\n${chunked}`)).toMatch(/ 501 /);
+    expect(await raw(port, `POST / HTTP/1.1\r\nHost: a.example\r\n${chunked.replace('gzip, ', '')}`)).toMatch(/ 200 /);
     expect(await raw(port, 'GET / HTTP/1.1\r\nHost: a.example\r\nHost: b\r\nConnection: close\r\n\r\n')).toMatch(
       / 400 /,
     );

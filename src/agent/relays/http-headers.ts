@@ -40,6 +40,11 @@ function tokensOf(raw: readonly string[], name: string): ReadonlySet<string> {
   return new Set(elements.map((element) => element.trim().toLowerCase()));
 }
 
+/** Whether the body has a coding that it would lose on the way: only its chunks are made anew. */
+export function isCoded(raw: readonly string[]): boolean {
+  return [...tokensOf(raw, 'transfer-encoding')].some((coding) => coding !== 'chunked');
+}
+
 function endToEnd(raw: readonly string[]): readonly Header[] {
   const named = tokensOf(raw, 'connection');
   return pairs(raw).filter(([header]) => {

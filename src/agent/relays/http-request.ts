@@ -14,7 +14,7 @@ import { pipeline } from 'node:stream';
 import type { HttpRoutes } from '../plan/matches.js';
 import type { RelayRoute } from '../plan/plan.js';
 import { dialNextHop, whileOpen, type Dialled } from './dial.js';
-import { readTarget, requestHeaders, responseHeaders } from './http-headers.js';
+import { isCoded, readTarget, requestHeaders, responseHeaders } from './http-headers.js';
 import { answer, headText, joinUpgraded } from './http-upgrade.js';
 import { relayLimits } from './limits.js';
 import { followBytes } from './meters.js';
@@ -183,6 +183,7 @@ async function reach(
 ): Promise<Reached | number> {
   const target = readTarget(request.url ?? '', request.rawHeaders);
   if (target === undefined) return 400;
+  if (isCoded(request.rawHeaders)) return 501;
   const route = routes(target.host, target.path);
   if (route === undefined) return 404;
   const dialled = await dialNextHop(route, dependencies, gone);
