@@ -147,8 +147,8 @@ describe('the target of a request', () => {
 });
 
 describe('headers', () => {
-  const forwarded = (rawHeaders: readonly string[], method = 'GET'): string[] =>
-    requestHeaders({ method, rawHeaders, authority: 'a.example', clientAddress: '192.0.2.1', upgrade: undefined });
+  const forwarded = (rawHeaders: readonly string[], method = 'GET', clientAddress = '192.0.2.1'): string[] =>
+    requestHeaders({ method, rawHeaders, authority: 'a.example', clientAddress, upgrade: undefined });
   const added = ['Host', 'a.example', 'X-Forwarded-For', '192.0.2.1'];
   const also = ['X-Forwarded-Host', 'a.example', 'X-Forwarded-Proto', 'http'];
 
@@ -194,6 +194,8 @@ describe('headers', () => {
       'for=198.51.100.7;proto=https',
     ];
     expect(forwarded(before)).toEqual(['Host', 'a.example', 'X-Forwarded-For', '198.51.100.7, 192.0.2.1', ...also]);
+    // A socket on :: names clients of IPv4 so.
+    expect(forwarded([], 'GET', '::ffff:192.0.2.1')).toEqual([...added, ...also]);
   });
 
   it('say the length of a body as the client did', () => {

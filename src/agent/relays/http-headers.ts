@@ -124,7 +124,7 @@ export function requestHeaders(request: ForwardedRequest): string[] {
   const has = (name: string): boolean => headers.some(([header]) => header.toLowerCase() === name);
   const added: Header[] = [
     ['Host', authority],
-    ['X-Forwarded-For', [...valuesOf(rawHeaders, 'x-forwarded-for'), clientAddress].join(', ')],
+    ['X-Forwarded-For', [...valuesOf(rawHeaders, 'x-forwarded-for'), plainIp(clientAddress)].join(', ')],
     ['X-Forwarded-Host', authority],
     ['X-Forwarded-Proto', 'http'],
   ];
