@@ -1,4 +1,5 @@
 /** A TCP listener with several rules: SNI pre-read, TLS termination, the RAW fallback; and clients that are hostile. */
+import { once } from 'node:events';
 import { type Socket, type AddressInfo } from 'node:net';
 import { createServer } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -122,6 +123,21 @@ describe('rules that share a TCP listener', () => {
     expect(await send(port, helloFor('a.example').subarray(0, 30))).toBe('closed');
     await eventually(() => gateway.runtimeListeners()[0]?.errorSessions).toBe(3n);
     expect(await overTls(port, 'a.example')).toBe('a:x');
+  });
+
+  it('do not take a probe that connects and leaves for a refused client', async () => {
+    const port = await freePort();
+    const gateway = runtime();
+    await applied(gateway, 1, {
+      tcp: [tlsRule(port, await named('a'), ['a.example'], 'one')],
+      certificates: { one },
+    });
+    await send(port, Buffer.alloc(0));
+    const probe = plain(port);
+    await once(probe, 'connect');
+    probe.resetAndDestroy();
+    expect(await overTls(port, 'a.example')).toBe('a:x');
+    await eventually(() => gateway.runtimeListeners()[0]).toMatchObject({ totalSessions: 1n, errorSessions: 0n });
   });
 
   it('pass a client that ends its direction early on to the RAW rule, with what it sent', async () => {

@@ -224,9 +224,10 @@ function createTcpRelay(options: TcpRelayOptions): (client: Socket, service: Tcp
       if (peeked.ended === undefined) return serveReality(client, fallback.rule);
       return endAtTarget(client, fallback.rule, peeked.ended);
     }
-    // No rule serves it.
+    // No rule serves it. A probe, which leaves without a word, wants none.
     decided(client);
-    meter.refused();
+    const left = peeked === undefined || peeked.ended !== undefined;
+    if (!left || client.bytesRead > 0) meter.refused();
     reset(client);
   };
 }
