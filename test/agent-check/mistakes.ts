@@ -202,8 +202,8 @@ export const mistakes: readonly Mistake[] = [
       'resets',
       'ends a connection where it should reset it',
       splice,
-      'if (!socket.destroyed) socket.resetAndDestroy();',
-      'socket.end();',
+      'reset: () => reset(socket),',
+      'reset: () => void socket.end(),',
     ),
     source(
       'bytesOfClients',

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { reset } from '../../src/agent/relays/splice.js';
+import { reset } from '../../src/transport/listener/reality/splice.js';
 import { applied } from '../support/agent-runtime.js';
 import { cluster, freePort, tcpRule } from '../support/snapshots.js';
 import { eventually } from '../support/eventually.js';

@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openReality } from '../../src/agent/reality/handshake.js';
+import { splice } from '../../src/transport/listener/reality/splice.js';
 import type { RealitySettings } from '../../src/transport/listener/reality/settings.js';
 import { eventually } from '../support/eventually.js';
 import { startPlainTarget, type PlainTarget } from '../support/plain-target.js';
@@ -274,4 +275,16 @@ describe('while the target is dialled', () => {
     expect(openConnections()).toEqual({ mirrored: 0, targets: 0 });
     expect(fixture.listener.refusals).toEqual([]);
   });
+});
+
+test('a connection that fails in the moment in which its end was passed on closes the other one', async () => {
+  await start();
+  const dial = (): Socket => connect({ port: target.port, host: '127.0.0.1', allowHalfOpen: true });
+  const [client, server] = [dial(), dial()];
+  await Promise.all([once(client, 'connect'), once(server, 'connect')]);
+  void splice(client, server);
+  client.once('end', () => client.destroy(Object.assign(new Error('reset'), { code: 'ECONNRESET' })));
+  const closed = once(server, 'close');
+  target.sockets.find(({ remotePort }) => remotePort === client.localPort)?.end();
+  await closed;
 });

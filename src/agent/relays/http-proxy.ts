@@ -6,6 +6,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { reset } from '../../transport/listener/reality/splice.js';
 import type { HttpRoutes } from '../plan/matches.js';
 import type { RelayRoute } from '../plan/plan.js';
 import { upgradeOf, withoutUpgrade } from './http-headers.js';
@@ -14,7 +15,6 @@ import { answer, sendHead } from './http-upgrade.js';
 import { relayLimits } from './limits.js';
 import { followBytes, type Meter } from './meters.js';
 import type { RelayDependencies } from './relay.js';
-import { reset } from './splice.js';
 
 /** Requests in flight that one connection may have. */
 const maxRequestsPerConnection = 32;

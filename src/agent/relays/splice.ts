@@ -5,6 +5,7 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import { reset } from '../../transport/listener/reality/splice.js';
 
 /** How long a half-closed connection may be silent before it is closed. */
 const halfClosedIdleMs = 10 * 60_000;
@@ -43,12 +44,6 @@ export function innerSide(stream: Duplex, socket: Socket): Side {
     // What is inside says its end itself.
     isLost: () => false,
   };
-}
-
-/** Closes a connection with a TCP reset. While its end is being sent, Node cannot reset it, and would never close it. */
-export function reset(socket: Socket): void {
-  if (socket.writableEnded && !socket.writableFinished && socket.writableLength === 0) socket.destroy();
-  else if (!socket.destroyed) socket.resetAndDestroy();
 }
 
 export interface SpliceCounts {

@@ -9,6 +9,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { withDeadline } from '../../kernel/background.js';
 import { errorText, unreachable } from '../../kernel/errors.js';
+import { reset } from '../../transport/listener/reality/splice.js';
 import {
   hopsOf,
   type ListenerPlan,
@@ -25,7 +26,7 @@ import { relayLimits } from './limits.js';
 import { createMeter, type Meter } from './meters.js';
 import { createRealityHops, type RealityHops } from './reality-hops.js';
 import type { RelayDependencies, RelayListener } from './relay.js';
-import { reset, plainSide, splice, type Side } from './splice.js';
+import { plainSide, splice, type Side } from './splice.js';
 import { acceptTls } from './tls.js';
 
 const maxConnections = 16_384;

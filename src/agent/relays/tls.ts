@@ -6,9 +6,10 @@
 import { isIP, type Socket } from 'node:net';
 import { TLSSocket, connect, createSecureContext, type SecureContext } from 'node:tls';
 import { spkiPin } from '../../channel/tls/spki-pin.js';
+import { reset } from '../../transport/listener/reality/splice.js';
 import type { UpstreamTls } from '../plan/plan.js';
 import { relayLimits } from './limits.js';
-import { reset, tlsSide, type Side } from './splice.js';
+import { tlsSide, type Side } from './splice.js';
 import { createTlsCarrier } from './tls-ends.js';
 
 /**

@@ -4,6 +4,12 @@
  */
 import type { Socket } from 'node:net';
 
+/** Closes a connection with a TCP reset. While its end is being sent, Node cannot reset it, and would never close it. */
+export function reset(socket: Socket): void {
+  if (socket.writableEnded && !socket.writableFinished && socket.writableLength === 0) socket.destroy();
+  else if (!socket.destroyed) socket.resetAndDestroy();
+}
+
 /**
  * @param client paused and created with `allowHalfOpen`, like `target`. The first bytes for the target were written
  *   before.
@@ -13,7 +19,7 @@ export function splice(client: Socket, target: Socket): Promise<void> {
   return new Promise((resolve) => {
     const pass = (from: Socket, to: Socket): void => {
       const fail = (error: Error): void => {
-        if ('code' in error && error.code === 'ECONNRESET') to.resetAndDestroy();
+        if ('code' in error && error.code === 'ECONNRESET') reset(to);
         resolve();
       };
       if (from.errored !== null) return fail(from.errored);
