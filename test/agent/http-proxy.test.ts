@@ -9,7 +9,6 @@ import {
   type Server,
 } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
-import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Gateway } from '../../src/agent/gateway.js';
 import { HeartbeatRequest } from '../../src/gen/svc/control/v1/heartbeat.js';
@@ -24,7 +23,7 @@ import { cluster, freePort, httpRule, snapshot, tcpRule, tlsRule } from '../supp
 import { tcpPeers } from '../support/tcp-peers.js';
 import { tlsClient } from '../support/tls-client.js';
 
-const { closers, runtime, server: tcp, client: plain } = tcpPeers();
+const { closers, runtime, server: tcp, client: plain, fullServer } = tcpPeers();
 const times = { ...relayLimits };
 afterEach(() => void Object.assign(relayLimits, times));
 
@@ -491,17 +490,7 @@ describe('an HTTP proxy rule', () => {
   });
 
   it('answers 502 for a next hop that takes no connection in time', async () => {
-    // Its kernel keeps what it does not accept, and drops what comes when that is full.
-    const source = `
-      const { parentPort, workerData } = require('node:worker_threads');
-      const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
-        parentPort.postMessage(server.address().port);
-        setImmediate(() => Atomics.wait(workerData, 0, 0));
-      });`;
-    const full = new Worker(source, { eval: true, workerData: new Int32Array(new SharedArrayBuffer(4)) });
-    closers.push(async () => void (await full.terminate()));
-    const [target] = (await once(full, 'message')) as [number];
-    for (let fill = 0; fill < 8; fill += 1) plain(target);
+    const { port: target } = await fullServer();
     const { port } = await proxyTo(`127.0.0.1:${target}`);
     Object.assign(relayLimits, { connectTimeoutMs: 300 });
     expect((await ask(port)).statusCode).toBe(502);

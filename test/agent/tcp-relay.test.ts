@@ -1,15 +1,18 @@
 /** The RAW TCP relay: bytes, and the choice of endpoints. Half-closes, resets, backpressure and edits are in `../agent-check`. */
 import { createHash, randomBytes } from 'node:crypto';
+import dns from 'node:dns';
 import { once } from 'node:events';
 import { type Socket } from 'node:net';
-import { describe, expect, it } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, vi } from 'vitest';
+import { relayLimits } from '../../src/agent/relays/limits.js';
 import { reset } from '../../src/transport/listener/reality/splice.js';
 import { applied } from '../support/agent-runtime.js';
 import { cluster, freePort, tcpRule } from '../support/snapshots.js';
 import { eventually } from '../support/eventually.js';
 import { named, tcpPeers } from '../support/tcp-peers.js';
 
-const { closers, runtime, server, client } = tcpPeers();
+const { closers, runtime, server, client, fullServer } = tcpPeers();
 
 /** The first bytes received; rejects if the connection ends without any. */
 function firstBytes(socket: Socket): Promise<string> {
@@ -99,6 +102,34 @@ describe('a RAW TCP relay', () => {
     const echoed = firstBytes(before);
     before.write('still here');
     expect(await echoed).toBe('still here');
+  });
+
+  it('gives each address of a name time, and takes the next one if it refuses', async () => {
+    const { port: target, open } = await fullServer();
+    const [slow, refusing] = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }));
+    const lookup = vi.spyOn(dns, 'lookup');
+    closers.push(async () => lookup.mockRestore());
+    const [port, times] = [await freePort(), { ...relayLimits }];
+    closers.push(async () => void Object.assign(relayLimits, times));
+    Object.assign(relayLimits, { connectTimeoutMs: 60_000 });
+    await applied(runtime(), 1, { tcp: [tcpRule(port, `two.example:${target}`)] });
+    const echoed = (): Promise<string> => {
+      const socket = client(port);
+      socket.write('x');
+      return firstBytes(socket);
+    };
+    const found = (...addresses: unknown[]): unknown =>
+      lookup.mockImplementation(((_name: string, _options: object, done: (...of: unknown[]) => void) =>
+        done(null, addresses)) as never);
+    found(slow, refusing);
+    const first = echoed();
+    await eventually(() => lookup.mock.lastCall?.[0]).toBe('two.example');
+    // Node gives an address 250 ms.
+    await sleep(500);
+    open();
+    expect(await first).toBe('x');
+    found(refusing, slow);
+    expect(await echoed()).toBe('x');
   });
 
   it('counts an unreachable next hop as a failed session and closes the client', async () => {

@@ -16,7 +16,9 @@ export function createTarget({ host, port }: HostPort) {
   const dialOnce = (client: Socket | undefined): Promise<Socket | undefined> =>
     new Promise((resolve) => {
       // An end in one direction is passed on; the other one stays open.
-      const socket = connect({ host, port, noDelay: true, allowHalfOpen: true });
+      // Time for each address of a name, as in `src/agent/relays/dial.ts`.
+      const autoSelectFamilyAttemptTimeout = tuning.dialMs / 2;
+      const socket = connect({ host, port, noDelay: true, allowHalfOpen: true, autoSelectFamilyAttemptTimeout });
       open.add(socket);
       const end = (): void => void socket.destroy();
       const timer = setTimeout(end, tuning.dialMs);
