@@ -1,10 +1,11 @@
 /** The RAW TCP relay: bytes, and the choice of endpoints. Half-closes, resets, backpressure and edits are in `../agent-check`. */
 import { createHash, randomBytes } from 'node:crypto';
-import dns from 'node:dns';
+import dns from 'node:dns/promises';
 import { once } from 'node:events';
+import { syncBuiltinESMExports } from 'node:module';
 import { type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi, type Mock } from 'vitest';
 import { relayLimits } from '../../src/agent/relays/limits.js';
 import { reset } from '../../src/transport/listener/reality/splice.js';
 import { applied } from '../support/agent-runtime.js';
@@ -29,6 +30,24 @@ function everything(socket: Socket): Promise<Buffer> {
     socket.on('end', () => resolve(Buffer.concat(parts)));
     socket.on('close', (failed) => failed && reject(new Error('reset')));
   });
+}
+
+/** What comes back for a byte to a new connection. */
+function echoed(port: number): Promise<string> {
+  const socket = client(port);
+  socket.write('x');
+  return firstBytes(socket);
+}
+
+/** Answers lookups in place of the system until the end of the test. */
+function lookups(answer: () => Promise<unknown>) {
+  const lookup = vi.spyOn(dns, 'lookup').mockImplementation(answer as never) as Mock<() => Promise<unknown>>;
+  syncBuiltinESMExports();
+  closers.push(async () => {
+    lookup.mockRestore();
+    syncBuiltinESMExports();
+  });
+  return lookup;
 }
 
 const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
@@ -107,29 +126,38 @@ describe('a RAW TCP relay', () => {
   it('gives each address of a name time, and takes the next one if it refuses', async () => {
     const { port: target, open } = await fullServer();
     const [slow, refusing] = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }));
-    const lookup = vi.spyOn(dns, 'lookup');
-    closers.push(async () => lookup.mockRestore());
     const [port, times] = [await freePort(), { ...relayLimits }];
     closers.push(async () => void Object.assign(relayLimits, times));
     Object.assign(relayLimits, { connectTimeoutMs: 60_000 });
     await applied(runtime(), 1, { tcp: [tcpRule(port, `two.example:${target}`)] });
-    const echoed = (): Promise<string> => {
-      const socket = client(port);
-      socket.write('x');
-      return firstBytes(socket);
-    };
-    const found = (...addresses: unknown[]): unknown =>
-      lookup.mockImplementation(((_name: string, _options: object, done: (...of: unknown[]) => void) =>
-        done(null, addresses)) as never);
-    found(slow, refusing);
-    const first = echoed();
-    await eventually(() => lookup.mock.lastCall?.[0]).toBe('two.example');
+    const lookup = lookups(async () => [slow, refusing]);
+    const first = echoed(port);
+    await eventually(() => lookup.mock.calls.length).toBe(1);
     // Node gives an address 250 ms.
     await sleep(500);
     open();
     expect(await first).toBe('x');
-    found(refusing, slow);
-    expect(await echoed()).toBe('x');
+    lookup.mockImplementation(async () => [refusing, slow]);
+    expect(await echoed(port)).toBe('x');
+  });
+
+  it('looks a name up once for all who wait for it, and again for the next', async () => {
+    const port = await freePort();
+    const target = await server((socket) => void socket.pipe(socket));
+    const gateway = runtime();
+    await applied(gateway, 1, { tcp: [tcpRule(port, target.replace('127.0.0.1', 'one.example'))] });
+    let answer: ((addresses: unknown) => void) | undefined;
+    const lookup = lookups(() => new Promise((resolve) => (answer = resolve)));
+    const all = Promise.all([1, 2, 3, 4, 5].map(() => echoed(port)));
+    await eventually(() => answer).toBeTypeOf('function');
+    const here = [{ address: '127.0.0.1', family: 4 }];
+    await eventually(() => gateway.runtimeListeners()[0]?.activeSessions).toBe(5n);
+    answer?.(here);
+    expect(await all).toEqual(['x', 'x', 'x', 'x', 'x']);
+    expect(lookup).toHaveBeenCalledTimes(1);
+    lookup.mockImplementation(async () => here);
+    expect(await echoed(port)).toBe('x');
+    expect(lookup).toHaveBeenCalledTimes(2);
   });
 
   it('counts an unreachable next hop as a failed session and closes the client', async () => {

@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream';
 import { errorText, unreachable } from '../../kernel/errors.js';
 import { systemErrorCode } from '../../kernel/files.js';
 import { formatHostPort, type HostPort } from '../../kernel/host-port.js';
+import { byName } from '../../kernel/resolve.js';
 import type { RelayRoute, UpstreamTls } from '../plan/plan.js';
 import { openReality } from '../reality/handshake.js';
 import { relayLimits } from './limits.js';
@@ -65,10 +66,8 @@ export function dial({ host, port }: HostPort, signal: AbortSignal): Promise<Soc
   return new Promise((resolve) => {
     let failure = 'aborted';
     if (signal.aborted) return resolve(failure);
-    const connectTimeoutMs = relayLimits.connectTimeoutMs;
-    // By itself, Node gives each address of a name but the last 250 ms, less than a far or lossy way takes.
-    const autoSelectFamilyAttemptTimeout = connectTimeoutMs / 4;
-    const socket = connect({ host, port, allowHalfOpen: true, noDelay: true, autoSelectFamilyAttemptTimeout });
+    const { connectTimeoutMs } = relayLimits;
+    const socket = connect({ host, port, allowHalfOpen: true, noDelay: true, ...byName(connectTimeoutMs) });
     const timer = setTimeout(() => {
       failure = `no answer within ${connectTimeoutMs} ms`;
       socket.destroy();

@@ -4,11 +4,11 @@
  * Implements `docs/data-plane.md#udp`.
  */
 import { createSocket, type Socket } from 'node:dgram';
-import { lookup } from 'node:dns/promises';
 import { createEncDialler, type EncDialler } from '../../channel/enc/dialler.js';
 import { withDeadline, timedOut } from '../../kernel/background.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { HostPort } from '../../kernel/host-port.js';
+import { addressesOf } from '../../kernel/resolve.js';
 import type { DialSecurity } from '../plan/plan.js';
 import { relayLimits } from './limits.js';
 import type { Link } from './links.js';
@@ -140,11 +140,12 @@ export function startFlow({ endpoint, security, meter, link, clock, settled, rep
 
 /** A socket that exchanges datagrams with this endpoint only; undefined if its name cannot be resolved. */
 async function connectUdp({ host, port }: HostPort): Promise<Socket | undefined> {
-  const resolved = await withDeadline(
-    lookup(host).catch(() => undefined),
+  const addresses = await withDeadline(
+    addressesOf(host).catch(() => []),
     relayLimits.connectTimeoutMs,
   );
-  if (resolved === undefined || resolved === timedOut) return undefined;
+  const [resolved] = addresses === timedOut ? [] : addresses;
+  if (resolved === undefined) return undefined;
   const socket = createSocket({ type: resolved.family === 6 ? 'udp6' : 'udp4' });
   return new Promise((resolve) => {
     const fail = (): void => {

@@ -4,6 +4,7 @@
  */
 import { connect, type Socket } from 'node:net';
 import type { HostPort } from '../../../kernel/host-port.js';
+import { byName } from '../../../kernel/resolve.js';
 import { createSemaphore } from '../../../kernel/semaphore.js';
 import { tuning } from './tuning.js';
 
@@ -16,9 +17,7 @@ export function createTarget({ host, port }: HostPort) {
   const dialOnce = (client: Socket | undefined): Promise<Socket | undefined> =>
     new Promise((resolve) => {
       // An end in one direction is passed on; the other one stays open.
-      // Time for each address of a name, as in `src/agent/relays/dial.ts`.
-      const autoSelectFamilyAttemptTimeout = tuning.dialMs / 2;
-      const socket = connect({ host, port, noDelay: true, allowHalfOpen: true, autoSelectFamilyAttemptTimeout });
+      const socket = connect({ host, port, noDelay: true, allowHalfOpen: true, ...byName(tuning.dialMs) });
       open.add(socket);
       const end = (): void => void socket.destroy();
       const timer = setTimeout(end, tuning.dialMs);
