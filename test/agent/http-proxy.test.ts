@@ -513,6 +513,21 @@ describe('an HTTP proxy rule', () => {
     await expect(ask(port)).rejects.toThrow('aborted');
   });
 
+  it('takes an end for that of an answer without a length, but not a reset right behind its beginning', async () => {
+    const place = await tcp((socket) => {
+      socket.once('data', (chunk) => {
+        socket.write('HTTP/1.0 200 OK\r\n\r\nanswer');
+        if (String(chunk).startsWith('GET /lost')) socket.resetAndDestroy();
+        else socket.end();
+      });
+    });
+    const { port } = await proxyTo(place);
+    const asking = (path: string): Promise<string> =>
+      raw(port, `GET ${path} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n`);
+    expect(await asking('/')).toMatch(/answer\r\n0\r\n\r\n$/);
+    for (let asked = 0; asked < 10; asked += 1) expect(await asking('/lost')).not.toMatch(/\r\n0\r\n/);
+  });
+
   it('ends what it asked of the next hop when the client leaves', async () => {
     let left = 0;
     const server = await backend((incoming) => void incoming.socket.once('close', () => (left += 1)));

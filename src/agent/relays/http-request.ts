@@ -14,7 +14,7 @@ import { pipeline } from 'node:stream';
 import type { HttpRoutes } from '../plan/matches.js';
 import type { RelayRoute } from '../plan/plan.js';
 import { dialNextHop, whileOpen, type Dialled } from './dial.js';
-import { isCoded, readTarget, requestHeaders, responseHeaders } from './http-headers.js';
+import { isCoded, readTarget, requestHeaders, responseHeaders, valuesOf } from './http-headers.js';
 import { answer, headText, joinUpgraded } from './http-upgrade.js';
 import { relayLimits } from './limits.js';
 import { followBytes } from './meters.js';
@@ -90,6 +90,8 @@ export async function passOn(
   const { socket: stream } = reached.side;
   const endLink = reached.link.meter.begin();
   const countLink = followBytes(stream, reached.link.meter.received, reached.link.meter.sent);
+  let lost = false;
+  stream.once('end', () => (lost = reached.side.isLost()));
   const outgoing = forward(request, reached, undefined);
   const idle = (): void => {
     fail(request.complete || outgoing.writableNeedDrain ? 504 : 408);
@@ -134,6 +136,9 @@ export async function passOn(
       connection.count();
       countLink();
     });
+    // An answer without a length ends with its connection, as which Node also reports a reset right behind data.
+    const lengths = ['content-length', 'transfer-encoding'].flatMap((name) => valuesOf(incoming.rawHeaders, name));
+    if (lengths.length === 0) incoming.once('end', () => lost && fail(502));
     // A response that breaks off must not look complete: the client's connection is destroyed as well.
     pipeline(incoming, response, () => undefined);
   });
