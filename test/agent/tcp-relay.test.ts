@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { syncBuiltinESMExports } from 'node:module';
 import { type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { describe, expect, it, vi, type Mock } from 'vitest';
 import { relayLimits } from '../../src/agent/relays/limits.js';
 import { reset } from '../../src/transport/listener/reality/splice.js';
@@ -158,6 +159,24 @@ describe('a RAW TCP relay', () => {
     lookup.mockImplementation(async () => here);
     expect(await echoed(port)).toBe('x');
     expect(lookup).toHaveBeenCalledTimes(2);
+  });
+
+  it('lets a thousand clients wait that come at once, as after a restart', async () => {
+    const [port, clients] = [await freePort(), 1_000];
+    await applied(runtime(), 1, { tcp: [tcpRule(port, await server((socket) => void socket.resume()))] });
+    const connected = new Int32Array(new SharedArrayBuffer(8));
+    const source = `
+      const { workerData: { connected, port, clients } } = require('node:worker_threads');
+      for (let each = 0; each < clients; each += 1) {
+        const socket = require('node:net').connect(port, '127.0.0.1', () => Atomics.add(connected, 0, 1));
+        socket.on('error', () => undefined);
+      }`;
+    const worker = new Worker(source, { eval: true, workerData: { connected, port, clients } });
+    closers.push(async () => void (await worker.terminate()));
+    await once(worker, 'online');
+    // Meanwhile this thread, which is the agent's too, takes none of them.
+    for (let waited = 0; waited < 500 && connected[0] !== clients; waited += 1) Atomics.wait(connected, 1, 0, 20);
+    expect(connected[0]).toBe(clients);
   });
 
   it('counts an unreachable next hop as a failed session and closes the client', async () => {

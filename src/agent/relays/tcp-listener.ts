@@ -30,6 +30,8 @@ import { plainSide, splice, type Side } from './splice.js';
 import { acceptTls } from './tls.js';
 
 const maxConnections = 16_384;
+/** Connections that the kernel keeps until they are accepted, within its own limit: after a restart all come at once. */
+const backlog = 4096;
 
 /** Opens the listener; rejects with the system's error if it cannot bind. */
 export async function openTcpListener(
@@ -80,7 +82,7 @@ export async function openTcpListener(
 
   const listen = async (): Promise<Server> => {
     const opened = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept);
-    opened.listen({ host: addr, port });
+    opened.listen({ host: addr, port, backlog });
     await once(opened, 'listening');
     // For example, no file descriptor is left for the next connection: it takes connections again when there is one.
     opened.on('error', (error) => logger.error({ addr, port, error: errorText(error) }, 'a TCP listener failed'));
