@@ -68,6 +68,7 @@ export function createDecideGroup<State extends DecidingState, Command>(
       return answered({ kind: 'done', commandId: '', events: [], position, result: select(state) });
     };
     if (command === undefined || context === undefined) return unchanged();
+    if (context.ended?.() === true) throw new ServiceError('unauthenticated', 'the token has ended');
     const repeat = context.idempotency === undefined ? undefined : repeatOf(state, context.idempotency, sharedTime());
     if (repeat !== undefined) return answered(repeat);
     const decision = yield* decide(state, command);

@@ -38,6 +38,8 @@ export interface CommandContext {
   readonly revertOf?: string | undefined;
   /** For a command that may touch several nodes (`rollouts.ts`). */
   readonly rollout?: RolloutAsked | undefined;
+  /** Whether the author's token has ended while the command waited. */
+  readonly ended?: (() => boolean) | undefined;
 }
 
 /** The outcome of an accepted command. A refusal is thrown as a ServiceError. */

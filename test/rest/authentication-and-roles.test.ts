@@ -3,7 +3,9 @@
  * Argon2, and how often it runs, is in `test/accounts` and `test/security`, the first start in `test/start`.
  */
 import { createHash } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Role } from '../../src/domain/accounts/user.js';
 import { streams } from '../../src/kernel/event.js';
 import { limits } from '../../src/kernel/limits.js';
@@ -139,6 +141,31 @@ describe('Authentication and roles', () => {
         404,
         /^not_found/,
       );
+    });
+
+    test('a request whose token ends before it is carried out changes nothing', async () => {
+      const { user, username, token } = await aUser({ role: 'admin' });
+      const url = await rest.app.listen({ host: '127.0.0.1', port: 0 });
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+      const authenticate = vi.spyOn(rest.deps.commands.accounts, 'authenticate');
+      const hash = vi.spyOn(hasher, 'hash');
+      let goOn = (): void => undefined;
+      const held = new Promise<void>((resolve) => (goOn = resolve));
+      hash.mockImplementationOnce(async (text) => held.then(async () => plainPasswords.hash(text)));
+      const body = (name: string) => ({ username: `${username}-${name}`, password, role: 'admin' });
+      const hashed = rest.call('POST', '/api/auth/users', { ...bearer(token), body: body('hashed') });
+      await eventually(() => hash.mock.calls.length).toBe(1);
+      // The second half of its body comes after the reset.
+      const slow = request(`${url}/api/fleet/plan`, { method: 'POST', headers });
+      slow.write('{"document":');
+      await eventually(() => authenticate.mock.calls.length).toBe(2);
+      await rest.data('PUT', `/api/auth/users/${user.id}/password`, { body: { new_password: 'no longer yours' } });
+      goOn();
+      slow.end('"svc: 1"}');
+      const [answer] = (await once(slow, 'response')) as [IncomingMessage];
+      answer.resume();
+      expect([(await hashed).statusCode, answer.statusCode]).toEqual([401, 401]);
+      expect((await rest.data('GET', `/api/auth/users?q=${username}`)).items).toHaveLength(1);
     });
 
     test('nobody resets the own password: that asks for the current one', async () => {

@@ -27,6 +27,7 @@ export function commandContext(request: FastifyRequest): CommandContext {
     requestId: request.id,
     idempotency: idempotencyMark(request, caller.userId),
     rollout: rolloutAsked(request),
+    ended: caller.ended,
   };
 }
 

@@ -45,6 +45,11 @@ export function installGate(app: RestApp, deps: RestDeps, requireOwnOrigin: Orig
     admit(caller);
     return next();
   });
+  // A body may take a minute to arrive.
+  app.addHook('preValidation', ({ method, caller }, _reply, next) => {
+    if (!reads(method) && caller?.ended() === true) throw new ServiceError('unauthenticated', 'the token has ended');
+    next();
+  });
 }
 
 /** @throws ServiceError `not_found` when there is no such path, `method_not_allowed` when it has only other methods */
