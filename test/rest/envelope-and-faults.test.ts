@@ -114,6 +114,8 @@ describe('over a real socket', () => {
     ],
     ['a request with huge headers', `GET /api/nodes HTTP/1.1\r\nHost: a\r\nX-Big: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
     ['a request without Host', 'GET /api/nodes HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    ['a target without its host', 'GET http:///api/nodes HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 401],
+    ['a target with a wrong host', 'GET HTTP://a:b/api/x?y HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 401],
     ['an unknown expectation', 'GET /api/nodes HTTP/1.1\r\nHost: a\r\nExpect: more\r\nConnection: close\r\n\r\n', 401],
   ])('%s is answered with an envelope', async (_name, lines, status) => {
     const answer = await raw(lines);

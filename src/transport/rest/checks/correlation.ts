@@ -21,10 +21,11 @@ export function pathnameOf(url: string): string {
 }
 
 /**
- * Escapes a path that does not decode, so that every check sees it as an unknown path or a malformed id. The router
- * would answer it before any hook. Used as fastify's `rewriteUrl`.
+ * Takes the host from `GET http://host/path`, and escapes a path that does not decode, so that every check sees it as an unknown
+ * path or a malformed id. The router would answer it, or a malformed host, before any hook. Used as fastify's `rewriteUrl`.
  */
-export function decodableUrl(url: string): string {
+export function decodableUrl(target: string): string {
+  const url = target.replace(/^https?:\/\/[^/?]*/i, '');
   const path = pathnameOf(url);
   try {
     decodeURIComponent(path);

@@ -33,7 +33,7 @@ export function collectMethods(app: RestApp): (path: string) => readonly string[
   return (path) => fixed.get(path) ?? patterns.find(({ matches }) => matches.test(path))?.methods;
 }
 
-/** The path as the router reads it: without the host of `GET http://host/path`, without the query, and decoded. */
+/** The path as the router reads it: without the query, and decoded. */
 export function routedPath({ url }: FastifyRequest): string {
-  return decodeURI(pathnameOf(url.replace(/^https?:\/\/[^/]*/, '')));
+  return decodeURI(pathnameOf(url));
 }
