@@ -87,6 +87,19 @@ describe('a webhook', () => {
     }
   });
 
+  test('whose URL stands in the way of a revert is refused with scheme and host, in the log too', async () => {
+    const { id } = await make({ url: `${receiver.url}/first-path` });
+    for (const url of [`${receiver.url}/second-path`, `${receiver.url}/third-path`])
+      await rest.data('PUT', `/api/webhooks/${id}`, { body: { url } });
+    const [, entry] = (await rest.data('GET', `/api/audit?resource_id=${id}`)).items;
+    const refused = await rest.call('POST', `/api/audit/${entry.id}/revert`);
+    expect([refused.statusCode, refused.json().error]).toEqual([
+      409,
+      expect.stringContaining('url: is now "http://127'),
+    ]);
+    expect([refused.body, ...rest.logged].join()).not.toMatch(/(first|second|third)-path/);
+  });
+
   test('signs with two secrets after a rotation, and of three the oldest stops at once', async () => {
     const { id, secret } = await make();
     const rotate = async (): Promise<string> =>

@@ -20,6 +20,8 @@ export type Undo =
       readonly changes: Changes;
       /** Reads a field's present value; undefined when the resource is gone. */
       now(fleet: FleetView): ((field: string) => Json) | undefined;
+      /** The part of a value that a refusal may show; absent: all of it. */
+      shown?(field: string, value: Json): Json;
       /** Called only while the resource exists. */
       command(fleet: FleetView): AnyCommand;
     };

@@ -5,7 +5,7 @@
  */
 import { unreachable } from '../../kernel/errors.js';
 import type { RecordedCommand, RecordedEvent } from '../../kernel/event.js';
-import { jsonEqual } from '../../kernel/json.js';
+import { jsonEqual, type Json } from '../../kernel/json.js';
 import { groupBy } from '../../kernel/maps.js';
 import { err, ok, type Result } from '../../kernel/result.js';
 import { alreadyReverted, notRevertible, activeRevert } from '../aggregate/reverts.js';
@@ -171,8 +171,9 @@ function conflictsOf(fleet: Fleet, undo: Undo): readonly FieldConflict[] | undef
   if (undo.kind !== 'change') return [];
   const now = undo.now(fleet);
   if (now === undefined) return undefined;
-  const changed = Object.entries(undo.changes).filter(([field, { to }]) => !jsonEqual(now(field), to));
-  return changed.map(([field, { from }]) => ({ field, now: now(field), wanted: from }));
+  const { changes, shown = (_field: string, value: Json): Json => value } = undo;
+  const changed = Object.entries(changes).filter(([field, { to }]) => !jsonEqual(now(field), to));
+  return changed.map(([field, { from }]) => ({ field, now: shown(field, now(field)), wanted: shown(field, from) }));
 }
 
 /** The fields of an entry that have changed since. A refusal names the entries that changed them. */

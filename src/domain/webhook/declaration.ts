@@ -21,6 +21,7 @@ import { pick } from '../resource/lifecycle.js';
 import { nextVersion } from '../resource/meta.js';
 import { refuse, type Decision } from '../resource/refusal.js';
 import { existing } from '../resource/rules.js';
+import { lifecycleUndo } from '../resource/undo.js';
 import {
   schemeAndHost,
   webhookDefaults,
@@ -174,6 +175,7 @@ export const webhook = {
         const because = rotated ? 'a secret can be replaced by another one, not taken back' : null;
         return eventAudit('update', withoutSecrets(fieldChanges(changes)), because);
       },
+      undo: (event) => ({ ...lifecycleUndo(base.type, base.noun, base.singular).updated(event), shown }),
     },
     WebhookDeleted: {
       ...base.events.WebhookDeleted,
