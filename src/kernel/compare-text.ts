@@ -1,4 +1,19 @@
-/** The order of names and ids in lists. Implements `docs/contract/rest.md#envelope`, list queries. */
+/** How names compare, and the order of names and ids in lists. Implements `docs/contract/rest.md#envelope`, list queries. */
+import { limits } from './limits.js';
+
+// oxlint-disable-next-line no-control-regex -- ASCII has control characters
+const ascii = /^[\u0000-\u007f]*$/;
+const manyMarks = /(?:^|\P{M})\p{M}{256}/u;
+
+/** No character in NFC stands for more than four. */
+const longest = 8 * limits.rest.stringChars;
+
+/**
+ * The text in NFC; ASCII needs none. The engine sorts combining marks in quadratic time, so a text with more of them in a row
+ * than any name has stays as it is, like one that is too long for everything.
+ */
+export const nfc = (text: string): string =>
+  text.length > longest || ascii.test(text) || manyMarks.test(text) ? text : text.normalize('NFC');
 
 /**
  * Compares strings by code point, which is also the order of their UTF-8 bytes. JavaScript compares UTF-16 code units,

@@ -3,6 +3,7 @@
  * the value would be. It doesn't check the syntax; `JSON.parse` does. Implements strict bodies and documents of
  * `docs/contract/rest.md#envelope` and `docs/contract/automation.md#the-fleet-as-a-file`.
  */
+import { nfc } from './compare-text.js';
 
 export type JsonPath = readonly (string | number)[];
 
@@ -36,16 +37,12 @@ interface Open {
   entries: number;
 }
 
-/** Normalised like YAML keys; ASCII text needs no normalisation. */
-// oxlint-disable-next-line no-control-regex -- ASCII has control characters
-export const canonicalKey = (key: string): string => (/^[\u0000-\u007f]*$/.test(key) ? key : key.normalize('NFC'));
-
 /**
  * The faults of a text, in order. Iterative, so that no text exhausts the stack; linear in its length.
  * @param text JSON; for any other text the result is meaningless
  */
 export function jsonFaults(text: string, bounds: JsonBounds): readonly JsonFault[] {
-  const { depth, values, entries, faults: most = 1, sameKey = canonicalKey } = bounds;
+  const { depth, values, entries, faults: most = 1, sameKey = nfc } = bounds;
   const open: Open[] = [];
   const found: JsonFault[] = [];
   let count = 0;

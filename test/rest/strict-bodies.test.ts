@@ -1,7 +1,7 @@
 /**
  * `docs/contract/rest.md#errors`: bodies are strict, a refusal names the field by its JSON path and repeats no value.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { operationsOf } from '../support/openapi-document.js';
 import { password, startRest, type RestFixture } from '../support/rest-fixture.js';
 
@@ -203,4 +203,26 @@ test('a body that nests too deep, or has more in one list or object than any req
   expect((await rest.call('POST', '/api/nodes', { body: fits })).json().error).toBe(
     'invalid_request: x: not a field of this request',
   );
+});
+
+test('no text has so many combining marks that bringing it into a normal form takes long', async () => {
+  const marks = `a${'\u0315\u0300'.repeat(4_000)}`;
+  const document = `svc: 1\nset: "${marks}"\nnodes: {"${marks}": {}}\nroutes: {a: {"${marks}": 1}}\n`;
+  const bodies: readonly (readonly [string, object])[] = [
+    ['/api/nodes', { name: 'a\u0300'.repeat(20_000) }],
+    ['/api/auth/login', { [marks]: 1 }],
+    ['/api/auth/login', { username: marks, password: marks }],
+    ['/api/auth/users', { username: 'ada', password: marks, role: 'viewer' }],
+    ['/api/nodes', { name: marks }],
+    ['/api/nodes', { name: 'n', labels: { [marks]: marks } }],
+    ['/api/nodes/labels', { node_ids: [id], set: { [marks]: marks }, remove: [marks] }],
+    ['/api/join-tokens', { name: 'j', name_prefix: marks }],
+    ['/api/fleet/plan', { document }],
+    ['/api/fleet/plan', { document: JSON.stringify({ svc: 1, nodes: { [marks]: {} } }) }],
+  ];
+  const normalize = vi.spyOn(String.prototype, 'normalize');
+  for (const [url, body] of bodies) expect((await rest.call('POST', url, { body })).statusCode, url).toBe(400);
+  const longest = Math.max(0, ...normalize.mock.contexts.map((text) => String(text).length));
+  normalize.mockRestore();
+  expect(longest).toBeLessThan(1_000);
 });

@@ -2,6 +2,7 @@
  * The fields that every resource has besides its definition, and the key of its name.
  * Implements `docs/contract/rest.md#consistency` and `docs/contract/rest.md#envelope`, the bounds.
  */
+import { nfc } from '../../kernel/compare-text.js';
 
 export interface ResourceMeta {
   readonly id: string;
@@ -38,12 +39,8 @@ export function nextVersion<S extends ResourceMeta>(state: S, at: string): S {
 
 /** The same for equal names, which are compared case-insensitively after NFC. */
 export function nameKey(name: string): string {
-  // Nearly every name is ASCII, where normalizing changes nothing but costs most.
-  return (ascii.test(name) ? name : name.normalize('NFC')).toLowerCase();
+  return nfc(name).toLowerCase();
 }
-
-// oxlint-disable-next-line no-control-regex -- ASCII has control characters
-const ascii = /^[\u0000-\u007f]*$/;
 
 /**
  * A key by which names sort naturally when compared as text: runs of digits by their value, the rest in lower case,

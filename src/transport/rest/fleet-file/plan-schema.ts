@@ -1,11 +1,12 @@
 /** The schemas of plans, and the bodies of applies. Implements `docs/contract/automation.md#the-fleet-as-a-file`, plan. */
 import { z } from 'zod';
 import type { FileFlags } from '../../../domain/fleet-file/document.js';
+import { nfc } from '../../../kernel/compare-text.js';
 import { limits } from '../../../kernel/limits.js';
 import { component, documented, sample } from '../schemas/documented.js';
 import { auditChange } from '../resources/audit.js';
 import { warningsSchema } from '../resources/warnings.js';
-import { body, boolean, distinct, integer, nfc, oneOf, text } from '../schemas/fields.js';
+import { body, boolean, distinct, integer, oneOf, text } from '../schemas/fields.js';
 import { query, queryInteger, queryText } from '../schemas/query.js';
 import { nodeId } from '../schemas/shared-schemas.js';
 

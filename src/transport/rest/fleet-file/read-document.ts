@@ -10,6 +10,7 @@ import type { ResourceType } from '../../../domain/fleet/resources.js';
 import { policyId, type PolicyDefinition } from '../../../domain/listener-policy/policy.js';
 import { nameIndexKey } from '../../../domain/resource/meta.js';
 import { faultOfSetName } from '../../../domain/resource/name.js';
+import { nfc } from '../../../kernel/compare-text.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import type { Ids } from '../../../kernel/ids.js';
 import type { Json, JsonObject } from '../../../kernel/json.js';
@@ -167,7 +168,7 @@ function readOne(section: Section, name: string, value: Json | undefined, reader
   }
   return {
     type: section.type,
-    name: name.normalize('NFC'),
+    name: nfc(name),
     was: typeof was === 'string' ? was : undefined,
     id: reader.own(section.type, name),
     fields,

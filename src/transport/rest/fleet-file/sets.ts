@@ -4,12 +4,12 @@
  */
 import { z } from 'zod';
 import { changeWithNames, noReferences } from '../../../domain/fleet-file/naming.js';
+import { nfc } from '../../../kernel/compare-text.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import { answers, ok } from '../answers/envelope.js';
 import { commandContext } from '../checks/consistency.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { component, documented, sample } from '../schemas/documented.js';
-import { nfc } from '../schemas/fields.js';
 import { actorSchema, entrySchema } from '../resources/audit.js';
 import { writtenEntries } from '../resources/written-entry.js';
 import { changersOf } from './drift-entries.js';

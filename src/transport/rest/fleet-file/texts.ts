@@ -8,7 +8,8 @@ import { deserialize } from 'node:v8';
 import { nameKey } from '../../../domain/resource/meta.js';
 import { createTurns, withFirstOf, yieldToEventLoop } from '../../../kernel/background.js';
 import { ServiceError, errorText } from '../../../kernel/errors.js';
-import { canonicalKey, jsonFaults, type JsonFault } from '../../../kernel/json-text.js';
+import { nfc } from '../../../kernel/compare-text.js';
+import { jsonFaults, type JsonFault } from '../../../kernel/json-text.js';
 import { limits } from '../../../kernel/limits.js';
 import type { Logger } from '../../../kernel/logger.js';
 import { ThreadLostError, threadBeside, withThread } from '../../../kernel/worker-thread.js';
@@ -66,7 +67,7 @@ function readJson(text: string, { names }: DocumentKeys): ReadText | undefined {
   if (!looksLikeJson(text)) return undefined;
   const sameKey = (key: string, above: () => Path): string => {
     const at = above();
-    return at.length === 1 && names.includes(String(at[0])) ? nameKey(key) : canonicalKey(key);
+    return at.length === 1 && names.includes(String(at[0])) ? nameKey(key) : nfc(key);
   };
   const faults = jsonFaults(text, { depth: nesting, values, entries: mostEntries, faults: shown, sameKey });
   if (faults.length > 0 && !isLong(text)) return undefined;

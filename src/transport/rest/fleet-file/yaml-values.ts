@@ -4,7 +4,7 @@
  */
 import { isAlias, isMap, isScalar, isSeq, type Node } from 'yaml';
 import { nameKey } from '../../../domain/resource/meta.js';
-import { canonicalKey } from '../../../kernel/json-text.js';
+import { nfc } from '../../../kernel/compare-text.js';
 import { limits } from '../../../kernel/limits.js';
 import { tuning } from '../tuning.js';
 import type { Notes, Path, Place } from './mistake-places.js';
@@ -109,7 +109,7 @@ export function createValues(chars: number, caseless: readonly string[], { note,
         note(begin, where, key === '<<' ? 'expected no merge key' : 'not a field of this document');
         continue;
       }
-      const compared = names ? nameKey(key) : canonicalKey(key);
+      const compared = names ? nameKey(key) : nfc(key);
       const before = state.seen.get(compared);
       if (before !== undefined) note(begin, where, keyTwice(key, before));
       state.seen.set(compared, key);

@@ -6,7 +6,7 @@ import { limits } from '../../../kernel/limits.js';
 import type { RestApp, RestDeps, RestOptions } from '../deps.js';
 import { joinAddresses, joinCommand } from '../join-command.js';
 import { component, documented, sample } from '../schemas/documented.js';
-import { body, integer, labels, name, nfc, text } from '../schemas/fields.js';
+import { body, integer, labels, name, nfcText } from '../schemas/fields.js';
 import { idOf, nodeId, timeOf, timestamps } from '../schemas/shared-schemas.js';
 import { resourceRoutes } from './resource-routes.js';
 
@@ -70,7 +70,7 @@ const newJoinToken = body({
     72,
   ),
   labels: documented(labels.optional(), `${about.labels}; default \`{}\``, { region: 'eu' }),
-  name_prefix: documented(text(1, limits.rest.nameChars, nfc).optional(), about.name_prefix, 'edge-'),
+  name_prefix: documented(nfcText(1, limits.rest.nameChars).optional(), about.name_prefix, 'edge-'),
 }).meta({ id: 'NewJoinToken', description: 'Create a join token' });
 
 type Body = Pick<NewJoinToken, 'name'> & Partial<NewJoinToken>;
@@ -130,7 +130,7 @@ export function joinTokenRoutes(app: RestApp, deps: RestDeps, options: RestOptio
         uses: given.uses ?? uses.default,
         expires_in_hours: given.expires_in_hours ?? hours.default,
         labels: given.labels ?? {},
-        name_prefix: given.name_prefix?.normalize('NFC') ?? null,
+        name_prefix: given.name_prefix ?? null,
       });
       if (outcome.kind !== 'done') return outcome;
       const { joinToken, token } = outcome.result;

@@ -4,13 +4,14 @@
  */
 import { z } from 'zod';
 import type { NodeState } from '../../../domain/node/node.js';
+import { nfc } from '../../../kernel/compare-text.js';
 import type { ListOf, ListQuery } from '../../../kernel/list.js';
 import { limits } from '../../../kernel/limits.js';
 import { stateNow } from '../../../reports/listener-states.js';
 import { nodeStatuses, statusOf, type NodeStatus } from '../../../reports/status.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { answers, ok } from '../answers/envelope.js';
-import { boolean, canonical, list, nfc, oneOf } from '../schemas/fields.js';
+import { boolean, canonical, list, oneOf } from '../schemas/fields.js';
 import { orNotFound, pathId } from '../checks/path-id.js';
 import { applyStates } from '../../../reports/apply-state.js';
 import { controlPsk, sessionsEnded } from './node-psks.js';

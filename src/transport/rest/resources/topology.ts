@@ -14,6 +14,7 @@ import {
   type SeenChain,
   type SeenNode,
 } from '../../../domain/topology/topology.js';
+import { nfc } from '../../../kernel/compare-text.js';
 import { ServiceError } from '../../../kernel/errors.js';
 import { limits } from '../../../kernel/limits.js';
 import { forEach, withPauses } from '../../../kernel/pieces.js';
@@ -23,7 +24,7 @@ import { answers } from '../answers/envelope.js';
 import { listInPieces, objectInPieces, sendPieces } from '../answers/streamed-json.js';
 import type { RestApp, RestDeps } from '../deps.js';
 import { component, documented, sample } from '../schemas/documented.js';
-import { labelKeyFilter, nfc, text } from '../schemas/fields.js';
+import { labelKeyFilter, text } from '../schemas/fields.js';
 import { query } from '../schemas/query.js';
 import { idOf, nodeId } from '../schemas/shared-schemas.js';
 import { expected } from '../schemas/validation.js';

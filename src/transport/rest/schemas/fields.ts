@@ -12,12 +12,11 @@ import {
   canonicalUnicastIp,
 } from '../../../kernel/addresses.js';
 import { faultOfName } from '../../../domain/resource/name.js';
+import { nfc } from '../../../kernel/compare-text.js';
 import { isUuid } from '../../../kernel/ids.js';
 import { limits } from '../../../kernel/limits.js';
 import { documented, sample } from './documented.js';
 import { expected, readAs } from './validation.js';
-
-export const nfc = (text: string): string => text.normalize('NFC');
 
 const loneSurrogate = /\p{Surrogate}/u;
 
@@ -30,6 +29,8 @@ export function text(min: number, max: number, counted = (value: string): string
     .string({ error })
     .refine(
       (given) => {
+        // No character of a normal form stands for more than four.
+        if (given.length > 8 * max) return false;
         const value = counted(given);
         // A code point is one or two code units, so the code points of most strings need not be counted.
         if (value.length > 2 * max || value.length < min) return false;
