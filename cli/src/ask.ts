@@ -60,5 +60,14 @@ export async function confirm(question: string, yes: boolean | undefined): Promi
 export async function readStdin(): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of stdin) chunks.push(Buffer.from(chunk as Uint8Array));
-  return Buffer.concat(chunks).toString('utf8');
+  return utf8(Buffer.concat(chunks), 'stdin');
+}
+
+/** A text as it was written: replaced letters would make other names of it. @throws Failure usage */
+export function utf8(bytes: Uint8Array, file: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw usage(`${file}: expected UTF-8`);
+  }
 }

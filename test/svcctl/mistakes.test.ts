@@ -246,6 +246,26 @@ test.skipIf(!existsSync('/dev/full'))('a full disk is told in a line', () => {
   expect([status, stderr]).toEqual([1, expect.stringMatching(/^svcctl: the output cannot be written: ENOSPC.*\n$/)]);
 });
 
+test('a file that is not UTF-8 is refused, so that no name is changed by reading it', async () => {
+  const latin1 = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text, 'latin1');
+    return join(folder, name);
+  };
+  const nodes = latin1('nodes.yaml', 'svc: 1\nnodes: {Süd: {}}\n');
+  latin1('web.key', 'ü');
+  const credential = 'web: {key_type: x25519, private_key: {file: web.key}}';
+  const keys = latin1('keys.yaml', `svc: 1\ncredentials: {${credential}}\n`);
+  for (const [args, error] of [
+    [['plan', '-f', nodes], `${nodes}: expected UTF-8`],
+    [['create', 'nodes', '-f', nodes], `${nodes}: expected UTF-8`],
+    [['plan', '-f', keys], 'web.key: expected UTF-8'],
+  ] as const) {
+    const { code, err } = await script.run(args);
+    expect([code, err]).toEqual([3, expect.stringContaining(error)]);
+  }
+  expect(service.asked.filter((asked) => asked.startsWith('POST'))).toEqual([]);
+});
+
 test('a pipe in place of a key is refused, and nobody waits for it', async () => {
   execFileSync('sh', ['-c', 'mkfifo key'], { cwd: folder, timeout: 60_000 });
   const file = join(folder, 'fleet.yaml');

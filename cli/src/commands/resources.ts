@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { env } from 'node:process';
 import type { Command } from 'commander';
 import { parse } from 'yaml';
-import { confirm, hasTerminal, readStdin } from '../ask.js';
+import { confirm, hasTerminal, readStdin, utf8 } from '../ask.js';
 import { Failure, exitCodes, refused, usage } from '../exit.js';
 import {
   holdSecrets,
@@ -167,11 +167,13 @@ function warn({ warnings, rollout_id }: Row): void {
 }
 
 function fileText(path: string): string {
+  let bytes: Buffer;
   try {
-    return readFileSync(path, 'utf8');
+    bytes = readFileSync(path);
   } catch (error) {
     throw usage(`${path}: ${(error as Error).message}`);
   }
+  return utf8(bytes, path);
 }
 
 /** A value in YAML. @throws Failure usage */
@@ -257,7 +259,7 @@ const mistakeMark = '# svcctl: ';
 async function editUntilTaken<T>(file: string, send: () => Promise<T>): Promise<T> {
   for (let refused = ''; ;) {
     openEditor(file);
-    const text = readFileSync(file, 'utf8')
+    const text = utf8(readFileSync(file), file)
       .split('\n')
       .filter((one) => !one.startsWith(mistakeMark))
       .join('\n');

@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { LineCounter, isMap, isScalar, isSeq, parseAllDocuments, visit, type Document } from 'yaml';
+import { utf8 } from '../ask.js';
 import { refused, usage } from '../exit.js';
 
 /** One YAML document of one file. */
@@ -48,12 +49,13 @@ export function readDocuments(files: readonly string[], fill: Fill): readonly Fl
 }
 
 function partsOf(file: string, named: boolean): readonly Part[] {
-  let text: string;
+  let bytes: Buffer;
   try {
-    text = readFileSync(file === '-' ? 0 : file, 'utf8');
+    bytes = readFileSync(file === '-' ? 0 : file);
   } catch (error) {
     throw usage(`${file}: ${(error as Error).message}`);
   }
+  const text = utf8(bytes, file);
   const lines = new LineCounter();
   // The parser's own check compares each key with all others of its mapping.
   const options = { version: '1.2', lineCounter: lines, prettyErrors: false, uniqueKeys: false } as const;

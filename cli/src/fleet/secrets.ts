@@ -6,6 +6,7 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { cwd, env } from 'node:process';
+import { utf8 } from '../ask.js';
 import { usage } from '../exit.js';
 import type { Fill } from './documents.js';
 
@@ -70,5 +71,5 @@ function fileText(named: string, path: string, document: string): string {
   }
   // Reading a pipe would block.
   if (!statSync(real).isFile()) throw usage(`${path}: ${named}: expected a file`);
-  return readFileSync(real, 'utf8');
+  return utf8(readFileSync(real), `${path}: ${named}`);
 }
