@@ -128,7 +128,7 @@ describe('a join token', () => {
     [{ publicUrl: null }, '[::1]:80', true, "curl -fsSL --retry 9 'http://[::1]/join.sh' | "],
   ])('with %j and the host %s, served: %s, begins with %s', (settings, host, isServed, begins) => {
     const addresses = joinAddresses(
-      { protocol: 'http', host },
+      { protocol: 'http', headers: { host } },
       { ...settings, controlEndpoint: (of) => `http://${of}:8443` },
     );
     expect(joinCommand(addresses, 'svcjoin1_', isServed).slice(0, begins.length)).toBe(begins);

@@ -67,7 +67,11 @@ test('the script holds the checksum of the program and the addresses of the requ
     ['127.0.0.1:8081', 'http', 'http://127.0.0.1:8081', `http://127.0.0.1:${port}`],
     ['[2001:db8::7]:444', 'https', 'https://[2001:db8::7]:444', `http://[2001:db8::7]:${port}`],
   ] as const) {
-    const answer = await ask('/join.sh', { host, 'x-forwarded-proto': proto });
+    // Many proxies pass on what a client says here.
+    const also = { 'x-forwarded-proto': proto, 'x-forwarded-host': 'evil.example' };
+    const answer = await ask('/join.sh', { host, ...also });
+    const agents = await rest.data('GET', '/api/nodes/control-endpoint', { headers: { host, ...also } });
+    expect(agents.endpoint).toBe(endpoint);
     expect([answer.statusCode, answer.headers['cache-control']]).toEqual([200, 'no-store']);
     expect(answer.headers['content-type']).toBe('text/plain; charset=utf-8');
     const sha256 = String((await ask(versioned, {}, 'HEAD')).headers['etag']).replaceAll('"', '');

@@ -21,10 +21,10 @@ interface JoinAddresses {
  * @throws ServiceError `invalid_request` for a `Host` that is neither name nor address, if `SVC_PUBLIC_URL` is not set
  */
 export function joinAddresses(
-  request: Pick<FastifyRequest, 'protocol' | 'host'>,
+  request: Pick<FastifyRequest, 'protocol' | 'headers'>,
   { publicUrl, controlEndpoint }: Pick<RestOptions, 'publicUrl' | 'controlEndpoint'>,
 ): JoinAddresses {
-  const base = originOf(publicUrl ?? `${request.protocol}://${hostOf(request.host)}`);
+  const base = originOf(publicUrl ?? `${request.protocol}://${hostOf(request.headers.host ?? '')}`);
   if (base === undefined) {
     const expected = 'expected a DNS name or an IP address, with or without a port; or set SVC_PUBLIC_URL';
     throw new ServiceError('invalid_request', `host: ${expected}`);

@@ -28,7 +28,7 @@ export function controlEndpointRoutes(app: RestApp, { controlEndpoint }: Pick<Re
       response: answers(schema),
     },
     handler: (request) => {
-      const own = originOf(`http://${request.host}`);
+      const own = originOf(`http://${request.headers.host ?? ''}`);
       if (own === undefined)
         throw new ServiceError('invalid_request', 'host: expected the name or address by which the service is reached');
       return ok({ endpoint: controlEndpoint(own.hostname.replaceAll(/[[\]]/g, '')) });
