@@ -1,6 +1,7 @@
 /** How zod schemas become components of the OpenAPI document (`docs/contract/rest.md#beside-api`). */
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { runSync } from '../../src/kernel/pieces.js';
 import { exampleOf, jsonSchemas } from '../../src/transport/rest/openapi/openapi-schemas.js';
 
 const hopOf = (port: z.ZodType) => z.strictObject({ port: port.meta({ examples: [443] }) }).meta({ id: 'TestHop' });
@@ -10,7 +11,7 @@ describe('components of the OpenAPI document', () => {
     z.string().meta({ id: 'TestUnused' });
     const hop = hopOf(z.int());
     const [body, shown] = [z.strictObject({ hop }), z.object({ hops: z.array(hop) })];
-    const { request, answer, components } = jsonSchemas([body], [shown]);
+    const { request, answer, components } = runSync(jsonSchemas([body], [shown]));
     expect(Object.keys(components)).toEqual(['TestHop']);
     expect(components['TestHop']).toMatchObject({ type: 'object', required: ['port'], examples: [{ port: 443 }] });
     expect(request(body)).toMatchObject({ properties: { hop: { $ref: '#/components/schemas/TestHop' } } });
@@ -26,16 +27,16 @@ describe('components of the OpenAPI document', () => {
         .transform(Number)
         .meta({ examples: ['443'], default: '80' }),
     });
-    expect(jsonSchemas([body], []).request(body)).toMatchObject({
+    expect(runSync(jsonSchemas([body], [])).request(body)).toMatchObject({
       properties: { port: { type: 'string', examples: ['443'], default: '80' } },
     });
   });
 
   test('have one meaning for each id', () => {
     const both = [z.object({ a: hopOf(z.int()), b: hopOf(z.string()) })];
-    expect(() => jsonSchemas(both, [])).toThrow('Duplicate schema id "TestHop"');
+    expect(() => runSync(jsonSchemas(both, []))).toThrow('Duplicate schema id "TestHop"');
     const asked = hopOf(z.string().transform(Number).pipe(z.number()));
-    expect(() => jsonSchemas([asked], [asked])).toThrow('TestHop differs between requests and answers');
+    expect(() => runSync(jsonSchemas([asked], [asked]))).toThrow('TestHop differs between requests and answers');
   });
 });
 

@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod';
 import { httpStatusOf, type ErrorCode } from '../../../kernel/errors.js';
+import { forEach } from '../../../kernel/pieces.js';
 import type { DeclaredRoute, RouteSchema } from '../route-declaration.js';
 import { failureSchema } from '../answers/envelope.js';
 import { answerHeaders, everyRequestHeaders, type AnswerHeader } from '../schemas/headers.js';
@@ -12,10 +13,11 @@ import { exampleOf, jsonSchemas, type JsonSchema, type JsonSchemas } from './ope
 import { previewAnswer } from '../checks/rolled-out.js';
 import { reads, sessionCookie } from '../checks/session-token.js';
 
-export type Document = ReturnType<typeof openApiDocument>;
+export type Document = ReturnType<typeof openApiDocument> extends Generator<void, infer D> ? D : never;
 export type Operation = ReturnType<typeof operationOf>;
 
 const json = 'application/json';
+const routesPerPiece = 20;
 
 const title = 'Gateway control service';
 const about = [
@@ -60,14 +62,17 @@ const otherTags: readonly (readonly [urls: RegExp, tag: string])[] = [
 const tagOf = ({ url }: DeclaredRoute): string =>
   otherTags.find(([urls]) => urls.test(url))?.[1] ?? url.split('/')[2] ?? '';
 
-/** @param version of the service */
-export function openApiDocument(routes: readonly DeclaredRoute[], version: string) {
-  const schemas = jsonSchemas(routes.flatMap(requestSchemas), routes.flatMap(answerSchemas).concat(failureSchema));
+/** In pieces, because all at once holds up a young process for a quarter of a second. @param version of the service */
+export function* openApiDocument(routes: readonly DeclaredRoute[], version: string) {
+  const schemas = yield* jsonSchemas(
+    routes.flatMap(requestSchemas),
+    routes.flatMap(answerSchemas).concat(failureSchema),
+  );
   const paths: { [path: string]: { [method: string]: Operation } } = {};
-  for (const route of routes) {
+  yield* forEach(routes, routesPerPiece, (route) => {
     const path = route.url.replace(/:([A-Za-z_]+)/g, '{$1}');
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, schemas) };
-  }
+  });
   const names = [...new Set(routes.map(tagOf))];
   const components: { readonly [kind: string]: { readonly [name: string]: object } } = {
     schemas: schemas.components,

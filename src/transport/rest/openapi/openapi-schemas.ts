@@ -24,10 +24,15 @@ export interface JsonSchemas {
   readonly components: { readonly [id: string]: JsonSchema };
 }
 
-/** @throws Error when two different schemas have one id */
-export function jsonSchemas(requests: readonly z.ZodType[], answers: readonly z.ZodType[]): JsonSchemas {
-  const input = convert(requests, 'input');
-  const output = convert(answers, 'output');
+/** In pieces. @throws Error when two different schemas have one id */
+export function* jsonSchemas(
+  requests: readonly z.ZodType[],
+  answers: readonly z.ZodType[],
+): Generator<void, JsonSchemas> {
+  const input = yield* convert(requests, 'input');
+  yield;
+  const output = yield* convert(answers, 'output');
+  yield;
   for (const [id, schema] of input.named) {
     const shown = output.named.get(id);
     if (shown === undefined || JSON.stringify(shown) === JSON.stringify(schema)) continue;
@@ -45,7 +50,7 @@ export function jsonSchemas(requests: readonly z.ZodType[], answers: readonly z.
   return { request: input.of, answer: output.of, components };
 }
 
-function convert(roots: readonly z.ZodType[], io: Direction): Converted {
+function* convert(roots: readonly z.ZodType[], io: Direction): Generator<void, Converted> {
   const inline = new Map([...new Set(roots)].map((root, index) => [root, inlineId(index)]));
   const registry = z.registry<{ id: string }>();
   // In a list, because a schema that is registered itself is replaced by a reference inside others.
@@ -57,6 +62,7 @@ function convert(roots: readonly z.ZodType[], io: Direction): Converted {
     if (id !== undefined) named.set(id, schema);
   });
   for (const [id, schema] of named) registry.add(schema, { id });
+  yield;
   const converted = toJson(registry, io, () => undefined);
   return {
     named: new Map([...named.keys()].map((id) => [id, bodyOf(converted[id])])),

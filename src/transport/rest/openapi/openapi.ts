@@ -2,15 +2,16 @@
  * Serves the OpenAPI document (`openapi-document.ts`), and Swagger UI over it at `/docs`, which is built with the console
  * (`console/src/docs`). Implements `docs/contract/rest.md#beside-api`.
  */
-import { gzipSync } from 'node:zlib';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import { z } from 'zod';
 import { sendCompressed, type Compressed } from '../answers/accepted.js';
 import type { Budget } from '../checks/address-budget.js';
 import type { DeclaredRoute } from '../route-declaration.js';
 import type { BuiltConsole } from '../console/console-routes.js';
 import type { RestApp, RestOptions } from '../deps.js';
-import { openApiDocument, type Document } from './openapi-document.js';
+import { withPauses } from '../../../kernel/pieces.js';
+import { openApiDocument } from './openapi-document.js';
 
 /**
  * @param routes every route of the app, these two included; read on the first request
@@ -24,10 +25,7 @@ export function openApiRoutes(
   pages: Pick<BuiltConsole, 'page'>,
 ): void {
   const config = { access: 'open', takes: 'none', refuses: ['rate_limited'] } as const;
-  let made: Document | undefined;
-  const document = (): Document => (made ??= openApiDocument(routes, version));
-  const sendDocument = madeOnce('application/json; charset=utf-8', () => JSON.stringify(document()));
-
+  let made: Promise<Compressed> | undefined;
   app.get('/openapi.json', {
     exposeHeadRoute: true,
     config,
@@ -43,7 +41,10 @@ export function openApiRoutes(
       },
     },
     onRequest: budget,
-    handler: sendDocument,
+    async handler(request, reply) {
+      const document = await (made ??= compressed(routes, version));
+      return sendCompressed(request, reply.header('content-type', 'application/json; charset=utf-8'), document);
+    },
   });
 
   app.get('/docs', {
@@ -62,17 +63,8 @@ export function openApiRoutes(
   });
 }
 
-/**
- * A text that is the same for everybody, made at the first call and kept as bytes.
- * @returns sends the text, compressed for clients that accept gzip
- */
-function madeOnce(contentType: string, make: () => string): (request: FastifyRequest, reply: FastifyReply) => void {
-  let made: Compressed | undefined;
-  return (request, reply) => {
-    if (made === undefined) {
-      const plain = Buffer.from(make());
-      made = { plain, variants: [{ coding: 'gzip', bytes: gzipSync(plain) }] };
-    }
-    sendCompressed(request, reply.header('content-type', contentType), made);
-  };
+/** Made at the first request, and kept. */
+async function compressed(routes: readonly DeclaredRoute[], version: string): Promise<Compressed> {
+  const plain = Buffer.from(JSON.stringify(await withPauses(openApiDocument(routes, version))));
+  return { plain, variants: [{ coding: 'gzip', bytes: await promisify(gzip)(plain) }] };
 }
