@@ -2,12 +2,15 @@
 import type { lookup } from 'node:dns';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.js';
 import { limits } from '../../src/kernel/limits.js';
 import { createSender } from '../../src/webhooks/send.js';
+import { tcpPeers } from '../support/tcp-peers.js';
 import { startReceiver } from '../support/webhook-receiver.js';
 
+const { fullServer } = tcpPeers();
 const message = { url: 'http://receiver.example/', headers: {}, body: '{}' };
 
 test('a look-up that never ends is left when the try is called off, at its start as well', async () => {
@@ -50,4 +53,18 @@ test('a receiver whose interim answers never end has failed at once', async () =
   expect(answer).toEqual({ status: null, error: 'too many interim answers came', retryAfterMs: null });
   sender.close();
   server.close();
+});
+
+test('an address that takes longer than 250 ms is reached, although the next one refuses', async () => {
+  const { port, open } = await fullServer();
+  const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }));
+  const found = ((_host: string, _options: object, done: (error: null, all: object[]) => void) =>
+    done(null, addresses)) as unknown as typeof lookup;
+  const sender = createSender({ mayDial: () => true, clock: systemClock, lookup: found, tryMs: 60_000 });
+  const sent = sender.send({ ...message, url: `http://receiver.example:${port}/` }, new AbortController().signal);
+  await sleep(500);
+  open();
+  // It echoes, which is no answer of HTTP.
+  expect((await sent).error).toBe('the answer is not HTTP');
+  sender.close();
 });
