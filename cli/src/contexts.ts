@@ -49,13 +49,17 @@ export function readContexts(): Contexts {
   throw usage(`${configFile()}: expected JSON with contexts; mend it, or delete it and sign in again`);
 }
 
-/** Writes atomically, readable only by its owner. */
+/** Writes atomically, readable only by its owner. @throws Failure usage */
 export function writeContexts(contexts: Contexts): void {
   const path = configFile();
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const fresh = `${path}.${randomUUID()}`;
-  writeFileSync(fresh, `${JSON.stringify(contexts, undefined, 2)}\n`, { mode: 0o600 });
-  renameSync(fresh, path);
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    writeFileSync(fresh, `${JSON.stringify(contexts, undefined, 2)}\n`, { mode: 0o600 });
+    renameSync(fresh, path);
+  } catch (error) {
+    throw usage(`${path}: ${(error as Error).message}`);
+  }
 }
 
 /** The context that a command uses. @throws Failure usage, or not signed in */

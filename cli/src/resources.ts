@@ -125,7 +125,7 @@ const described: readonly Described[] = [
     columns: [
       name,
       column('TYPE', 'key_type'),
-      column('ENDS', 'not_after'),
+      column('ENDS', 'certificate.not_after'),
       column('PUBLIC KEY', 'public_key', true),
       ...meta,
     ],

@@ -26,7 +26,8 @@ export interface Access {
 export async function connect({ server, token, insecure, caFile }: Access): Promise<Api> {
   requireSafe(server, insecure);
   if (caFile !== undefined) await trust(caFile);
-  const api = createClient<paths>({ baseUrl: server });
+  // Followed, a redirect would turn a POST into a GET, and might take a password to plain http.
+  const api = createClient<paths>({ baseUrl: server, redirect: 'manual' });
   let position: string | null = null;
   api.use({
     onRequest({ request }) {
@@ -60,9 +61,11 @@ function unreachableService(server: string, error: unknown): Failure {
   const text =
     code === 'ERR_SSL_WRONG_VERSION_NUMBER'
       ? `this port speaks http; expected ${server.replace('https:', 'http:')}`
-      : cause instanceof Error
-        ? cause.message || code
-        : String(cause);
+      : code === 'UND_ERR_SOCKET' && server.startsWith('http:')
+        ? `other side closed; expected ${server.replace('http:', 'https:')}, if this port speaks https`
+        : cause instanceof Error
+          ? cause.message || code
+          : String(cause);
   return new Failure(exitCodes.unreachable, `${server} is out of reach: ${text}`);
 }
 
@@ -116,10 +119,11 @@ export function brokenOff(error: unknown): never {
 }
 
 export function refusalOf({ status, headers, url }: Response, body: unknown): Failure {
+  const location = headers.get('location');
   const given =
     typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string'
       ? body.error
-      : `the answer is ${status}, and not of this service`;
+      : `the answer is ${status}${location === null ? '' : ` to ${location}`}, and not of this service`;
   const retryAfterMs = Number(headers.get('retry-after') ?? 0) * 1_000 || 0;
   const code = status === 401 ? exitCodes.notSignedIn : exitCodes.refused;
   // A wrong password needs no other token.

@@ -1,6 +1,7 @@
 /** What a person meets when something is wrong: each is a sentence and an exit code, and nothing hangs. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -111,6 +112,15 @@ describe('a token that has ended', () => {
   });
 });
 
+test('a folder of contexts that cannot be written is told before a token is made', async () => {
+  symlinkSync('nowhere', join(folder, 'svcctl'));
+  answer = () => ({ data: { username: 'ada', items: [] } });
+  const { code, err } = await person.runAlone(['login', '--server', service.url, '--token-stdin'], {
+    input: 'svcat_y',
+  });
+  expect([code, err, service.asked]).toEqual([3, expect.stringContaining(`svcctl: ${configFile()}: `), []]);
+});
+
 test('a relative --ca-file is kept as a path that holds in every folder', async () => {
   writeFileSync(join(folder, 'ca.pem'), '');
   answer = ({ path }) => (path.startsWith('/api/auth/me') ? { data: { username: 'ada' } } : listOf());
@@ -126,6 +136,26 @@ test('a port that speaks http is told in a sentence', async () => {
     out: '',
     err: `svcctl: ${server} is out of reach: this port speaks http; expected ${service.url}\n`,
   });
+});
+
+test('a port that speaks https is told of where one that hears http says nothing', async () => {
+  const silent = createServer((socket) => socket.on('error', () => undefined).end());
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const server = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const { code, err } = await script.run(['get', 'nodes'], { env: { SVC_SERVER: server } });
+  silent.close();
+  const hint = `expected ${server.replace('http:', 'https:')}, if this port speaks https`;
+  expect([code, err]).toEqual([4, `svcctl: ${server} is out of reach: other side closed; ${hint}\n`]);
+});
+
+test.each([302, 307])('a redirect (%i) is told of, and neither a token nor a password follows it', async (status) => {
+  const elsewhere = await startPretendService(() => listOf(upstream('web')));
+  const location = `${elsewhere.url}/api/nodes`;
+  answer = () => ({ status, headers: { location } });
+  const { code, err } = await script.run(['create', 'nodes', 'edge']);
+  await elsewhere.stop();
+  const told = `svcctl: the answer is ${status} to ${location}, and not of this service (request asked-1)\n`;
+  expect([code, err, elsewhere.asked]).toEqual([1, told, []]);
 });
 
 test.each([
@@ -157,6 +187,12 @@ test.each([
     service.asked.length === 1 ? { data: { items: [upstream('web')], total: 2, next: 'more' } } : { breaksOff: true };
   const { code, out } = await script.run(['get', 'upstreams', '-o', format]);
   expect([code, out]).toEqual([4, expect.stringContaining(shown)]);
+});
+
+test('the end of a certificate is in the list of credentials', async () => {
+  answer = () => listOf({ name: 'web', key_type: 'tls_cert', certificate: { not_after: '2027-01-01T00:00:00.000Z' } });
+  const { out } = await script.run(['get', 'credentials']);
+  expect(out).toContain('web   tls_cert  2027-01-01T00:00:00.000Z');
 });
 
 test('a server that is another one is told in a sentence', async () => {

@@ -80,8 +80,9 @@ async function login(options: LoginOptions): Promise<void> {
   const name = options.context ?? known.current;
   const before = known.contexts[name];
   const server = serverUrl(options.server ?? before?.server ?? (await ask('Server', '--server URL')));
-  // Checked before the password is asked for.
+  // Checked before the password is asked for, and before a token is made that could not be kept.
   await connect({ server, caFile: options.caFile, insecure: options.insecure });
+  writeContexts(known);
   const made =
     options.tokenStdin === true ? await givenToken(server, options) : await newToken(server, options, before);
   const kept: Context = {
