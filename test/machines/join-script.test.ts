@@ -9,6 +9,7 @@ import { eventually } from '../support/eventually.js';
 import { createMachine, type Machine } from '../support/machine-root.js';
 import { tokenWith } from '../support/machines.js';
 import { startRest, type JsonData, type RestFixture } from '../support/rest-fixture.js';
+import { freePort } from '../support/snapshots.js';
 
 let rest: RestFixture;
 let base: string;
@@ -88,7 +89,8 @@ describe('the script', () => {
 
   test('keeps the settings of the machine, tries again when it is asked to wait, and has an endpoint of its own', async () => {
     mkdirSync(machine.path('/etc/gateway-agent'));
-    writeFileSync(machine.path(env), 'SVC_LOG_LEVEL=debug\nSVC_JOIN_TOKEN=old\nSVC_CONTROL_ENDPOINT=http://old:1');
+    const own = `SVC_LOG_LEVEL=debug\nSVC_AGENT_METRICS_ADDR=127.0.0.1:${await freePort()}\n`;
+    writeFileSync(machine.path(env), `${own}SVC_JOIN_TOKEN=old\nSVC_CONTROL_ENDPOINT=http://old:1`);
     const { token } = await makeToken();
     const asked = await Promise.all(
       Array.from({ length: 120 }, () => fetch(`${base}/agent/SHA256SUMS`, { method: 'HEAD' })),
@@ -96,7 +98,7 @@ describe('the script', () => {
     expect(asked.map(({ status, headers }) => [status, headers.has('retry-after')])).toContainEqual([429, true]);
     const { code, output } = await run([], { SVC_JOIN_TOKEN: token });
     expect([code, output]).toEqual([0, expect.stringContaining('connected')]);
-    expect(machine.text(env)).toBe(`SVC_LOG_LEVEL=debug\nSVC_CONTROL_ENDPOINT=${endpointOf()}\n`);
+    expect(machine.text(env)).toBe(`${own}SVC_CONTROL_ENDPOINT=${endpointOf()}\n`);
   });
 
   test('says why the machine did not join; then the token is gone and nothing runs', async () => {

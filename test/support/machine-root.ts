@@ -68,8 +68,8 @@ start() {
   (
     set -a
     SVC_AGENT_STATE_DIR="$MACHINE/root/var/lib/gateway-agent"
-    . "$MACHINE/root/etc/gateway-agent/env"
     SVC_AGENT_METRICS_ADDR="127.0.0.1:$METRICS_PORT"
+    . "$MACHINE/root/etc/gateway-agent/env"
     set +a
     setsid sh -c "$(sed -n 's/^ExecStart=//p' "$unit") || touch '$MACHINE/failed'" >>"$MACHINE/journal" 2>&1 </dev/null &
     echo "-$!" >"$MACHINE/pid"
@@ -87,7 +87,7 @@ const programs: Readonly<Record<string, string>> = {
   id: 'echo 0',
   systemctl,
   journalctl: 'cat "$MACHINE/journal"',
-  // The port of the agent is fixed on a machine.
+  // The port of the agent is the same on all machines that have no other setting.
   curl: `
 for word; do
   shift

@@ -26,8 +26,7 @@ join_gateway() {
   sha256=${quoted(sha256)}
   lib=/usr/local/lib/gateway-agent bin=/usr/local/bin
   unit=/etc/systemd/system/gateway-agent.service
-  etc=/etc/gateway-agent
-  state=/var/lib/gateway-agent
+  etc=/etc/gateway-agent state=/var/lib/gateway-agent
   token=$SVC_JOIN_TOKEN
   unset SVC_JOIN_TOKEN
   uninstall='' todo='' work='' asking='' started=''
@@ -84,7 +83,8 @@ join_gateway() {
     done
   }
   has_joined() { [ -e "$state/identity.json" ]; }
-  is_connected() { curl -fs --noproxy '*' -m 2 http://127.0.0.1:9105/healthz | grep -q '"connected":true'; }
+  metrics() { { echo 127.0.0.1:9105; sed -n 's/^SVC_AGENT_METRICS_ADDR=//p' "$etc/env"; } 2>/dev/null | tail -n 1; }
+  is_connected() { curl -fs --noproxy '*' -m 2 "http://$(metrics)/healthz" | grep -q '"connected":true'; }
   show_log() { journalctl -u gateway-agent -n 5 -o cat --no-pager >&2 || :; }
 
   trap clean_up EXIT
