@@ -192,7 +192,7 @@ async function commandsPage(): Promise<string> {
 
 /** What a script of package.json does: the first sentence of the program that it runs, else the script itself. */
 function meaningOf(command: string): string {
-  const built = /dist\/(\S+)\.js/.exec(command)?.[1];
+  const built = /exec .* dist\/(\S+)\.js/.exec(command)?.[1];
   const file =
     built === undefined
       ? /^(?:npm run --silent build && )?tsx (?:watch )?(\S+\.ts)$/.exec(command)?.[1]

@@ -320,3 +320,19 @@ test('YAML has no character that moves a cursor or turns a line, and reads back 
   expect(out).not.toMatch(/[\u0080-\u009f\u202e\u2066\u061c]/);
   expect(parse(out)).toEqual([{ ...upstream(name), labels: { [name]: name } }]);
 });
+
+test('every command that help shows is on the page of the reference', async () => {
+  const page = readFileSync(join(projectRoot, 'docs/reference/svcctl.md'), 'utf8');
+  const left: string[][] = [[]];
+  const shown: string[] = [];
+  for (let path = left.pop(); path !== undefined; path = left.pop()) {
+    const commands = /\nCommands:\n(.*?)(\n\n|$)/s.exec((await script.run([...path, '--help'])).out)?.[1] ?? '';
+    for (const [, name = ''] of commands.matchAll(/^ {2}([a-z-]+)/gm)) {
+      if (name === 'help') continue;
+      left.push([...path, name]);
+      shown.push(`## svcctl ${[...path, name].join(' ')}`);
+    }
+  }
+  expect(shown).toContain('## svcctl rollouts resume');
+  expect(shown.filter((heading) => !page.includes(`\n${heading}\n`))).toEqual([]);
+});

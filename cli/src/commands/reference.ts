@@ -4,7 +4,7 @@ import { everyCommand } from '../program-tree.js';
 import { write } from '../output.js';
 
 /** Commands that only programs call. */
-const hidden = ['reference', 'complete'];
+const hidden = ['svcctl reference', 'svcctl complete'];
 
 export function referenceCommand(program: Command): void {
   program.command('reference', { hidden: true }).action(async () => write([...sectionsOf(program)].join('\n')));
@@ -14,8 +14,8 @@ function* sectionsOf(program: Command): Generator<string> {
   yield 'Options of every command:\n';
   yield optionsOf(program);
   for (const command of everyCommand(program)) {
-    if (hidden.includes(command.name())) continue;
     const path = pathOf(command);
+    if (hidden.includes(path)) continue;
     const summary = command.summary();
     yield `## ${path}\n`;
     if (summary !== '') yield `${summary[0]?.toUpperCase()}${summary.slice(1)}. ${command.description()}`.trim() + '\n';
