@@ -16,7 +16,7 @@ const prefix = 'svcat_Q2hhbm';
 
 const about = {
   name: 'Unique among the live tokens of its user',
-  role: 'At most the role of its user; `viewer` reads, `operator` changes everything but users',
+  role: 'At most the role of its user; `viewer` reads, `operator` changes everything but users, webhooks and the identity',
   from: 'Addresses and CIDRs that may use it; empty: any',
 };
 
