@@ -2,7 +2,7 @@
  * `SVC_HTTP_TLS_CERT_FILE` and `SVC_HTTP_TLS_KEY_FILE` of `docs/contract/configuration.md#configuration`: REST over TLS, and
  * files that cannot serve it.
  */
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -236,10 +236,13 @@ describe('TLS files that cannot be used are refused at the start by the name of 
   const chain = file('chain.pem', own.cert + other.cert);
   const cutChain = file('cut-chain.pem', own.cert + other.cert.slice(0, 200));
   const otherKey = file('other.key', other.key);
+  const pipe = join(folder, 'pipe');
+  execFileSync('mkfifo', [pipe]);
 
   test.each([
     ['no certificate', nothing, keyFile, `SVC_HTTP_TLS_CERT_FILE: ${nothing} cannot be read: ENOENT`],
     ['no key', certFile, nothing, `SVC_HTTP_TLS_KEY_FILE: ${nothing} cannot be read: ENOENT`],
+    ['a pipe, for which nobody waits', pipe, pipe, `SVC_HTTP_TLS_CERT_FILE: ${pipe}: expected certificates in PEM`],
     ['a folder', folder, keyFile, `SVC_HTTP_TLS_CERT_FILE: ${folder} cannot be read: EISDIR`],
     [
       'a certificate that is none',

@@ -1,6 +1,6 @@
 /** The TLS files of REST that the environment names. Implements `docs/contract/configuration.md#configuration`. */
 import { X509Certificate, createPrivateKey } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { constants, readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { Config } from './config.js';
 import { ConfigError } from './variables.js';
@@ -39,7 +39,8 @@ export async function readTls(tls: NonNullable<Config['http']['tls']>): Promise<
 
 async function readTlsFile(name: string, file: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8');
+    // Of a pipe nothing is read, at once: waiting for its writer, no later look, and no stop, would come to its turn.
+    return await readFile(file, { encoding: 'utf8', flag: constants.O_RDONLY | constants.O_NONBLOCK });
   } catch (error) {
     throw new ConfigError([
       `${name}: ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
