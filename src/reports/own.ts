@@ -8,6 +8,7 @@ import type { Logger } from '../kernel/logger.js';
 import { listenerCounters, sumOfRows } from './counted-rows.js';
 import { applyHeartbeat, applyMetrics, plausibleMetrics, type Entry, type Part } from './entry.js';
 import type { HeldBack } from './held-back.js';
+import { slotMs } from './history/points.js';
 import type { Recorder } from './history/recorder.js';
 import { sampleRates } from './listener-rates.js';
 import type { Others } from './others.js';
@@ -39,6 +40,10 @@ interface OwnDeps {
 export const isOwn = (table: Pick<Table, 'find'>, nodeId: string): boolean =>
   table.find(nodeId)?.presence?.until === Number.POSITIVE_INFINITY;
 
+/** Whether a first report would be a false peak: the process has run for longer than a slot, and nobody knows when it counted what. */
+const coversMore = ({ beat }: Entry, last: unknown): boolean =>
+  last === undefined && (beat?.uptime ?? 0) * 1_000 > slotMs;
+
 /** Enters reports in the entry of their node, in history and in the sums of this instance. */
 function createIntake({ clock, logger, carriers, recorder, table }: OwnDeps) {
   const traffic = createTrafficMetrics(function* () {
@@ -69,7 +74,8 @@ function createIntake({ clock, logger, carriers, recorder, table }: OwnDeps) {
       // The first report of a session may cover any time.
       if (entry.hasReported && listeners !== undefined) recentTraffic.note(sumOfRows(listenerCounters, listeners));
       entry.hasReported = true;
-      recorder?.heartbeat(nodeId, { entry, growth, at, last });
+      const known = coversMore(entry, last) ? { ...growth, listeners: undefined, links: undefined } : growth;
+      recorder?.heartbeat(nodeId, { entry, growth: known, at, last });
       if (listeners === undefined) return links === undefined ? [] : ['links'];
       return links === undefined ? ['listeners'] : ['listeners', 'links'];
     },
@@ -77,7 +83,7 @@ function createIntake({ clock, logger, carriers, recorder, table }: OwnDeps) {
       const [at, last] = [clock.now(), entry.metrics];
       const report = plausibleMetrics(given, last?.process_id === process.process_id ? last : undefined, at, entry);
       if (report !== given) refuse(nodeId);
-      const before = applyMetrics(entry, report, process, at);
+      const before = applyMetrics(entry, report, process, at) ?? (coversMore(entry, last) ? report : undefined);
       traffic.note(report, before);
       recorder?.metrics(nodeId, report, before);
     },

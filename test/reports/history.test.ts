@@ -95,14 +95,16 @@ interface Process {
   readonly id: string;
   bytes: number;
   sessions: number;
+  /** In seconds. */
+  readonly uptime?: number;
 }
 const noBytes = (id: string): Process => ({ id, bytes: 0, sessions: 0 });
 
-async function beat(reports: ReportsService, { id, bytes, sessions }: Process, rtt_ms = 2): Promise<void> {
+async function beat(reports: ReportsService, { id, bytes, sessions, uptime = 1 }: Process, rtt_ms = 2): Promise<void> {
   const figures = { rtt_ms, bytes_in: 3 * bytes, bytes_out: bytes };
   const link = linkOfChain(chain, { peer_endpoint: '192.0.2.2:443', ...figures });
   const counters = { bytes_in: bytes, bytes_out: 3 * bytes, total_sessions: sessions, error_sessions: 0 };
-  const facts = { process_id: id, cpu_usage: 0, memory_usage: 0, uptime_seconds: 1 };
+  const facts = { process_id: id, cpu_usage: 0, memory_usage: 0, uptime_seconds: uptime };
   const tables = { link_metrics: [link], runtime_listeners: [runningListener(443, counters)] };
   reports.alive(node, presence, offlineAfterMs, heartbeatFactsOf({ ...facts, ...tables }));
   const upstreams = [{ cluster: upstream, requests: sessions, errors: 0, healthy: true, latency_p99_ms: 1 }];
@@ -200,6 +202,18 @@ describe('the history of a node, its chain and its upstream', () => {
         expect(sum(slots, (point) => point.sessions)).toBe(total(kept.sessions));
         expect(sum(slots, ({ rtt_us }) => rtt_us) / sum(slots, ({ rtts }) => rtts)).toBe(2_000);
       }
+    }
+  });
+
+  it('leaves out what a process had counted long before anything was known of it, as after a restore', async () => {
+    const reports = await start();
+    const agent = { ...noBytes('aa'), bytes: 1_000_000, sessions: 9, uptime: 86_400 };
+    await beat(reports, agent);
+    clock.advance(10_000);
+    await beat(reports, { ...agent, bytes: 1_000_070, sessions: 10 });
+    for (const id of [node, chain, upstream]) {
+      const { slots } = await linesOf(reports, id);
+      expect([sum(slots, ({ bytes_in }) => bytes_in), sum(slots, ({ sessions }) => sessions)], id).toEqual([70, 1]);
     }
   });
 
