@@ -2,8 +2,8 @@
  * `svcctl`, the command line of the gateway control service: it uses only the public API, and imports
  * nothing of the service. Implements `docs/contract/automation.md#the-command-line-svcctl`.
  */
-import { argv, stderr, stdout } from 'node:process';
-import { exitCodes, refused } from './exit.js';
+import process, { argv, stderr, stdout } from 'node:process';
+import { Failure, exitCodes, refused } from './exit.js';
 import { endUnread, sayFailure, tellUntold } from './output.js';
 import { run } from './run.js';
 
@@ -16,6 +16,11 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 // No reader is left.
 stderr.on('error', () => undefined);
+// A request whose connection is closed before it is sent never settles, and nothing else keeps the process alive.
+process.once('beforeExit', () => {
+  sayFailure(new Failure(exitCodes.unreachable, 'the service closed the connection, and did not answer'));
+  process.exit(tellUntold() ? exitCodes.refused : exitCodes.unreachable);
+});
 
 const code = await run(argv.slice(2));
 // Lets a slow reader take the rest before the process ends.

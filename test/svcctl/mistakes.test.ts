@@ -139,13 +139,23 @@ test('a port that speaks http is told in a sentence', async () => {
 });
 
 test('a port that speaks https is told of where one that hears http says nothing', async () => {
-  const silent = createServer((socket) => socket.on('error', () => undefined).end());
+  const silent = createServer((socket) => socket.on('error', () => undefined).once('data', () => socket.end()));
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   const server = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
   const { code, err } = await script.run(['get', 'nodes'], { env: { SVC_SERVER: server } });
   silent.close();
   const hint = `expected ${server.replace('http:', 'https:')}, if this port speaks https`;
   expect([code, err]).toEqual([4, `svcctl: ${server} is out of reach: other side closed; ${hint}\n`]);
+});
+
+test('a port that closes each connection at once, as one of a balancer without a service, is told in a sentence', async () => {
+  const empty = createServer((socket) => socket.on('error', () => undefined).end());
+  await new Promise<void>((resolve) => empty.listen(0, '127.0.0.1', resolve));
+  const server = `http://127.0.0.1:${(empty.address() as AddressInfo).port}`;
+  const { code, err } = await script.runAlone(['get', 'nodes'], { env: { SVC_SERVER: server } });
+  empty.close();
+  // Whether the request or the end comes first is chance.
+  expect([code, err]).toEqual([4, expect.stringMatching(/closed/)]);
 });
 
 test.each([302, 307])('a redirect (%i) is told of, and neither a token nor a password follows it', async (status) => {
