@@ -93,4 +93,15 @@ describe.skipIf(browser === undefined)('by the keyboard alone', () => {
     });
     await expect(signIn).rejects.toThrow();
   });
+
+  test('a dialog that a menu opened returns the focus to the button of the menu', async () => {
+    const page = await site.openAs('operator', '/upstreams');
+    await press(page, page.getByRole('link', { name: 'shop' }));
+    await press(page, button(page, 'More actions'));
+    await page.getByRole('menuitem', { name: 'Delete' }).press('Enter');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.locator('[aria-label="More actions"]:focus').waitFor();
+  });
 });

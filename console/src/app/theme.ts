@@ -1,5 +1,5 @@
 /** One accent colour, compact controls; light and dark follow the system. */
-import { Alert, createTheme, List, Modal, Select, Table, type CSSVariablesResolver } from '@mantine/core';
+import { Alert, createTheme, List, Menu, Modal, Select, Table, type CSSVariablesResolver } from '@mantine/core';
 
 export const theme = createTheme({
   primaryColor: 'indigo',
@@ -17,6 +17,13 @@ export const theme = createTheme({
     // Only its sign is coloured, so that its words are easy to read.
     Alert: Alert.extend({ styles: { title: { color: 'var(--mantine-color-text)' } } }),
     List: List.extend({ styles: { itemLabel: { overflowWrap: 'anywhere' } } }),
+    // The focus is back at the button before a dialog opens, which returns it to where it was.
+    MenuDropdown: Menu.Dropdown.extend({
+      defaultProps: {
+        onClickCapture: ({ currentTarget: { id } }) =>
+          document.querySelector<HTMLElement>(`[aria-controls="${CSS.escape(id)}"]`)?.focus(),
+      },
+    }),
     Modal: Modal.extend({ styles: { title: { overflowWrap: 'anywhere' } } }),
     // Choosing the chosen option again keeps it; an optional field has a cross that clears it.
     Select: Select.extend({ defaultProps: { allowDeselect: false }, styles: { option: { overflowWrap: 'anywhere' } } }),
