@@ -19,33 +19,34 @@ describe.skipIf(browser === undefined)('ports and topology', () => {
   let site: Site;
   let agent: RunningProgram;
   let port: number;
+  let edge: NewNode;
+  let exit: NewNode;
+  let chain: { readonly id: string };
+  const hop = ({ id }: NewNode, listen_port: number) => ({
+    node_id: id,
+    listen_addr: '127.0.0.1',
+    listen_port,
+    outer: 'tcp',
+    security: 'raw',
+  });
   beforeAll(async () => {
     site = await openSite(browser!);
     const make = <T>(path: string, body: object): Promise<T> => site.admin.call<T>('POST', path, body);
-    const [edge, exit] = await Promise.all(
-      ['edge-1', 'exit-1'].map((name) =>
-        make<NewNode>('/api/nodes', { name, address: '127.0.0.1', labels: { region: name.slice(0, 4) } }),
-      ),
-    );
+    const node = (name: string) =>
+      make<NewNode>('/api/nodes', { name, address: '127.0.0.1', labels: { region: name.slice(0, 4) } });
+    [edge, exit] = await Promise.all([node('edge-1'), node('exit-1')]);
     await make('/api/nodes', { name: 'spare', labels: { region: 'edge' } });
     [port = 0] = await freePorts(1);
-    const hop = (node: NewNode | undefined, listen_port: number) => ({
-      node_id: node?.id,
-      listen_addr: '127.0.0.1',
-      listen_port,
-      outer: 'tcp',
-      security: 'raw',
-    });
-    const chain = await make<{ readonly id: string }>('/api/l4-chains', {
+    chain = await make('/api/l4-chains', {
       name: 'front',
       payload: 'tcp',
       hops: [hop(edge, port), hop(exit, 9443)],
       target: { endpoint: '192.0.2.1:80' },
     });
     agent = startAgentProcess({
-      nodeId: edge!.id,
+      nodeId: edge.id,
       controlEndpoint: site.service.controlEndpoint,
-      controlPsk: edge!.control_psk,
+      controlPsk: edge.control_psk,
     });
     await make(`/api/l4-chains/${chain.id}/deploy?wait=applied`, {});
   });
@@ -71,6 +72,19 @@ describe.skipIf(browser === undefined)('ports and topology', () => {
     await visit(page, '/ports?utm_source=chat&running=false');
     await expectCount(row('tcp 127.0.0.1:9443')).toBe(1);
     await expectSearch(page).toBe('?running=false');
+  });
+
+  test('the page of a node shows a listener that runs, while the chain that it belongs to is edited and not deployed', async () => {
+    const page = await site.openAs('viewer', `/nodes/${edge.id}`);
+    const row = (text: string) =>
+      page.getByRole('region', { name: 'Listeners' }).getByRole('row').filter({ hasText: text });
+    await row(`127.0.0.1:${port}`).getByText('running').waitFor();
+    await site.admin.call('PUT', `/api/l4-chains/${chain.id}`, { hops: [hop(edge, 9442), hop(exit, 9443)] });
+    await row('127.0.0.1:9442').getByText('not deployed').waitFor();
+    await row(`127.0.0.1:${port}`).getByText('running').waitFor();
+    await row(`127.0.0.1:${port}`).getByRole('link', { name: 'front' }).waitFor();
+    await site.admin.call('POST', `/api/l4-chains/${chain.id}/deploy?wait=applied`, {});
+    await row(`127.0.0.1:${port}`).waitFor({ state: 'detached' });
   });
 
   test('the topology leads from who dials to who is dialled; a search dims the rest, a label groups, and a group opens', async () => {

@@ -14,7 +14,7 @@ import type { Ref, Words } from './config-parts.js';
 import classes from './config-said.module.css';
 import type { ConfigSnapshot } from './config-snapshot.js';
 import { configText as text } from './config.text.js';
-import { hopNodesQuery, type NodeConfig } from './nodes.js';
+import { chainsQuery, type NodeConfig } from './nodes.js';
 
 const credentials = crud('credential');
 
@@ -25,10 +25,10 @@ interface Paged {
 
 /** Names of the nodes that a node dials, according to its chains as they are now. */
 function useNodeOfHop(nodeId: string): NodeOfHop {
-  const { data } = useQuery(hopNodesQuery(nodeId));
+  const { data } = useQuery(chainsQuery(nodeId));
   return useCallback(
     (chainId, hopIndex, port) => {
-      const hop = data?.get(chainId)?.[hopIndex];
+      const hop = data?.get(chainId)?.hop_status[hopIndex];
       return hop?.listen_port === port ? { id: hop.node_id, name: hop.node_name } : undefined;
     },
     [data],

@@ -1,4 +1,7 @@
-/** The listeners that are intended on a node, with what its agent reports, and unexpected ones that run. */
+/**
+ * The listeners that are intended on a node, with what its agent reports, and those that run without being in a current
+ * definition: of an edited chain what is deployed, and unexpected ones.
+ */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../shared/api/client.js';
@@ -9,7 +12,7 @@ import { ListenerState } from '../shared/ui/listener-state.js';
 import { Problem } from '../shared/ui/problem.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { Section } from '../shared/ui/section.js';
-import { intendedQuery, unexpectedQuery } from './nodes.js';
+import { chainsQuery, intendedQuery, runtimeQuery } from './nodes.js';
 import { text } from './nodes.text.js';
 
 interface Row {
@@ -30,7 +33,7 @@ const keyOf = ({ transport, listenAddr, listenPort }: Row): string => `${transpo
 const columns = columnsOf<Row>([
   [text.transport, (row) => row.transport, { minor: true }],
   [text.listen, (row) => formatAddress(row.listenAddr, row.listenPort)],
-  [text.usedFor, (row) => <Users users={row.users} />],
+  [text.usedFor, (row) => <Users users={row.users} />, { cut: true }],
   [text.runs, (row) => <ListenerState {...row} />],
 ]);
 
@@ -45,8 +48,10 @@ function Users({ users }: Pick<Row, 'users'>): ReactNode {
 
 export function Listeners({ nodeId }: { readonly nodeId: string }): ReactNode {
   const intended = useQuery(intendedQuery(nodeId));
-  const unexpected = useQuery(unexpectedQuery(nodeId));
-  const failed = [intended, unexpected].find(({ data, error }) => data === undefined && error !== null);
+  const deployed = useQuery(runtimeQuery(nodeId, true));
+  const unexpected = useQuery(runtimeQuery(nodeId, false));
+  const chains = useQuery(chainsQuery(nodeId));
+  const failed = [intended, deployed, unexpected].find(({ data, error }) => data === undefined && error !== null);
   if (failed?.error) {
     return (
       <Section title={text.listeners}>
@@ -56,16 +61,24 @@ export function Listeners({ nodeId }: { readonly nodeId: string }): ReactNode {
   }
   const drawn = intended.data?.items.map(({ routes, runtimeState, runtimeStale, ...listener }): Row => {
     const users = new Map(routes.map((route) => [route.resourceId, route]));
-    const deployed = routes.some((route) => route.deployed);
-    return { ...listener, users: [...users.values()], deployed, state: runtimeState, stale: runtimeStale };
+    const isDeployed = routes.some((route) => route.deployed);
+    return { ...listener, users: [...users.values()], deployed: isDeployed, state: runtimeState, stale: runtimeStale };
   });
-  // A listener of a draft is listed already.
+  const usersOf = ({ listenAddr, listenPort }: Pick<Row, 'listenAddr' | 'listenPort'>): Row['users'] =>
+    [...(chains.data?.values() ?? [])]
+      .filter(({ hop_status: hops }) =>
+        hops.some(
+          (hop) =>
+            hop.deployed && hop.node_id === nodeId && hop.listen_addr === listenAddr && hop.listen_port === listenPort,
+        ),
+      )
+      .map(({ id, name }) => ({ resourceType: 'l4_chain', resourceId: id, resourceName: name }));
+  const rowsOf = (isDeployed: boolean, { data }: typeof deployed): readonly Row[] =>
+    (data?.nodes ?? []).flatMap(({ listeners, stale }) =>
+      listeners.map((one): Row => ({ ...one, users: isDeployed ? usersOf(one) : [], deployed: isDeployed, stale })),
+    );
   const known = new Set(drawn?.map(keyOf));
-  const others = (unexpected.data?.nodes ?? [])
-    .flatMap(({ listeners, stale }) =>
-      listeners.map((listener): Row => ({ ...listener, users: [], deployed: false, stale })),
-    )
-    .filter((row) => !known.has(keyOf(row)));
+  const others = [...rowsOf(true, deployed), ...rowsOf(false, unexpected)].filter((row) => !known.has(keyOf(row)));
   const rows = drawn && [...drawn, ...others];
   return (
     <Section title={text.listeners}>

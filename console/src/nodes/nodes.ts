@@ -28,9 +28,9 @@ export const intendedQuery = (id: string) => {
   return read('node', '/api/nodes/ports', { query: { node_id: id } }, { follows });
 };
 
-/** The listeners that run although no deployed definition has them. */
-export const unexpectedQuery = (id: string) => {
-  const query = { node_id: id, intended: false };
+/** The listeners that run, and are in a deployed definition, or in none. */
+export const runtimeQuery = (id: string, intended: boolean) => {
+  const query = { node_id: id, intended };
   return read('node', '/api/nodes/ports/runtime', { query }, { follows: ['agent', ...intents] });
 };
 
@@ -44,18 +44,16 @@ export const configQuery = (id: string, generation: number | undefined) => {
   return read('node', '/api/nodes/{id}/config', params, { follows, keepsPrevious: true });
 };
 
-type HopStatus = Schemas['L4Chain']['hop_status'][number];
-
 /** The largest page that a list answers. */
 const chainsMost = 500;
 
-/** The hops of the chains over a node, by their chain. */
-export const hopNodesQuery = (id: string) =>
+/** The chains over a node, by their id. */
+export const chainsQuery = (id: string) =>
   queryOptions({
-    queryKey: ['node', 'hops', id],
-    queryFn: async ({ signal }): Promise<ReadonlyMap<string, readonly HopStatus[]>> => {
+    queryKey: ['node', 'chains', id],
+    queryFn: async ({ signal }): Promise<ReadonlyMap<string, Schemas['L4Chain']>> => {
       const { items } = await findIn('l4_chain', { node_id: id, page_size: chainsMost }, signal);
-      return new Map(items.map((chain) => [chain.id, chain.hop_status]));
+      return new Map(items.map((chain) => [chain.id, chain]));
     },
     meta: { follows: ['l4_chain'] },
   });
