@@ -60,6 +60,8 @@ describe.skipIf(browser === undefined)('ports and topology', () => {
     const row = (text: string) => page.getByRole('row').filter({ hasText: text });
     await row(`tcp 127.0.0.1:${port}`).getByText('running').waitFor();
     await row('tcp 127.0.0.1:9443').getByText('no report yet').waitFor();
+    // Its node comes later by name.
+    await page.getByRole('row').nth(1).getByText('tcp 127.0.0.1:9443').waitFor();
     await expectAccessible(page);
     await page.getByRole('combobox', { name: 'State' }).click();
     await page.getByRole('option', { name: 'missing' }).click();
