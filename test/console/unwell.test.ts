@@ -154,6 +154,7 @@ describe.skipIf(browser === undefined)('a fleet that is not well', () => {
     await says(sentence, 'chain_down', 'node_offline');
     await page.goto(`/console/chains/${chainId}`);
     await page.getByText(/last known: running/).waitFor();
+    await page.getByText('last known: healthy').waitFor();
     // What is wrong is legible, and a link in its sentence looks like one, also in dark mode.
     await page.emulateMedia({ colorScheme: 'dark' });
     const shown: string[] = [];

@@ -12,6 +12,7 @@ import { NamedLink } from '../shared/ui/named-link.js';
 import { StateOf } from '../shared/ui/state-of.js';
 import { ResourceLink } from '../shared/ui/resource-link.js';
 import { State } from '../shared/ui/state.js';
+import { text as shared } from '../shared/ui/ui.text.js';
 import classes from './chain-path.module.css';
 import {
   chainLinksQuery,
@@ -70,7 +71,7 @@ function Path({ chain, path }: { readonly chain: Chain; readonly path: Definitio
             link={measuredInto(path.hops.indexOf(hop))}
           />
         ))}
-        <TargetStops path={path} changes={[...changes.payload, ...changes.target]} />
+        <TargetStops chain={chain} path={path} changes={[...changes.payload, ...changes.target]} />
       </ol>
     </div>
   );
@@ -191,19 +192,23 @@ function useListener(hop: Hop, payload: Definition['payload']) {
 }
 
 interface TargetStopsProps {
+  readonly chain: Chain;
   readonly path: Definition;
   readonly changes: ChangedHop['changes'];
 }
 
-function TargetStops({ path: { target, hops, payload }, changes }: TargetStopsProps): ReactNode {
+function TargetStops({ chain, path: { target, hops, payload }, changes }: TargetStopsProps): ReactNode {
   const upstreamId = 'upstream_id' in target ? target.upstream_id : undefined;
   const { data: health } = useQuery(targetHealthQuery(upstreamId));
   const last = hops.at(-1)?.node_id;
   const seen = health?.items.find(({ node_id: id }) => id === last);
+  const isAway = chain.hop_status.some(({ node_id: id, status }) => id === last && status !== 'online');
+  const mood = ({ true: 'good', false: 'bad', null: 'idle' } as const)[`${isAway ? null : (seen?.healthy ?? null)}`];
+  const word = seen?.healthy ? text.healthy : text.unhealthy;
   const secured = 'upstream_id' in target ? '' : target.tls ? 'TLS' : target.reality ? 'REALITY' : '';
   return (
     <>
-      <li className={classes.link} data-mood={{ true: 'good', false: 'bad', null: 'idle' }[`${seen?.healthy ?? null}`]}>
+      <li className={classes.link} data-mood={mood}>
         <div className={classes.transport}>{secured || text.payloads[payload]}</div>
         {seen !== undefined && seen.requests !== null && (
           <div className={classes.quiet}>{text.requests(seen.requests)}</div>
@@ -215,7 +220,7 @@ function TargetStops({ path: { target, hops, payload }, changes }: TargetStopsPr
         </div>
         <div className={classes.quiet}>{text.target}</div>
         {seen !== undefined && seen.healthy !== null && (
-          <State mood={seen.healthy ? 'good' : 'bad'}>{seen.healthy ? text.healthy : text.unhealthy}</State>
+          <State mood={mood}>{isAway ? shared.listener.lastKnown(word) : word}</State>
         )}
         {changes.length > 0 && <NextDeploy kind="changed" changes={changes} />}
       </li>

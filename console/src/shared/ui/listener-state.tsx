@@ -25,13 +25,15 @@ export function ListenerState({ deployed, state, stale, at = null }: ListenerSta
   if (stale) {
     return (
       <State mood="idle">
-        {text.listener.lastKnown(state)}
-        {at !== null && (
-          <>
-            {', '}
-            <When at={at} />
-          </>
-        )}
+        <span>
+          {text.listener.lastKnown(state)}
+          {at !== null && (
+            <>
+              {', '}
+              <When at={at} />
+            </>
+          )}
+        </span>
       </State>
     );
   }
