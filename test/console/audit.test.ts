@@ -116,4 +116,23 @@ describe.skipIf(browser === undefined)('the audit', () => {
     await expectSearch(page).toBe('');
     await page.getByText('admin added upstream web: endpoint a.example:80').waitFor();
   });
+
+  test('names both upstreams where the target of a chain was changed', async () => {
+    const make = (path: string, body: object) => site.admin.call<{ id: string }>('POST', path, body);
+    const [from, to] = [
+      await make('/api/l4-upstreams', { name: 'old shop', endpoint: 'g.example:80' }),
+      await make('/api/l4-upstreams', { name: 'new shop', endpoint: 'h.example:80' }),
+    ];
+    const node = await make('/api/nodes', { name: 'seller', address: '192.0.2.7' });
+    const hops = [{ node_id: node.id, listen_addr: '192.0.2.7', listen_port: 443, outer: 'tcp', security: 'raw' }];
+    const chain = await make('/api/l4-chains', {
+      name: 'sales',
+      payload: 'tcp',
+      hops,
+      target: { upstream_id: from.id },
+    });
+    await site.admin.call('PUT', `/api/l4-chains/${chain.id}`, { target: { upstream_id: to.id } });
+    const page = await site.openAs('viewer', `/audit?resource_id=${chain.id}`);
+    await page.getByText('admin changed target of chain sales: old shop → new shop').waitFor();
+  });
 });

@@ -4,13 +4,13 @@
  */
 import { Text } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { references } from '../ui/changes.js';
+import { referenceIn } from '../ui/changes.js';
 import { columnsOf } from '../ui/data-table.js';
 import { TextLink } from '../ui/links.js';
 import { NamedLink } from '../ui/named-link.js';
 import { ResourceLink } from '../ui/resource-link.js';
 import { When } from '../ui/when.js';
-import { entryWords, type Entry } from './entry-words.js';
+import { entryWords, valueWords, type Entry } from './entry-words.js';
 
 export function EntrySentence({ entry }: { readonly entry: Entry }): ReactNode {
   const { who, did, noun, name, detail } = entryWords(entry);
@@ -34,10 +34,12 @@ function Detail({
   readonly children: string;
 }) {
   const [change] = changes;
-  const type = total === 1 ? references[change?.path.split('.').at(-1) ?? ''] : undefined;
-  if (type === undefined) return `: ${children}`;
-  const end = (value: unknown): ReactNode =>
-    typeof value === 'string' && value !== '' ? <NamedLink type={type} id={value} /> : '–';
+  const refersTo = (value: unknown) => (total === 1 ? referenceIn(change?.path ?? '', value) : undefined);
+  if ((refersTo(change?.before) ?? refersTo(change?.after)) === undefined) return `: ${children}`;
+  const end = (value: unknown): ReactNode => {
+    const [type, id = ''] = refersTo(value) ?? [];
+    return type === undefined ? valueWords(value) : <NamedLink type={type} id={id} />;
+  };
   return (
     <>
       : {end(change?.before)} → {end(change?.after)}

@@ -113,7 +113,7 @@ const isId = (value: unknown): boolean =>
   typeof value === 'string' && /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/.test(value);
 
 /** An id says nothing to a reader, and one field of a target says where traffic ends. */
-function valueWords(value: unknown): string {
+export function valueWords(value: unknown): string {
   if (isId(value)) return text.other;
   if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)) return formatTime(value);
   if (typeof value === 'object' && value !== null && 'endpoint' in value) return String(value.endpoint);

@@ -18,12 +18,21 @@ interface ChangesProps {
 }
 
 /** Fields that hold the id of something else. */
-export const references: Readonly<Record<string, ListedType>> = {
+const references: Readonly<Record<string, ListedType>> = {
   node_id: 'node',
   upstream_id: 'l4_upstream',
   credential_id: 'credential',
   x25519_credential_id: 'credential',
 };
+
+/** What a value refers to by an id, which says nothing to a reader: itself, or as a target. @param path of its field */
+export function referenceIn(path: string, value: unknown): readonly [ListedType, string] | undefined {
+  if (typeof value === 'object' && value !== null && 'upstream_id' in value) {
+    return ['l4_upstream', String(value.upstream_id)];
+  }
+  const type = references[path.slice(path.lastIndexOf('.') + 1)];
+  return type !== undefined && typeof value === 'string' && value !== '' ? [type, value] : undefined;
+}
 
 export function Changes({ changes, headings = text, named, words }: ChangesProps): ReactNode {
   if (changes.length === 0) return <Text size="sm">{text.noChanges}</Text>;
@@ -53,7 +62,7 @@ export function Changes({ changes, headings = text, named, words }: ChangesProps
 
 /** A value of JSON as people read it. @param path of its field: what it refers to by an id is shown by its name */
 export function shownValue(value: unknown, path: string | undefined): ReactNode {
-  const type = path === undefined ? undefined : references[path.slice(path.lastIndexOf('.') + 1)];
+  const [type, id = ''] = (path === undefined ? undefined : referenceIn(path, value)) ?? [];
   if (value === null || value === undefined || (Array.isArray(value) && value.length === 0))
     return (
       <Text span size="sm" c="dimmed" inherit>
@@ -61,6 +70,6 @@ export function shownValue(value: unknown, path: string | undefined): ReactNode 
       </Text>
     );
   if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.join(', ');
-  if (type !== undefined && typeof value === 'string' && value !== '') return <NamedLink type={type} id={value} />;
+  if (type !== undefined) return <NamedLink type={type} id={id} />;
   return typeof value === 'object' ? JSON.stringify(value, null, 1) : String(value);
 }
