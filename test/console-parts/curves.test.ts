@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import {
   dotsOf,
   lastOf,
+  onceOver,
   ranges,
   spans,
   stepSeconds,
@@ -50,6 +51,13 @@ describe('the values of a curve', () => {
 
   test('given the step that still lasts, its rate is over what has passed of it', () => {
     expect(valuesAt(times, [point(times.at(-1)!, 60)], now, rate).at(-1)).toBe(2);
+  });
+
+  test('given a share of the step that still lasts, it is not known yet, because an agent tells of it only later', () => {
+    const online = [point(times.at(-2)!, 0), { ...point(times.at(-1)!, 0), online: 0.14 }];
+    const shares = valuesAt(times, online, now, (one) => one.online);
+    expect(onceOver(shares).slice(-2)).toEqual([1, null]);
+    expect(onceOver([null, 0.14])).toEqual([null, 0.14]);
   });
 
   test('given gaps at the end, the last value is the newest that is known', () => {

@@ -63,6 +63,13 @@ export function dotsOf(values: ArrayLike<number | null | undefined>): number[] {
   );
 }
 
+/**
+ * Shares without the newest, unless it is the first: its step still lasts, and an agent tells of the last seconds only
+ * later, so it would seem to fall.
+ */
+export const onceOver = (shares: readonly (number | null)[]): readonly (number | null)[] =>
+  (shares.at(-2) ?? null) === null ? shares : [...shares.slice(0, -1), null];
+
 /** The newest value that is known. */
 export function lastOf(values: readonly (number | null)[]): number | null {
   return values.findLast((value) => value !== null) ?? null;

@@ -4,7 +4,18 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useMemo, type ReactNode } from 'react';
 import { api, dataOf, serviceNow, type Schemas } from '../api/client.js';
-import { ranges, spans, stepSeconds, timesOf, valuesAt, type Mark, type Point, type Span, type Step } from './curve.js';
+import {
+  onceOver,
+  ranges,
+  spans,
+  stepSeconds,
+  timesOf,
+  valuesAt,
+  type Mark,
+  type Point,
+  type Span,
+  type Step,
+} from './curve.js';
 import { formatBytes, formatCount, formatMilliseconds, formatShare } from './format.js';
 import { historyText as text } from './history.text.js';
 import type { PlotProps } from './plot.js';
@@ -205,7 +216,7 @@ function plotsOf(
       title: text.online,
       format: formatShare,
       most: 1,
-      lines: [{ label: text.online, tone: 'main', values: line(({ online }) => online) }],
+      lines: [{ label: text.online, tone: 'main', values: onceOver(line(({ online }) => online)) }],
     },
   };
 }
