@@ -1,5 +1,5 @@
 /** The list of nodes: in pages, because there may be 10,000; its filters are in the address. */
-import { TagsInput } from '@mantine/core';
+import { TagsInput, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { SearchOf } from '../shared/api/crud.js';
 import { columnsOf } from '../shared/ui/data-table.js';
@@ -15,15 +15,29 @@ import { NodeCounts } from './node-counts.js';
 import { nodes, type Node } from './nodes.js';
 import { text } from './nodes.text.js';
 
+/** Of a node that is not online it is what its agent said last. */
+const said = ({ status }: Node, value: ReactNode): ReactNode =>
+  status === 'online' || value === none ? (
+    value
+  ) : (
+    <Text span inherit c="dimmed">
+      {value}
+    </Text>
+  );
+
 const columns = columnsOf<Node>([
   nameColumn('node'),
   [text.status, (row) => <StateOf kind="node" is={row.status} />, { sort: 'status' }],
   [text.configuration, (row) => <StateOf kind="apply" is={row.apply.state} />],
-  [text.listeners, (row) => <ListenerCount listeners={row.listeners} />, { numeric: true }],
-  [text.cpu, (row) => (row.cpu_usage === null ? none : formatShare(row.cpu_usage)), { numeric: true, minor: true }],
+  [text.listeners, (row) => said(row, <ListenerCount listeners={row.listeners} />), { numeric: true }],
+  [
+    text.cpu,
+    (row) => said(row, row.cpu_usage === null ? none : formatShare(row.cpu_usage)),
+    { numeric: true, minor: true },
+  ],
   [
     text.memory,
-    (row) => (row.memory_usage === null ? none : formatShare(row.memory_usage)),
+    (row) => said(row, row.memory_usage === null ? none : formatShare(row.memory_usage)),
     { numeric: true, minor: true },
   ],
   [

@@ -19,7 +19,7 @@ export const states = {
     applied: ['good', 'applied'],
     pushed: ['busy', 'sent'],
     rejected: ['bad', 'rejected'],
-    none: ['idle', 'none yet'],
+    none: ['idle', 'not sent yet'],
   }),
   chain: of<Schemas['L4Chain']['status']>({
     draft: ['idle', 'never deployed'],
