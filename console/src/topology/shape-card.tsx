@@ -36,8 +36,10 @@ export function ShapeCard({ data: { shape, dimmed, isSmall, ...rest } }: NodePro
       </div>
       {!isSmall && (
         <State mood={mood}>
-          {state}
-          {neighbour && `, ${text.neighbour}`}
+          <span className={classes.words}>
+            {state}
+            {neighbour && `, ${text.neighbour}`}
+          </span>
         </State>
       )}
       <Handle type="source" position={Position.Right} isConnectable={false} className={classes.handle} />
