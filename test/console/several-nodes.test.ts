@@ -72,12 +72,19 @@ describe.skipIf(browser === undefined)('the list of nodes', () => {
 
   test('a delete of several names what stands in the way of each, and the others are gone', async () => {
     await toolbar().getByRole('button', { name: 'Delete' }).click();
+    await expectSearch(page).toBe('?dialog=delete');
+    // Back closes the dialog alone.
+    await page.goBack();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await toolbar().getByText('3 chosen').waitFor();
+    await toolbar().getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     const refused = page.getByRole('dialog', { name: 'Not deleted' });
     await refused.getByRole('link', { name: 'edge-2' }).waitFor();
     await refused.getByRole('link', { name: 'front' }).waitFor();
     await expectCount(refused.getByRole('listitem')).toBe(1);
     await refused.getByRole('button', { name: 'Cancel' }).last().click();
+    await expectSearch(page).toBe('');
     await expectCount(rows()).toBe(1);
     await page.getByRole('button', { name: 'Undo' }).last().click();
     await expectCount(rows()).toBe(3);

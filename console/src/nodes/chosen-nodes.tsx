@@ -8,6 +8,7 @@ import { Refusal } from '../shared/api/client.js';
 import { Confirm } from '../shared/forms/confirm.js';
 import { useLoss } from '../shared/forms/losses.js';
 import { LabelsInput } from '../shared/forms/labels-input.js';
+import { useDialog } from '../shared/ui/dialog.js';
 import { sayDone } from '../shared/ui/done.js';
 import { formatCount } from '../shared/ui/format.js';
 import type { ChosenProps } from '../shared/ui/list-page.js';
@@ -18,17 +19,15 @@ import { text } from './nodes.text.js';
 
 const commands = ['RELOAD_CONFIG', 'RUN_DIAGNOSTICS', 'RESTART_PINGORA'] as const;
 
-type Doing = 'labels' | 'delete' | AgentCommand;
-
 export function ChosenNodes({ chosen, onClear }: ChosenProps<Node>): ReactNode {
-  const [doing, setDoing] = useState<Doing>();
-  const close = (): void => setDoing(undefined);
+  const labelling = useDialog('labels');
+  const deleting = useDialog('delete');
   return (
     <Group gap="xs" mih={36} role="toolbar" aria-label={text.chosen(formatCount(chosen.length))}>
       <Text size="sm" fw={600}>
         {text.chosen(formatCount(chosen.length))}
       </Text>
-      <Button size="xs" variant="default" onClick={() => setDoing('labels')}>
+      <Button size="xs" variant="default" onClick={labelling.open}>
         {text.labelsColumn}
       </Button>
       <Menu>
@@ -39,25 +38,28 @@ export function ChosenNodes({ chosen, onClear }: ChosenProps<Node>): ReactNode {
         </Menu.Target>
         <Menu.Dropdown>
           {commands.map((command) => (
-            <Menu.Item key={command} onClick={() => setDoing(command)}>
-              {text.commandNames[command]}
-            </Menu.Item>
+            <Choice key={command} command={command} />
           ))}
         </Menu.Dropdown>
       </Menu>
-      <Button size="xs" variant="default" onClick={() => setDoing('delete')}>
+      <Button size="xs" variant="default" onClick={deleting.open}>
         {text.deleteChosen}
       </Button>
       <Button size="xs" variant="subtle" onClick={onClear}>
         {text.clearChoice}
       </Button>
-      <LabelThem opened={doing === 'labels'} chosen={chosen} onClose={close} />
-      {doing === 'delete' && <DeleteThem chosen={chosen} onClose={close} onClear={onClear} />}
-      {commands.map(
-        (command) => doing === command && <TellThem key={command} command={command} chosen={chosen} onClose={close} />,
-      )}
+      <LabelThem opened={labelling.opened} chosen={chosen} onClose={labelling.close} />
+      {deleting.opened && <DeleteThem chosen={chosen} onClose={deleting.close} onClear={onClear} />}
+      {commands.map((command) => (
+        <TellThem key={command} command={command} chosen={chosen} />
+      ))}
     </Group>
   );
+}
+
+function Choice({ command }: { readonly command: AgentCommand }): ReactNode {
+  const { open } = useDialog(command.toLowerCase());
+  return <Menu.Item onClick={open}>{text.commandNames[command]}</Menu.Item>;
 }
 
 interface DialogProps {
@@ -97,10 +99,11 @@ function LabelThem({ opened, chosen, onClose }: DialogProps & { readonly opened:
   );
 }
 
-function TellThem({ command, chosen, onClose }: DialogProps & { readonly command: AgentCommand }): ReactNode {
+function TellThem({ command, chosen }: Pick<DialogProps, 'chosen'> & { readonly command: AgentCommand }): ReactNode {
+  const { opened, close } = useDialog(command.toLowerCase());
   return (
     <Confirm
-      opened
+      opened={opened}
       mild={command !== 'RESTART_PINGORA'}
       title={text.tellThem(text.commandNames[command], formatCount(chosen.length))}
       action={text.send}
@@ -108,7 +111,7 @@ function TellThem({ command, chosen, onClose }: DialogProps & { readonly command
         await sendCommands({ node_ids: idsOf(chosen), command });
         sayDone(text.queued(text.commandNames[command]));
       }}
-      onClose={onClose}
+      onClose={close}
     >
       {text.commandMeanings[command]}
     </Confirm>
@@ -123,6 +126,10 @@ interface Refused {
 /** The service may refuse some: they stay, each with what stands in its way; the others are gone. */
 function DeleteThem({ chosen, onClose, onClear }: DialogProps & { readonly onClear: () => void }): ReactNode {
   const [refused, setRefused] = useState<readonly Refused[]>([]);
+  const finish = (): void => {
+    onClose();
+    onClear();
+  };
   const remove = async (): Promise<void> => {
     const outcomes: Refused[] = [];
     const done: { readonly resourceId: string; readonly requestId: string }[] = [];
@@ -136,11 +143,11 @@ function DeleteThem({ chosen, onClose, onClear }: DialogProps & { readonly onCle
     }
     if (done.length > 0) sayDone(text.deletedThem(formatCount(done.length)), done);
     setRefused(outcomes);
-    if (outcomes.length === 0) onClear();
+    if (outcomes.length === 0) finish();
   };
   if (refused.length > 0) {
     return (
-      <Confirm opened title={text.notDeleted} action="" onConfirm={undefined} onClose={onClear}>
+      <Confirm opened title={text.notDeleted} action="" onConfirm={undefined} onClose={finish}>
         <List size="sm" spacing={4}>
           {refused.map(({ node, refusal }) => (
             <List.Item key={node.id}>
