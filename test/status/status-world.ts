@@ -101,11 +101,12 @@ export async function createWorld() {
   return {
     clock,
     eventStore,
-    set(key: StatusKey, status: string): void {
+    /** @param isNoticed false: it went and came back between two looks of whoever tells the writer of changes */
+    set(key: StatusKey, status: string, isNoticed = true): void {
       const before = now.get(keyText(key));
       if (before?.status === status) return;
       now.set(keyText(key), { key, status, since: clock.now() });
-      for (const listener of listeners) listener(key);
+      if (isNoticed) for (const listener of listeners) listener(key);
     },
     statuses: () => [...now.values()],
     /** The resource is deleted. */

@@ -131,6 +131,19 @@ describe('two instances that write statuses', () => {
   });
 });
 
+test('what follows a state that is not told is told, also if nobody noticed when that state was over', async () => {
+  const world = await createWorld();
+  const writer = await world.start();
+  const chain: StatusKey = { type: 'l4_chain', id: 'chain' };
+  world.set(chain, 'down');
+  await pass(world, writer, 30_000);
+  world.set(chain, 'unknown');
+  await pass(world, writer, 1_000);
+  world.set(chain, 'ok', false);
+  await pass(world, writer, 60_000);
+  expect((await world.facts()).map(({ fact }) => fact.status)).toEqual(['down', 'ok']);
+});
+
 test('what a frozen writer tells after another took over is followed by what is so now', async () => {
   const world = await createWorld();
   const [frozen, other] = [await world.start(), await world.start()];

@@ -38,7 +38,9 @@ export function dueFact(last: LastFact | undefined, observed: Observed, now: num
   const was = last?.status ?? impliedStatus(type);
   const isWorse = status !== was && worseOf(type, was, status) === status;
   if (againAt !== undefined && !isWorse) return { kind: 'later', at: againAt };
-  if (status === was || !isTold(type, status)) return { kind: 'nothing' };
+  if (status === was) return { kind: 'nothing' };
+  // Such a state may be over before anybody who tells of changes has seen it: what follows it must not be missed.
+  if (!isTold(type, status)) return { kind: 'later', at: now + limits.status.perResource.gapMs };
   const at = Math.max(observed.dueAt, budgetedAt(last?.toldAt ?? [], now));
   if (at > now) return { kind: 'later', at };
   const began_at = timestamp(since);
