@@ -155,6 +155,8 @@ describe.skipIf(browser === undefined)('a fleet that is not well', () => {
     await page.goto(`/console/chains/${chainId}`);
     await page.getByText(/last known: running/).waitFor();
     await page.getByText('last known: healthy').waitFor();
+    await page.goto(`/console/upstreams/${upstreamId}`);
+    await page.getByText('last known: healthy').waitFor();
     // What is wrong is legible, and a link in its sentence looks like one, also in dark mode.
     await page.emulateMedia({ colorScheme: 'dark' });
     const shown: string[] = [];

@@ -17,10 +17,11 @@ import { ResourcePage, resourcePage } from '../shared/ui/resource-page.js';
 import { Section } from '../shared/ui/section.js';
 import { State } from '../shared/ui/state.js';
 import { StateOf } from '../shared/ui/state-of.js';
+import { text as shared } from '../shared/ui/ui.text.js';
 import { When } from '../shared/ui/when.js';
 import { pageSize } from '../shared/search.js';
 import { securityOf } from './security-of.js';
-import { upstreamHealthQuery, upstreams, worstFirst, type Upstream } from './upstreams.js';
+import { awayQuery, upstreamHealthQuery, upstreams, worstFirst, type Upstream } from './upstreams.js';
 import { text } from './upstreams.text.js';
 
 export const UpstreamPage = resourcePage(upstreams, ({ resource: upstream }) => (
@@ -63,11 +64,11 @@ function securityFacts({ tls, reality }: Upstream): Readonly<Record<string, Reac
   };
 }
 
-type Report = Schemas['UpstreamHealth'];
+type Report = Schemas['UpstreamHealth'] & { readonly isAway: boolean };
 
 const columns = columnsOf<Report>([
   [text.node, (row) => <ResourceLink type="node" id={row.node_id} name={row.node_name} />, { cut: true }],
-  [text.state, (row) => <HealthState healthy={row.healthy} />],
+  [text.state, (row) => <HealthState {...row} />],
   [text.since, (row) => <When at={row.since} />, { minor: true }],
   [text.requests, (row) => (row.requests === null ? none : formatCount(row.requests)), { numeric: true }],
   [text.errors, (row) => (row.errors === null ? none : formatCount(row.errors)), { numeric: true }],
@@ -78,9 +79,11 @@ const columns = columnsOf<Report>([
   ],
 ]);
 
-function HealthState({ healthy }: { readonly healthy: boolean | null }): ReactNode {
+function HealthState({ healthy, isAway }: Pick<Report, 'healthy' | 'isAway'>): ReactNode {
   if (healthy === null) return <State mood="idle">{text.unknown}</State>;
-  return <State mood={healthy ? 'good' : 'bad'}>{healthy ? text.healthy : text.unhealthy}</State>;
+  const word = healthy ? text.healthy : text.unhealthy;
+  if (isAway) return <State mood="idle">{shared.listener.lastKnown(word)}</State>;
+  return <State mood={healthy ? 'good' : 'bad'}>{word}</State>;
 }
 
 function Health({ id }: { readonly id: string }): ReactNode {
@@ -90,7 +93,11 @@ function Health({ id }: { readonly id: string }): ReactNode {
   });
   const [page, onPage] = useState(1);
   const { data } = query;
-  const shown = data && { ...data, items: data.items.slice((page - 1) * pageSize, page * pageSize) };
+  const { data: away = [] } = useQuery(awayQuery);
+  const items = data?.items
+    .slice((page - 1) * pageSize, page * pageSize)
+    .map((report): Report => ({ ...report, isAway: away.includes(report.node_id) }));
+  const shown = data && items && { ...data, items };
   return (
     <Section title={text.health}>
       <ListTable

@@ -1,6 +1,7 @@
 /** Queries and commands of upstreams. */
+import { queryOptions } from '@tanstack/react-query';
 import type { Schemas } from '../shared/api/client.js';
-import { crud } from '../shared/api/crud.js';
+import { crud, findIn } from '../shared/api/crud.js';
 import { read } from '../shared/api/read.js';
 
 export type Upstream = Schemas['L4Upstream'];
@@ -12,6 +13,17 @@ export function worstFirst(reports: readonly Schemas['UpstreamHealth'][]): Schem
   const rank = ({ healthy }: Schemas['UpstreamHealth']): number => (healthy === false ? 0 : healthy === null ? 1 : 2);
   return reports.toSorted((a, b) => rank(a) - rank(b));
 }
+
+/** The largest page that a list answers. */
+const awayMost = 500;
+
+/** The nodes that are offline: what they say of an upstream is only last known. */
+export const awayQuery = queryOptions({
+  queryKey: ['node', 'away'],
+  queryFn: async ({ signal }): Promise<readonly string[]> =>
+    (await findIn('node', { status: 'offline', page_size: awayMost }, signal)).items.map(({ id }) => id),
+  meta: { follows: ['agent'] },
+});
 
 export const upstreamHealthQuery = (id: string) =>
   read('l4_upstream', '/api/l4-upstreams/{id}/health', { path: { id } }, { follows: ['agent', 'l4_chain'] });
