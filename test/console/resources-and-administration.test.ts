@@ -203,6 +203,28 @@ describe.skipIf(browser === undefined)('resources and administration', () => {
     await page.getByRole('region', { name: 'Plan' }).getByText('late').first().waitFor();
   });
 
+  test('what somebody else applies as a fleet file is on the page without a reload', async () => {
+    const page = await site.openAs('viewer', '/upstreams');
+    await page.getByRole('link', { name: 'web', exact: true }).waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    const document = 'svc: 1\nset: elsewhere\nupstreams:\n  from a file: {endpoint: "203.0.113.9:443"}\n';
+    await site.admin.call('POST', '/api/fleet/apply', { document });
+    await page.getByRole('link', { name: 'from a file' }).waitFor();
+  });
+
+  test('the API tokens of somebody whose password is reset leave the list without a reload', async () => {
+    const leaver = { username: 'leaver', password: 'the password of somebody who leaves' };
+    const { id } = await site.admin.call<Resource>('POST', '/api/auth/users', { ...leaver, role: 'operator' });
+    const { token } = await site.admin.call<{ token: string }>('POST', '/api/auth/login', leaver);
+    const authorization = `Bearer ${token}`;
+    await site.admin.call('POST', '/api/auth/tokens', { name: 'cron job', role: 'operator' }, { authorization });
+    const page = await site.openAs('admin', '/tokens');
+    await page.getByRole('link', { name: 'cron job' }).waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    await site.admin.call('PUT', `/api/auth/users/${id}/password`, { new_password: 'a password nobody knows' });
+    await page.getByRole('link', { name: 'cron job' }).waitFor({ state: 'detached' });
+  });
+
   test('a file that was edited can be chosen again', async () => {
     const page = await site.openAs('operator', '/fleet-file');
     const files = page.locator('input[type=file]');

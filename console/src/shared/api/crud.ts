@@ -34,6 +34,8 @@ const follows: Readonly<Partial<Record<ListedType, readonly string[]>>> = {
   l4_upstream: ['agent', 'l4_chain'],
   // The list of what uses it changes without it.
   credential: ['l4_chain', 'l3_network'],
+  // A reset of a password ends those of the person.
+  api_token: ['user'],
   // Settings name them.
   rollout_policy: ['connectivity'],
   // Each use makes a node.

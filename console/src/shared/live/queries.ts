@@ -35,11 +35,11 @@ export const queryClient = new QueryClient({
 });
 
 /**
- * Types of resources that an item is about. A status also changes the health of whatever depends on it, whose types the
- * item does not name.
+ * Types of resources that an item is about. A status also changes the health of whatever depends on it, and a fleet file
+ * whatever it holds, whose types the item does not name.
  */
 function typesOf({ type, data }: FeedItem): readonly string[] {
-  if (type === 'status') return ['all'];
+  if (type === 'status' || data.resource?.type === 'fleet') return ['all'];
   // An agent's session or apply changes its node, and listeners of whatever runs on it.
   if (type === 'session' || type === 'apply') return ['node', 'agent'];
   // A step releases nodes without touching them.
