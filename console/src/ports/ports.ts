@@ -12,7 +12,7 @@ const follows = ['l4_chain', 'route', 'l3_network', 'listener_policy', 'connecti
 type PortTable = DataOf<Operation<'/api/nodes/ports', 'get'>>;
 
 /** What is deployed, and not known to run, comes first; otherwise the API's order, by node, stays. */
-export function missingFirst(table: PortTable): PortTable {
+function missingFirst(table: PortTable): PortTable {
   const isMissing = ({ routes, runtimeState, runtimeStale }: Port): boolean =>
     (runtimeState !== 'running' || runtimeStale) && routes.some(({ deployed }) => deployed);
   return { ...table, items: table.items.toSorted((a, b) => Number(isMissing(b)) - Number(isMissing(a))) };
