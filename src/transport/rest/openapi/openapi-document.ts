@@ -13,6 +13,7 @@ import { exampleOf, jsonSchemas, type JsonSchema, type JsonSchemas } from './ope
 import { previewAnswer } from '../checks/rolled-out.js';
 import { reads, sessionCookie } from '../checks/session-token.js';
 
+/** @internal exported for tests */
 export type Document = ReturnType<typeof openApiDocument> extends Generator<void, infer D> ? D : never;
 export type Operation = ReturnType<typeof operationOf>;
 
