@@ -4,8 +4,8 @@ import { openBrowser as launch } from '../../../bench/console/browser.js';
 
 let launched: Promise<Browser | undefined> | undefined;
 
-/** @returns undefined where no browser runs */
-export function openBrowser(): Promise<Browser | undefined> {
-  launched ??= launch();
-  return launched;
+/** Another one if the last one has crashed. @returns undefined where no browser runs */
+export async function openBrowser(): Promise<Browser | undefined> {
+  if ((await launched)?.isConnected() === false) launched = undefined;
+  return (launched ??= launch());
 }
