@@ -11,6 +11,7 @@ const keptMs = 60 * 60_000;
 /** An older fact is read while catching up, and an older check was made before the read store went away. */
 const freshMs = 10_000;
 
+/** The caller says what it reads in the log and in the read store. @param instanceId of this instance */
 export function watchSharing(instanceId: string, clock: Clock) {
   /** When each was first and last seen in the log since it was last seen to hold a lease, monotonic milliseconds. */
   const seen = new Map<string, { readonly first: number; readonly last: number }>();
@@ -32,10 +33,11 @@ export function watchSharing(instanceId: string, clock: Clock) {
       apart = [...seen].filter(([, { first, last }]) => last - first >= afterMs).map(([id]) => id);
       return apart.filter((id) => !before.includes(id));
     },
-    /** A sentence for each, without a full stop. */
+    /** A sentence for each. */
     problems: (): readonly string[] => apart.map(sentenceAbout),
   };
 }
 
+/** For readiness and the log, without a full stop. */
 export const sentenceAbout = (id: string): string =>
   `the instance ${id} writes to this log, but holds no lease in this read store: give all instances the same SVC_MONGODB_URL`;
