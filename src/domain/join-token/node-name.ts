@@ -12,7 +12,10 @@ export const faultOfPrefix = (prefix: string): string | undefined => faultOfName
 /** A name that no node has. @param given what the machine calls itself, any text */
 export function joinedName(fleet: Pick<FleetView, 'idOfName'>, prefix: string | null, given: string): string {
   const readable = given.replace(unfit, '-').trim();
-  const wanted = `${prefix ?? ''}${faultOfName(readable) === undefined ? readable : 'node'}`.normalize('NFC');
+  // Cut before NFC, which takes quadratic time; no character of it stands for more than eight code units.
+  const wanted = `${prefix ?? ''}${faultOfName(readable) === undefined ? readable : 'node'}`
+    .slice(0, 8 * limits.rest.nameChars)
+    .normalize('NFC');
   const characters = [...wanted];
   for (let number = 1; ; number += 1) {
     const suffix = number === 1 ? '' : `-${number}`;
