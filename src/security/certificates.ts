@@ -51,11 +51,10 @@ export function* readCertificateChain(text: string): Generator<void, Result<Cert
   const certificates: X509Certificate[] = [];
   for (const [index, { bytes }] of blocks.entries()) {
     if (index > 0) yield;
-    const certificate = certificateOf(bytes);
-    if (certificate === undefined) return err(`${chainPem}; certificate ${index + 1} cannot be read`);
-    if (hasWeakSignature(certificate))
-      return err(`${clientsAccept}; certificate ${index + 1} is signed with SHA-1 or MD5`);
-    certificates.push(certificate);
+    const read = certificateOf(bytes);
+    if (read === undefined) return err(`${chainPem}; certificate ${index + 1} cannot be read`);
+    if (read.isWeak) return err(`${clientsAccept}; certificate ${index + 1} is signed with SHA-1 or MD5`);
+    certificates.push(read.certificate);
   }
   for (const [index, certificate] of certificates.entries()) {
     if (index === 0) continue;
@@ -137,14 +136,13 @@ function hasWeakSignature(certificate: X509Certificate): boolean {
   return weakSignatures.includes(algorithm.hash?.name ?? algorithm.name) && !issued(certificate, certificate);
 }
 
-function certificateOf(bytes: Uint8Array): X509Certificate | undefined {
+function certificateOf(bytes: Uint8Array) {
   try {
     const certificate = new X509Certificate(bytes);
     // Each parses a part that may be malformed.
     void certificate.publicKey;
     detailsOf(certificate);
-    hasWeakSignature(certificate);
-    return certificate;
+    return { certificate, isWeak: hasWeakSignature(certificate) };
   } catch {
     return undefined;
   }
