@@ -2,7 +2,7 @@
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, Refusal, type Schemas } from '../shared/api/client.js';
 import { read } from '../shared/api/read.js';
-import { pageSize } from '../shared/search.js';
+import { largestPage, pageSize } from '../shared/search.js';
 import { text } from './incidents.text.js';
 
 export type Incident = Schemas['Incident'];
@@ -23,7 +23,7 @@ export const incidentQuery = (id: string, resourceId: string | undefined) =>
   queryOptions({
     queryKey: ['incident', 'one', id, resourceId],
     queryFn: async ({ signal }) => {
-      const query = { resource_id: resourceId, page_size: 500 };
+      const query = { resource_id: resourceId, page_size: largestPage };
       const { items } = await dataOf(api.GET('/api/incidents', { params: { query }, signal }));
       const found = items.find((one) => one.id === id);
       if (found !== undefined) return found;

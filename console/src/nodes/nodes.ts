@@ -3,6 +3,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, doneOf, type Done, type Schemas } from '../shared/api/client.js';
 import { crud, findIn } from '../shared/api/crud.js';
 import { read } from '../shared/api/read.js';
+import { largestPage } from '../shared/search.js';
 
 export type Node = Schemas['Node'];
 export type NodeConfig = Schemas['NodeSnapshot'];
@@ -44,15 +45,12 @@ export const configQuery = (id: string, generation: number | undefined) => {
   return read('node', '/api/nodes/{id}/config', params, { follows, keepsPrevious: true });
 };
 
-/** The largest page that a list answers. */
-const chainsMost = 500;
-
 /** The chains over a node, by their id. */
 export const chainsQuery = (id: string) =>
   queryOptions({
     queryKey: ['node', 'chains', id],
     queryFn: async ({ signal }): Promise<ReadonlyMap<string, Schemas['L4Chain']>> => {
-      const { items } = await findIn('l4_chain', { node_id: id, page_size: chainsMost }, signal);
+      const { items } = await findIn('l4_chain', { node_id: id, page_size: largestPage }, signal);
       return new Map(items.map((chain) => [chain.id, chain]));
     },
     meta: { follows: ['l4_chain'] },

@@ -22,6 +22,8 @@ export const listOf = (search: Search, name: string): string[] | undefined => {
 
 /** The API's default; keeps the page below 60 rows. */
 export const pageSize = 50;
+/** The largest page that a list answers. */
+export const largestPage = 500;
 
 /** One of the allowed words. */
 export const wordOf = <W extends string>(search: Search, name: string, words: readonly W[]): W | undefined =>

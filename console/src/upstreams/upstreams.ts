@@ -3,6 +3,7 @@ import { queryOptions } from '@tanstack/react-query';
 import type { Schemas } from '../shared/api/client.js';
 import { crud, findIn } from '../shared/api/crud.js';
 import { read } from '../shared/api/read.js';
+import { largestPage } from '../shared/search.js';
 
 export type Upstream = Schemas['L4Upstream'];
 
@@ -14,14 +15,11 @@ export function worstFirst(reports: readonly Schemas['UpstreamHealth'][]): Schem
   return reports.toSorted((a, b) => rank(a) - rank(b));
 }
 
-/** The largest page that a list answers. */
-const awayMost = 500;
-
 /** The nodes that are offline: what they say of an upstream is only last known. */
 export const awayQuery = queryOptions({
   queryKey: ['node', 'away'],
   queryFn: async ({ signal }): Promise<readonly string[]> =>
-    (await findIn('node', { status: 'offline', page_size: awayMost }, signal)).items.map(({ id }) => id),
+    (await findIn('node', { status: 'offline', page_size: largestPage }, signal)).items.map(({ id }) => id),
   meta: { follows: ['agent'] },
 });
 
